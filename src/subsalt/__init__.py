@@ -1,0 +1,45 @@
+"""Open seismic depth imaging: reverse time migration from SEG-Y shots to a depth image.
+
+Names are imported on first use, so that ``import subsalt`` costs little more than NumPy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "EarthModel": "subsalt.model",
+    "Frame": "subsalt.grid",
+    "Grid": "subsalt.grid",
+    "Box": "subsalt.grid",
+    "Survey": "subsalt.survey",
+    "Shot": "subsalt.survey",
+    "TimeAxis": "subsalt.survey",
+    "Wavelet": "subsalt.wavelet",
+    "ricker": "subsalt.wavelet",
+    "ormsby": "subsalt.wavelet",
+    "Job": "subsalt.job",
+    "PropagationOptions": "subsalt.options",
+    "ImagingOptions": "subsalt.options",
+    "forward": "subsalt.api",
+    "migrate": "subsalt.api",
+    "born": "subsalt.api",
+    "born_adjoint": "subsalt.api",
+    "rtm_operator": "subsalt.api",
+    "dot_test": "subsalt.api",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'subsalt' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

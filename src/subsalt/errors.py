@@ -1,0 +1,197 @@
+"""Exceptions of the package, the findings of checks, and the exit codes of the command.
+
+An error states the problem with the names and values that matter (`message`), then the cure (`fix`), and carries a
+stable `code`, explained in `subsalt.catalogue`. Every class also derives from the natural builtin, so that
+``except ValueError`` works for callers who do not know subsalt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Level = Literal["error", "warning", "ok"]
+
+
+class SubsaltError(Exception):
+    """Base of every error raised on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with names and values.
+    fix : str, optional
+        How to mend it, in one line.
+    code : str, optional
+        Stable identifier such as ``"E412"``.
+    """
+
+    exit_code = 70
+    default_code = "E001"
+
+    def __init__(self, message: str, fix: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.code = code or self.default_code
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.fix}" if self.fix else self.message
+
+
+class ConfigError(SubsaltError, ValueError):
+    """The job file or an option is wrong."""
+
+    exit_code = 78
+    default_code = "E100"
+
+
+class DataError(SubsaltError, ValueError):
+    """Input data are wrong."""
+
+    exit_code = 65
+    default_code = "E200"
+
+
+class SegyError(DataError):
+    """A SEG-Y or SU file cannot be read as such."""
+
+    default_code = "E210"
+
+
+class GeometryError(DataError):
+    """Sources and receivers do not make sense, alone or on the model."""
+
+    default_code = "E300"
+
+
+class ModelError(DataError):
+    """A model volume is wrong: values, units, or its grid."""
+
+    default_code = "E400"
+
+
+class MissingInputError(SubsaltError, FileNotFoundError):
+    """An input file is not there."""
+
+    exit_code = 66
+    default_code = "E110"
+
+
+class StabilityError(DataError):
+    """The time step or the medium makes the scheme unstable."""
+
+    default_code = "E500"
+
+
+class ResourceError(SubsaltError, OSError):
+    """Memory, disk or a device does not suffice."""
+
+    exit_code = 74
+    default_code = "E600"
+
+
+class MemoryPlanError(ResourceError, MemoryError):
+    """The job does not fit into memory."""
+
+    exit_code = 69
+    default_code = "E610"
+
+
+class DiskError(ResourceError):
+    """A file or folder cannot be written, or the disk is full."""
+
+    default_code = "E620"
+
+
+class CannotCreateError(ResourceError):
+    """An output file or folder cannot be created."""
+
+    exit_code = 73
+    default_code = "E630"
+
+
+class CorruptionError(ResourceError):
+    """A file of a run directory fails its checksum."""
+
+    default_code = "E640"
+
+
+class DeviceError(SubsaltError, RuntimeError):
+    """The asked-for device or instruction set is not available."""
+
+    exit_code = 69
+    default_code = "E700"
+
+
+class NumericalFailure(SubsaltError, ArithmeticError):
+    """The wavefield became non-finite or grew without bound."""
+
+    exit_code = 65
+    default_code = "E510"
+
+
+class Stopped(SubsaltError):
+    """The run was asked to stop and stopped cleanly; the same command goes on."""
+
+    exit_code = 75
+    default_code = "E800"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One result of a check: what, the evidence, and the cure.
+
+    Parameters
+    ----------
+    code : str
+        ``E...`` for errors, ``W...`` for warnings, ``I...`` for what was found in order.
+    level : {"error", "warning", "ok"}
+        Errors stop a run; warnings never do (unless ``--strict``).
+    message : str
+        One line: what was found, with names and values.
+    fix : str
+        One line: how to mend it.
+    evidence : dict
+        Numbers behind the message, for ``--json``.
+    """
+
+    code: str
+    level: Level
+    message: str
+    fix: str = ""
+    evidence: dict[str, object] = field(default_factory=dict)
+
+
+class FindingsError(DataError):
+    """Several findings at once; the exit code is the one of the first error's class.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        All findings, warnings included.
+    """
+
+    def __init__(self, findings: Sequence[Finding], exit_code: int | None = None) -> None:
+        self.findings = list(findings)
+        bad = [f for f in self.findings if f.level == "error"]
+        super().__init__("; ".join(f"{f.code} {f.message}" for f in bad) or "no error", code=bad[0].code if bad else "E001")
+        self.fix = bad[0].fix if len(bad) == 1 else ""
+        self.exit_code = exit_code if exit_code is not None else 65
+
+
+def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[Finding]:
+    """Raise `FindingsError` when a finding is an error; return the findings otherwise.
+
+    Parameters
+    ----------
+    findings : iterable of Finding
+        Results of checks.
+    strict : bool
+        Treat warnings as errors.
+    """
+    found = list(findings)
+    if any(f.level == "error" or (strict and f.level == "warning") for f in found):
+        raise FindingsError(found)
+    return found

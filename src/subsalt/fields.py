@@ -1,0 +1,88 @@
+"""How wavefields lie in memory, and the table of what a medium's state consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: floats in front of z = 0 in every row: one AVX-512 vector, so that z = 0 is aligned and the halo fits for any order
+Z_FRONT = 16
+
+
+@dataclass(frozen=True)
+class Field:
+    """One row of the table of fields."""
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+    in_state: bool  # part of what a checkpoint saves
+    in_snapshot: bool  # part of the imaged field
+
+
+FIELDS: dict[str, tuple[Field, ...]] = {
+    "isotropic": (Field("p", "p", "source unit / m", "pressure", True, True),),
+    "vti": (
+        Field("p", "p", "source unit / m", "horizontal stress", True, True),
+        Field("q", "q", "source unit / m", "vertical stress", True, True),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Padded arrays of one computational grid: halo of `radius` planes in x and y, `Z_FRONT` floats before z = 0.
+
+    A padded array has shape (nx + 2 radius, ny + 2 radius, row) in 3-D and (nx + 2 radius, 1, row) in 2-D; `row` is a
+    multiple of 16 and leaves at least `radius` floats behind the last point. Halo and padding of wavefields and of the
+    model arrays are zero and stay zero.
+
+    Parameters
+    ----------
+    shape3 : tuple of int
+        (nx, ny, nz) of the computational grid, absorbing layer included; ny = 1 in 2-D.
+    radius : int
+        Half the order of the stencil.
+    ndim : int
+        2 or 3.
+    """
+
+    shape3: tuple[int, int, int]
+    radius: int
+    ndim: int
+
+    @property
+    def row(self) -> int:
+        """Floats per padded row."""
+        return Z_FRONT + 16 * (-(-(self.shape3[2] + self.radius) // 16))
+
+    @property
+    def y_halo(self) -> int:
+        """Halo rows on each side in y."""
+        return self.radius if self.ndim == 3 else 0
+
+    @property
+    def padded_shape(self) -> tuple[int, int, int]:
+        """Shape of a padded array."""
+        nx, ny, _ = self.shape3
+        return nx + 2 * self.radius, ny + 2 * self.y_halo, self.row
+
+    @property
+    def interior(self) -> tuple[slice, slice, slice]:
+        """Slices that select the (nx, ny, nz) points of a padded array."""
+        nx, ny, nz = self.shape3
+        r, h = self.radius, self.y_halo
+        return slice(r, r + nx), slice(h, h + ny), slice(Z_FRONT, Z_FRONT + nz)
+
+    def view(self, padded: NDArray) -> NDArray:
+        """Return the interior of a padded array, without a copy."""
+        return padded[self.interior]
+
+    def pad(self, values: NDArray, dtype: type = np.float32) -> NDArray:
+        """Return a zero-padded copy of an (nx, ny, nz) array."""
+        out = np.zeros(self.padded_shape, dtype=dtype)
+        out[self.interior] = values
+        return out

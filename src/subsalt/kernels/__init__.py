@@ -1,0 +1,17 @@
+"""Kernels by device: every module here has the same functions; see `subsalt.kernels.reference` for the formulas."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from subsalt.errors import ConfigError
+
+DEVICES = {"cpu": "subsalt.kernels.cpu", "reference": "subsalt.kernels.reference"}
+
+
+def get(device: str = "cpu") -> ModuleType:
+    """Return the kernels of a device: ``"cpu"`` (compiled, float32) or ``"reference"`` (NumPy, float32 or float64)."""
+    if device not in DEVICES:
+        raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
+    return import_module(DEVICES[device])

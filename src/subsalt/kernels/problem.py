@@ -1,0 +1,124 @@
+"""What a time step needs to know (`Problem`) and what it advances (`State`); the same for every device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.fields import Layout
+from subsalt.stencil import first_derivative, second_derivative
+
+BoundaryKind = Literal["pml", "damping", "none"]
+
+#: names of the wavefields of each medium, in the order of `State.curr`
+FIELD_NAMES = {"isotropic": ("p",), "vti": ("p", "q")}
+
+
+@dataclass
+class Problem:
+    """One medium on one computational grid, discretised: everything that stays constant over the time steps.
+
+    Parameters
+    ----------
+    layout : Layout
+        Shape and padding of the arrays.
+    medium : str
+        ``"isotropic"`` or ``"vti"``.
+    order : int
+        Order of the stencil in space.
+    dt : float
+        Time step, s.
+    spacing3 : tuple of float
+        (dx, dy, dz), m; dy is not used in 2-D.
+    params : dict of ndarray
+        Padded arrays: ``m`` = (vp dt)^2, and for VTI ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta); zero padding.
+    boundary : {"pml", "damping", "none"}
+        Absorbing layer.
+    widths : tuple of int
+        Cells of the layer at x low, x high, y low, y high, z low, z high; 0 where there is none.
+    sigma : tuple of ndarray, 3 x (n,), float64
+        Damping profile per axis, 1/s, zero outside the layer.
+    decay : tuple of ndarray, 3 x (n,), float64
+        exp(-sigma dt) per axis, 1 outside the layer.
+    free_surface : bool
+        Row z = 0 is the surface: p = q = 0 there, odd images above.
+    dtype : numpy float type
+        float32, or float64 on the reference device.
+    """
+
+    layout: Layout
+    medium: str
+    order: int
+    dt: float
+    spacing3: tuple[float, float, float]
+    params: dict[str, NDArray]
+    boundary: BoundaryKind = "none"
+    widths: tuple[int, int, int, int, int, int] = (0, 0, 0, 0, 0, 0)
+    sigma: tuple[NDArray, NDArray, NDArray] | None = None
+    decay: tuple[NDArray, NDArray, NDArray] | None = None
+    free_surface: bool = False
+    dtype: type = np.float32
+    cache: dict[str, object] = field(default_factory=dict, repr=False)  # what a device derives once
+
+    @property
+    def radius(self) -> int:
+        """Stencil radius M."""
+        return self.layout.radius
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Axes that have derivatives: 0, 1, 2, or 0, 2 in 2-D."""
+        return (0, 1, 2) if self.layout.ndim == 3 else (0, 2)
+
+    @property
+    def n_fields(self) -> int:
+        """Wavefields of the medium: 1, or 2 for VTI."""
+        return len(FIELD_NAMES[self.medium])
+
+    def second(self, axis: int) -> NDArray:
+        """Return c_0 .. c_M divided by h^2, in the dtype of the fields."""
+        h = self.spacing3[axis]
+        return np.array([c / h**2 for c in second_derivative(self.order)], dtype=self.dtype)
+
+    def first(self, axis: int) -> NDArray:
+        """Return d_1 .. d_M divided by h, in the dtype of the fields."""
+        h = self.spacing3[axis]
+        return np.array([d / h for d in first_derivative(self.order)], dtype=self.dtype)
+
+
+@dataclass
+class State:
+    """Two time levels of every wavefield, the memory of the absorbing layer, and the index of the current sample.
+
+    Parameters
+    ----------
+    prev, curr : list of ndarray
+        Padded arrays u[it-1], u[it], one per field.
+    memory : dict of ndarray
+        Memory fields of the layer; their format belongs to the device.
+    it : int
+        Time index of `curr`.
+    """
+
+    prev: list[NDArray]
+    curr: list[NDArray]
+    memory: dict[str, NDArray] = field(default_factory=dict)
+    it: int = 0
+
+    def rotate(self) -> None:
+        """Make the freshly written level the current one."""
+        self.prev, self.curr = self.curr, self.prev
+        self.it += 1
+
+    def arrays(self) -> list[NDArray]:
+        """Return every array that a restart needs."""
+        return [*self.prev, *self.curr, *(self.memory[k] for k in sorted(self.memory))]
+
+    def clear(self) -> None:
+        """Set everything to zero and the time index to 0."""
+        for a in self.arrays():
+            a.fill(0)
+        self.it = 0

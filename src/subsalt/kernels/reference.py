@@ -1,0 +1,311 @@
+"""The kernels in NumPy: the text against which every other device is read and tested.
+
+Every function works on padded arrays (`subsalt.fields.Layout`) inside one index box, in the dtype of the problem.
+The order of operations per point is the canonical one; compiled devices use fused multiply-adds for ``a * b + c``
+written here, so they agree with this module to rounding and with each other bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.fields import Z_FRONT, Layout
+from subsalt.grid import Box
+from subsalt.kernels.problem import Problem, State
+
+if TYPE_CHECKING:
+    from subsalt.injection import Points
+
+NAME = "reference"
+
+
+def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
+    """Return a padded array of zeros."""
+    return np.zeros(layout.padded_shape, dtype=dtype)
+
+
+def new_memory(problem: Problem) -> dict[str, NDArray]:
+    """Return zeroed memory fields of the PML: psi and zeta per axis, here as full padded arrays."""
+    if problem.boundary != "pml":
+        return {}
+    return {
+        f"{kind}_{axis}": allocate(problem.layout, problem.dtype) for kind in ("psi", "zeta") for axis in problem.axes
+    }
+
+
+def new_state(problem: Problem) -> State:
+    """Return a state at rest at time index 0."""
+
+    def level() -> list[NDArray]:
+        return [allocate(problem.layout, problem.dtype) for _ in range(problem.n_fields)]
+
+    return State(level(), level(), new_memory(problem))
+
+
+def _at(problem: Problem, a: NDArray, box: Box, axis: int = 0, shift: int = 0) -> NDArray:
+    """Return the points of `box` in a padded array, moved by `shift` along `axis`."""
+    lay = problem.layout
+    off = [lay.radius, lay.y_halo, Z_FRONT]
+    off[axis] += shift
+    return a[tuple(slice(l + o, h + o) for l, h, o in zip(box.lo, box.hi, off, strict=True))]
+
+
+def _add_d2(problem: Problem, acc: NDArray, u: NDArray, box: Box, axis: int) -> NDArray:
+    """Add the off-centre terms of the second derivative along `axis`: acc + sum_k c_k (u[+k] + u[-k])."""
+    for k, c in enumerate(problem.second(axis)):
+        if k:
+            acc = c * (_at(problem, u, box, axis, k) + _at(problem, u, box, axis, -k)) + acc
+    return acc
+
+
+def _d2(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...]) -> NDArray:
+    """Return the sum of the second derivatives along `axes`, in one chain that starts at the centre."""
+    centre = problem.second(axes[0])[0]
+    for axis in axes[1:]:
+        centre = centre + problem.second(axis)[0]
+    acc = centre * _at(problem, u, box)
+    for axis in axes:
+        acc = _add_d2(problem, acc, u, box, axis)
+    return acc
+
+
+def _d1(problem: Problem, u: NDArray, box: Box, axis: int) -> NDArray:
+    """Return the first derivative along `axis`: sum_k d_k (u[+k] - u[-k])."""
+    d = problem.first(axis)
+    acc = d[0] * (_at(problem, u, box, axis, 1) - _at(problem, u, box, axis, -1))
+    for k in range(2, len(d) + 1):
+        acc = d[k - 1] * (_at(problem, u, box, axis, k) - _at(problem, u, box, axis, -k)) + acc
+    return acc
+
+
+def _field_of_axis(problem: Problem, axis: int) -> int:
+    """Return which wavefield the derivative along `axis` acts on: VTI takes x and y on p, z on q."""
+    return 1 if problem.medium == "vti" and axis == 2 else 0
+
+
+def layer_boxes(problem: Problem, axis: int, inner: int = 0) -> list[Box]:
+    """Return the two boxes of the layer along `axis`, each reaching `inner` cells further inside."""
+    n = problem.layout.shape3[axis]
+    out = []
+    for side in (0, 1):
+        width = problem.widths[2 * axis + side]
+        if width == 0:
+            continue
+        lo, hi = [0, 0, 0], list(problem.layout.shape3)
+        if side == 0:
+            hi[axis] = min(n, width + inner)
+        else:
+            lo[axis] = max(0, n - width - inner)
+        out.append(Box(tuple(lo), tuple(hi)))  # type: ignore[arg-type]
+    return out
+
+
+def _profile(values: NDArray, box: Box, axis: int, dtype: type) -> NDArray:
+    """Return a 1-D profile cut to `box`, shaped to broadcast along `axis`."""
+    shape = [1, 1, 1]
+    shape[axis] = -1
+    return values[box.lo[axis] : box.hi[axis]].astype(dtype).reshape(shape)
+
+
+def memory_step(problem: Problem, state: State, box: Box) -> None:
+    """Advance Psi of every axis inside the layer: Psi <- b Psi + (b - 1) D1 u.
+
+    Call it for all boxes before the first `field_step` of the time step.
+    """
+    if problem.boundary != "pml":
+        return
+    assert problem.decay is not None
+    for axis in problem.axes:
+        u = state.curr[_field_of_axis(problem, axis)]
+        for layer in layer_boxes(problem, axis):
+            part = layer.intersect(box)
+            if part.size == 0:
+                continue
+            b = _profile(problem.decay[axis], part, axis, problem.dtype)
+            psi = _at(problem, state.memory[f"psi_{axis}"], part)
+            psi[...] = b * psi + (b - problem.dtype(1)) * _d1(problem, u, part, axis)
+
+
+def _layer_terms(problem: Problem, state: State, box: Box, axes: tuple[int, ...]) -> NDArray:
+    """Advance Zeta and return what the layer adds to the second derivatives along `axes`: D1 Psi + Zeta, else 0.
+
+    r = D2 u + D1 Psi; Zeta <- b Zeta + (b - 1) r (in the layer); D1 Psi also acts in the M cells inside its edge.
+    """
+    extra = np.zeros(box.shape, dtype=problem.dtype)
+    if problem.boundary != "pml":
+        return extra
+    assert problem.decay is not None
+    whole = box
+    for axis in axes:
+        u = state.curr[_field_of_axis(problem, axis)]
+        term = np.zeros(box.shape, dtype=problem.dtype)
+        for near in layer_boxes(problem, axis, problem.radius):
+            part = near.intersect(whole)
+            if part.size:
+                _inside(term, part, whole)[...] = _d1(problem, state.memory[f"psi_{axis}"], part, axis)
+        for layer in layer_boxes(problem, axis):
+            part = layer.intersect(whole)
+            if part.size == 0:
+                continue
+            g = _inside(term, part, whole)
+            b = _profile(problem.decay[axis], part, axis, problem.dtype)
+            zeta = _at(problem, state.memory[f"zeta_{axis}"], part)
+            zeta[...] = b * zeta + (b - problem.dtype(1)) * (_d2(problem, u, part, (axis,)) + g)
+            g += zeta
+        extra = extra + term
+    return extra
+
+
+def _inside(a: NDArray, part: Box, whole: Box) -> NDArray:
+    """Return the view of `part` in an array that covers `whole`."""
+    return a[tuple(slice(p - w, q - w) for p, q, w in zip(part.lo, part.hi, whole.lo, strict=True))]
+
+
+def _damping(problem: Problem, box: Box) -> NDArray | None:
+    """Return sigma dt summed over the axes in `box`, or None without a damping layer."""
+    if problem.boundary != "damping":
+        return None
+    assert problem.sigma is not None
+    total = np.zeros(box.shape, dtype=problem.dtype)
+    for axis in problem.axes:
+        total = total + _profile(problem.sigma[axis] * problem.dt, box, axis, problem.dtype)
+    return total
+
+
+def field_step(problem: Problem, state: State, box: Box) -> None:
+    """Write the next time level over `state.prev` in `box`; `state.rotate` comes after all boxes.
+
+    Notes
+    -----
+    Leapfrog for u_tt = C (L u + f), without the source (physics page, section 2)::
+
+        isotropic  p_next = 2 p - p_prev + m lap p                           m = (vp dt)^2
+        VTI        A = (Dxx + Dyy) p,  B = Dzz q,   e = 1 + 2 epsilon,  s = sqrt(1 + 2 delta)
+                   p_next = 2 p - p_prev + m (e A + s B)
+                   q_next = 2 q - q_prev + m (s A + B)
+        damping    (1 + t) u_next = 2 u - (1 - t) u_prev + m (...),          t = sigma dt
+    """
+    if box.size == 0:
+        return
+    m = _at(problem, problem.params["m"], box)
+    if problem.medium == "isotropic":
+        axes = problem.axes
+        terms = [_d2(problem, state.curr[0], box, axes) + _layer_terms(problem, state, box, axes)]
+    else:
+        e, s = _at(problem, problem.params["e"], box), _at(problem, problem.params["s"], box)
+        flat = problem.axes[:-1]
+        a = _d2(problem, state.curr[0], box, flat) + _layer_terms(problem, state, box, flat)
+        b = _d2(problem, state.curr[1], box, (2,)) + _layer_terms(problem, state, box, (2,))
+        terms = [e * a + s * b, s * a + b]
+    t = _damping(problem, box)
+    two = problem.dtype(2)
+    for prev_, curr_, term in zip(state.prev, state.curr, terms, strict=True):
+        prev, curr = _at(problem, prev_, box), _at(problem, curr_, box)
+        new = m * term + (two * curr - prev)
+        if t is not None:
+            new = (new + t * prev) / (1 + t)
+        prev[...] = new
+        if problem.free_surface and box.lo[2] == 0:
+            _reflect(problem, prev_, box)
+
+
+def _reflect(problem: Problem, u: NDArray, box: Box) -> None:
+    """Make the surface row zero and put odd images above it: u[-k] = -u[k]."""
+    r, h = problem.radius, problem.layout.y_halo
+    rows = u[box.lo[0] + r : box.hi[0] + r, box.lo[1] + h : box.hi[1] + h]
+    rows[..., Z_FRONT] = 0
+    top = min(r, box.hi[2] - 1)
+    for k in range(1, top + 1):
+        rows[..., Z_FRONT - k] = -rows[..., Z_FRONT + k]
+
+
+def _support(points: Points, i: int, layout: Layout) -> tuple[tuple[slice, slice, slice], NDArray]:
+    """Return where point `i` touches a padded array, and its weights there (the product of three axes)."""
+    n = layout.shape3
+    cuts, ws = [], []
+    for axis, off in enumerate((layout.radius, layout.y_halo, Z_FRONT)):
+        base = int(points.base[i, axis])
+        count = min(points.weights.shape[2], n[axis] - base)
+        cuts.append(slice(base + off, base + off + count))
+        ws.append(points.weights[i, axis, :count])
+    w = ws[0][:, None, None] * ws[1][None, :, None] * ws[2][None, None, :]
+    return (cuts[0], cuts[1], cuts[2]), w
+
+
+def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDArray) -> None:
+    """Add a source sample at every point, through C: u += dt^2 C e w value, with e = (1/2, 1/2) for VTI.
+
+    Parameters
+    ----------
+    fields : list of ndarray
+        Padded u[n+1]: `state.curr` after `state.rotate`.
+    points : Points
+        Where, with separable weights.
+    values : ndarray, (n,)
+        Sample per point, divided by the cell volume.
+    """
+    lay = problem.layout
+    for i in range(len(points.base)):
+        cut, w = _support(points, i, lay)
+        v = problem.dtype(values[i])
+        m = problem.params["m"][cut]
+        amount = (m * w.astype(problem.dtype)) * v
+        if problem.medium == "isotropic":
+            fields[0][cut] += amount
+        else:
+            half = problem.dtype(0.5)
+            e, s = problem.params["e"][cut], problem.params["s"][cut]
+            fields[0][cut] += (half * (e + s)) * amount
+            fields[1][cut] += (half * (s + problem.dtype(1))) * amount
+
+
+def inject_plain(problem: Problem, fields: list[NDArray], points: Points, values: NDArray) -> None:
+    """Add w value to every field without C: the exact transpose of `record` up to the component weights."""
+    for i in range(len(points.base)):
+        cut, w = _support(points, i, problem.layout)
+        for f in fields:
+            f[cut] += w.astype(problem.dtype) * problem.dtype(values[i] / len(fields))
+
+
+def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
+    """Return p, or (p + q) / 2, interpolated at every point, (n,)."""
+    out = np.zeros(len(points.base), dtype=problem.dtype)
+    half = problem.dtype(0.5)
+    for i in range(len(points.base)):
+        cut, w = _support(points, i, problem.layout)
+        u = fields[0][cut] if len(fields) == 1 else half * (fields[0][cut] + fields[1][cut])
+        total = problem.dtype(0)
+        for plane in (w.astype(problem.dtype) * u).reshape(w.shape[0], -1):  # partial sums per x plane, in x order
+            total = total + problem.dtype(plane.sum())
+        out[i] = total
+    return out
+
+
+def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) -> None:
+    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box)."""
+    u = _at(problem, fields[0], box)
+    out[...] = u if len(fields) == 1 else problem.dtype(0.5) * (u + _at(problem, fields[1], box))
+
+
+def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
+    """Return L u in `box` without the layer: [lap p], or [(Dxx + Dyy) p, Dzz q]."""
+    if problem.medium == "isotropic":
+        return [_d2(problem, fields[0], box, problem.axes)]
+    return [_d2(problem, fields[0], box, problem.axes[:-1]), _d2(problem, fields[1], box, (2,))]
+
+
+def correlate(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
+    """Accumulate image += scale u w (arrays of one shape)."""
+    image += image.dtype.type(scale) * (u * w)
+
+
+def set_threads(n: int) -> None:
+    """Accept the number of threads; NumPy's loops here use one."""
+
+
+def describe() -> dict[str, object]:
+    """Return what computes: device, instruction set, numerics class, threads."""
+    return {"device": NAME, "isa": "numpy", "class": "reference", "threads": 1}

@@ -1,0 +1,205 @@
+"""The earth model: vp, epsilon and delta on a grid, its validity, and the stable time step of the scheme."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt.errors import ConfigError, Finding, ModelError, StabilityError
+from subsalt.grid import Box, Frame, Grid
+from subsalt.stencil import nyquist_symbol
+
+Medium = Literal["isotropic", "vti"]
+AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
+
+
+def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
+    """Return `values` as a C-ordered float32 array on `grid`, or say why not."""
+    a = np.asarray(values)
+    if a.ndim == 0:
+        return np.full(grid.shape, a, dtype=np.float32)
+    if a.shape != grid.shape:
+        raise ModelError(
+            f"{name} has shape {a.shape}, the grid has {grid.shape}", f"resample {name} to the grid", code="E401"
+        )
+    return np.ascontiguousarray(a, dtype=np.float32)
+
+
+@dataclass
+class EarthModel:
+    """P velocity and Thomsen parameters on a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+        Where the values stand; local coordinates, m.
+    vp : array_like, (nx, nz) or (nx, ny, nz), float32, or a number
+        P velocity along the symmetry axis, m/s, positive.
+    epsilon, delta : array_like of the same shape, or a number, optional
+        Thomsen parameters, fractions. Both None: isotropic. One None: taken as zero.
+    frame : Frame
+        Where the grid lies on the map.
+
+    Raises
+    ------
+    ModelError
+        On wrong shapes, values that are not finite, vp <= 0, 1 + 2 epsilon <= 0 or 1 + 2 delta <= 0.
+
+    Notes
+    -----
+    delta <= epsilon is a condition of stability; `anisotropy_gate` repairs or refuses the nodes that break it.
+    """
+
+    grid: Grid
+    vp: NDArray[np.float32]
+    epsilon: NDArray[np.float32] | None = None
+    delta: NDArray[np.float32] | None = None
+    frame: Frame = field(default_factory=Frame)
+
+    def __post_init__(self) -> None:
+        self.vp = _volume("vp", self.vp, self.grid)
+        if self.epsilon is not None or self.delta is not None:
+            self.epsilon = _volume("epsilon", 0.0 if self.epsilon is None else self.epsilon, self.grid)
+            self.delta = _volume("delta", 0.0 if self.delta is None else self.delta, self.grid)
+        problems = list(self.problems())
+        if problems:
+            raise ModelError(
+                "; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code
+            )
+
+    @property
+    def medium(self) -> Medium:
+        """``"isotropic"`` without Thomsen parameters, else ``"vti"``."""
+        return "isotropic" if self.epsilon is None else "vti"
+
+    def problems(self) -> list[Finding]:
+        """Return what is wrong with the values (not the shape): non-finite, vp <= 0, 1 + 2 epsilon or delta <= 0."""
+        out = []
+        for name, a, low in (("vp", self.vp, 0.0), ("epsilon", self.epsilon, -0.5), ("delta", self.delta, -0.5)):
+            if a is None:
+                continue
+            bad = ~np.isfinite(a)
+            if bad.any():
+                out.append(_bad_values("E410", name, a, bad, "not finite", "replace the bad values"))
+                continue
+            bad = a <= low
+            if bad.any():
+                out.append(_bad_values("E411", name, a, bad, f"<= {low:g}", f"{name} must be above {low:g}"))
+        return out
+
+    @property
+    def vp_min(self) -> float:
+        """Smallest vp, m/s."""
+        return float(self.vp.min())
+
+    @property
+    def slowest(self) -> float:
+        """Smallest phase velocity of P waves, v sqrt(1 + 2 min(0, delta, epsilon)), m/s; rules dispersion."""
+        if self.epsilon is None or self.delta is None:
+            return self.vp_min
+        low = np.minimum(np.minimum(self.epsilon, self.delta), 0).astype(np.float64)
+        return float((self.vp * np.sqrt(1 + 2 * low)).min())
+
+    @property
+    def fastest(self) -> float:
+        """Largest P velocity in any direction, v sqrt(1 + 2 max(0, epsilon)), m/s; rules the absorbing layer."""
+        if self.epsilon is None:
+            return float(self.vp.max())
+        return float((self.vp * np.sqrt(1 + 2 * np.maximum(self.epsilon, 0).astype(np.float64))).max())
+
+    def max_eigenvalue(self, order: int) -> float:
+        """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
+
+        Notes
+        -----
+        With a = S (1/dx^2 + 1/dy^2), b = S / dz^2 and T = (1 + 2 epsilon) a + b::
+
+            isotropic  v^2 (a + b)
+            VTI        v^2 (T + sqrt(T^2 - 8 (epsilon - delta) a b)) / 2
+        """
+        s = nyquist_symbol(order)
+        inv = [s / h**2 for h in self.grid.spacing]
+        a, b = sum(inv[:-1]), inv[-1]
+        v2 = self.vp.astype(np.float64) ** 2
+        if self.epsilon is None or self.delta is None:
+            return float(v2.max()) * (a + b)
+        e, d = self.epsilon.astype(np.float64), self.delta.astype(np.float64)
+        t = (1 + 2 * e) * a + b
+        root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
+        return float((v2 * (t + root) / 2).max())
+
+    def stable_dt(self, order: int) -> float:
+        """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""
+        return 2.0 / math.sqrt(self.max_eigenvalue(order))
+
+    def choose_dt(self, order: int, dt: float | None = None) -> float:
+        """Return `dt` when it is stable, or 0.95 of the bound when it is None.
+
+        Raises
+        ------
+        StabilityError
+            When `dt` is above the bound.
+        """
+        bound = self.stable_dt(order)
+        if dt is None:
+            return 0.95 * bound
+        if not 0 < dt <= bound:
+            raise StabilityError(
+                f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
+                f"use dt <= {0.95 * bound * 1e3:.4g} ms, or leave dt out",
+                code="E501",
+            )
+        return dt
+
+    def anisotropy_gate(self, rule: AnisotropyRule = "lower-delta") -> tuple[EarthModel, int]:
+        """Return the model with delta <= epsilon everywhere, and the number of nodes that were changed.
+
+        Parameters
+        ----------
+        rule : {"lower-delta", "raise-epsilon", "reject"}
+            What to do where delta > epsilon, which makes the scheme unstable whatever the time step.
+        """
+        if self.epsilon is None or self.delta is None:
+            return self, 0
+        bad = self.delta > self.epsilon
+        n = int(bad.sum())
+        if n == 0:
+            return self, 0
+        if rule == "reject":
+            f = _bad_values("E520", "delta", self.delta, bad, "above epsilon", "correct the model or choose a repair")
+            raise ModelError(f.message, f.fix, code="E520")
+        if rule == "lower-delta":
+            return replace(self, delta=np.minimum(self.delta, self.epsilon)), n
+        if rule == "raise-epsilon":
+            return replace(self, epsilon=np.maximum(self.delta, self.epsilon)), n
+        raise ConfigError(f"anisotropy = {rule!r}", "use lower-delta, raise-epsilon or reject")
+
+    def window(self, box: Box) -> EarthModel:
+        """Return the model in `box` of its grid; outside the grid the nearest value is continued."""
+        take = [
+            np.clip(np.arange(box.lo[i], box.hi[i]), 0, self.grid.shape3[i] - 1)
+            for i in ((0, 2) if self.grid.ndim == 2 else (0, 1, 2))
+        ]
+        ix = np.ix_(*take)
+        cut = [None if a is None else a[ix] for a in (self.vp, self.epsilon, self.delta)]
+        assert cut[0] is not None
+        return EarthModel(self.grid.window(box), cut[0], cut[1], cut[2], self.frame)
+
+
+def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: str, fix: str) -> Finding:
+    """Return a finding that counts bad values and names the first and the range of the good ones."""
+    first = tuple(int(i[0]) for i in np.nonzero(bad))
+    good = a[np.isfinite(a)]
+    span = f"; finite values from {good.min():g} to {good.max():g}" if good.size else ""
+    n = int(bad.sum())
+    return Finding(
+        code,
+        "error",
+        f"{name}: {n} of {a.size} values {what}, the first at index {first} = {a[first]:g}{span}",
+        fix,
+        {"count": n, "first": first},
+    )

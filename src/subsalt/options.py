@@ -1,0 +1,102 @@
+"""Options of propagation and imaging, with the defaults that a job file may leave out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from subsalt.errors import ConfigError
+from subsalt.model import AnisotropyRule
+
+
+@dataclass(frozen=True)
+class PropagationOptions:
+    """How wavefields are computed.
+
+    Parameters
+    ----------
+    medium : {"auto", "isotropic", "vti"}
+        ``"auto"``: VTI when the model has Thomsen parameters.
+    order : int
+        Order of the scheme in space, 2 to 16.
+    dt : float, optional
+        Time step, s; 0.95 of the stability bound when None.
+    boundary : {"pml", "damping", "none"}
+        Absorbing layer.
+    layer : int, optional
+        Cells of the layer; 12 for the PML, 40 for damping.
+    free_surface : bool
+        The top of the model is a free surface instead of an absorbing layer.
+    time_dispersion : bool
+        Apply the exact time-dispersion transform to wavelet and traces.
+    source_taper : float or None
+        Radius, in cells, over which anisotropy is made elliptical around sources that lie in an anisotropic medium,
+        to suppress the pseudo-S artefact; None or 0 switches it off.
+    anisotropy : {"lower-delta", "raise-epsilon", "reject"}
+        What to do where delta > epsilon.
+    device : {"cpu", "reference"}
+        Which kernels compute.
+    threads : int, optional
+        Threads; all processors of the process when None.
+    """
+
+    medium: Literal["auto", "isotropic", "vti"] = "auto"
+    order: int = 8
+    dt: float | None = None
+    boundary: Literal["pml", "damping", "none"] = "pml"
+    layer: int | None = None
+    free_surface: bool = False
+    time_dispersion: bool = True
+    source_taper: float | None = 6.0
+    anisotropy: AnisotropyRule = "lower-delta"
+    device: str = "cpu"
+    threads: int | None = None
+    dtype: str = "float32"
+
+    @property
+    def layer_cells(self) -> int:
+        """Cells of the layer with its default filled in."""
+        if self.boundary == "none":
+            return 0
+        return self.layer if self.layer is not None else (12 if self.boundary == "pml" else 40)
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("float32", "float64"):
+            raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
+        if self.dtype == "float64" and self.device != "reference":
+            raise ConfigError("dtype float64 needs device = 'reference'", "use float32 with the compiled kernels")
+
+
+@dataclass(frozen=True)
+class ImagingOptions:
+    """How the image is made from wavefields.
+
+    Parameters
+    ----------
+    mode : {"reflectivity", "adjoint"}
+        What is injected at the receivers: ``"reflectivity"`` the scaled time derivative (reflectors image as zero-phase
+        peaks at their depth), ``"adjoint"`` the data themselves (diffractors image as peaks).
+    condition : str
+        ``"source-normalised"``, ``"cross-correlation"`` or ``"inverse-scattering"``.
+    aperture : float, optional
+        Half-width added around source and receivers of a shot to its window on the model, m; None: the whole model.
+    filter : {"none", "laplacian"}
+        Applied to the summed image.
+    top_mute : float
+        Depth above which the image is muted, m, with a cosine taper of the same length below... see `taper`.
+    image_step : int, optional
+        Time steps between imaged samples; from the Nyquist rule when None.
+    normalise : float
+        lambda of the source-normalised condition, relative to the largest illumination.
+    illumination : {"survey", "shot"}
+        Divide by the illumination summed over all shots, or shot by shot.
+    """
+
+    mode: Literal["reflectivity", "adjoint"] = "reflectivity"
+    condition: str = "source-normalised"
+    aperture: float | None = None
+    filter: Literal["none", "laplacian"] = "none"
+    top_mute: float = 0.0
+    image_step: int | None = None
+    normalise: float = 1e-3
+    illumination: Literal["survey", "shot"] = "survey"
