@@ -262,14 +262,6 @@ def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDAr
             fields[1][cut] += (half * (s + problem.dtype(1))) * amount
 
 
-def inject_plain(problem: Problem, fields: list[NDArray], points: Points, values: NDArray) -> None:
-    """Add w value to every field without C: the exact transpose of `record` up to the component weights."""
-    for i in range(len(points.base)):
-        cut, w = _support(points, i, problem.layout)
-        for f in fields:
-            f[cut] += w.astype(problem.dtype) * problem.dtype(values[i] / len(fields))
-
-
 def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
     """Return p, or (p + q) / 2, interpolated at every point, (n,)."""
     out = np.zeros(len(points.base), dtype=problem.dtype)
@@ -286,8 +278,7 @@ def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
 
 def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) -> None:
     """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box)."""
-    u = _at(problem, fields[0], box)
-    out[...] = u if len(fields) == 1 else problem.dtype(0.5) * (u + _at(problem, fields[1], box))
+    out[...] = imaged(problem, fields, box)
 
 
 def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
@@ -297,9 +288,36 @@ def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
     return [_d2(problem, fields[0], box, problem.axes[:-1]), _d2(problem, fields[1], box, (2,))]
 
 
-def correlate(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
-    """Accumulate image += scale u w (arrays of one shape)."""
-    image += image.dtype.type(scale) * (u * w)
+def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
+    """Return the imaged field, p or (p + q) / 2, in `box`."""
+    u = _at(problem, fields[0], box)
+    return u if len(fields) == 1 else problem.dtype(0.5) * (u + _at(problem, fields[1], box))
+
+
+def correlate(
+    problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
+) -> None:
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box` (the shape of image and u)."""
+    image += (problem.dtype(scale) * u) * imaged(problem, fields, box)
+
+
+def correlate_tt(
+    problem: Problem, image: NDArray, u: NDArray, w_curr: NDArray, w_prev: NDArray, fields: list[NDArray], box: Box,
+    scale: float,
+) -> None:
+    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next being the imaged field of `fields`."""
+    second = (imaged(problem, fields, box) - problem.dtype(2) * w_curr) + w_prev
+    image += (problem.dtype(scale) * u) * second
+
+
+def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) -> None:
+    """Accumulate illumination += (scale u) u (contiguous arrays of one shape)."""
+    illumination += (problem.dtype(scale) * u) * u
+
+
+def is_finite(problem: Problem, fields: list[NDArray]) -> bool:
+    """Return whether every point of every field is finite."""
+    return all(bool(np.isfinite(problem.layout.view(f)).all()) for f in fields)
 
 
 def set_threads(n: int) -> None:
