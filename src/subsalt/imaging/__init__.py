@@ -1,0 +1,1 @@
+"""From wavefields to images: conditions, reverse time migration, filters."""

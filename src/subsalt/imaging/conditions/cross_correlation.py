@@ -1,0 +1,32 @@
+"""Zero-lag cross-correlation, I = sum u w dt (Claerbout, 1971)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.imaging.conditions.base import Condition, ImagingSums
+from subsalt.kernels.problem import State
+
+
+class CrossCorrelation(Condition):
+    """Correlate source and receiver field at every imaged sample.
+
+    Notes
+    -----
+    ``I(x) = k dt sum_n u(x, n) w(x, n)`` over every k-th sample; units of data times source.
+    """
+
+    name: ClassVar[str] = "cross-correlation"
+    accumulators: ClassVar[tuple[str, ...]] = ("correlation",)
+
+    def sample(self, u: NDArray, state: State, scale: float) -> None:
+        """Add scale u w."""
+        self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
+
+    @classmethod
+    def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
+        """Return the sum itself."""
+        return sums.fields["correlation"].copy()

@@ -1,0 +1,41 @@
+"""Cross-correlation divided by the source illumination: a reflection coefficient in reflectivity mode."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.imaging.conditions.base import Condition, ImagingSums
+from subsalt.kernels.problem import State
+
+
+class SourceNormalised(Condition):
+    """Correlate, and accumulate the energy of the source field beside it.
+
+    Notes
+    -----
+    ``I(x) = sum u w / (sum u^2 + lambda max(sum u^2))``, both summed over all shots first; lambda = 1e-3 by default.
+    Dimensionless when source and data have the same unit.
+    """
+
+    name: ClassVar[str] = "source-normalised"
+    accumulators: ClassVar[tuple[str, ...]] = ("correlation", "illumination")
+
+    def source_sample(self, u: NDArray, scale: float) -> None:
+        """Add scale u^2."""
+        self.kernels.square(self.problem, self.sums["illumination"], u, scale)
+
+    def sample(self, u: NDArray, state: State, scale: float) -> None:
+        """Add scale u w."""
+        self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
+
+    @classmethod
+    def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
+        """Divide correlation by stabilised illumination; zero where no source energy came at all."""
+        illumination = sums.fields["illumination"]
+        floor = sums.normalise * float(illumination.max())
+        if floor <= 0.0:
+            return np.zeros_like(illumination)
+        return sums.fields["correlation"] / (illumination + floor)

@@ -1,0 +1,56 @@
+"""Filters of a finished image: Laplacian and top mute. Elementwise, in fixed order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.grid import Grid
+from subsalt.stencil import second_derivative
+
+
+def laplacian(image: NDArray[np.float64], grid: Grid, order: int = 8) -> NDArray[np.float64]:
+    """Return the Laplacian of an image; outside the grid the edge value is continued.
+
+    Parameters
+    ----------
+    image : ndarray, (nx, ny, nz)
+        With ny = 1 in 2-D.
+    grid : Grid
+        Its spacing.
+    order : int
+        Of the derivative.
+    """
+    weights = second_derivative(order)
+    radius = len(weights) - 1
+    out = np.zeros_like(image)
+    for axis in (0, 1, 2) if grid.ndim == 3 else (0, 2):
+        n = image.shape[axis]
+        pad = [(0, 0)] * 3
+        pad[axis] = (radius, radius)
+        wide = np.pad(image, pad, mode="edge")
+
+        def at(shift: int, wide: NDArray = wide, axis: int = axis, n: int = n) -> NDArray:
+            cut = [slice(None)] * 3
+            cut[axis] = slice(radius + shift, radius + shift + n)
+            return wide[tuple(cut)]
+
+        term = weights[0] * image
+        for k in range(1, radius + 1):
+            term = term + weights[k] * (at(k) + at(-k))
+        out += term / grid.spacing3[axis] ** 2
+    return out
+
+
+def ramp(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a smooth step: 0 below 0, 1 above 1, 3 x^2 - 2 x^3 between."""
+    t = np.clip(x, 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+def top_mute(image: NDArray[np.float64], grid: Grid, depth: float) -> NDArray[np.float64]:
+    """Return the image with zeros above `depth` (m below the first row) and a ramp over half that depth below it."""
+    if depth <= 0:
+        return image
+    z = np.arange(grid.shape[-1]) * grid.spacing[-1]
+    return image * ramp((z - depth) / (0.5 * depth))

@@ -1,0 +1,132 @@
+"""What is injected: wavelets and recorded traces mapped to the time axis of the propagation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.imaging.filters import ramp
+from subsalt.model import EarthModel
+from subsalt.options import DataMute
+from subsalt.survey import Shot, TimeAxis
+from subsalt.timemap import TraceMap
+from subsalt.wavelet import Wavelet
+
+
+def propagation_axis(record: TimeAxis, wavelet: Wavelet, dt: float, extra: float = 0.0) -> TimeAxis:
+    """Return the time axis of the propagation: from the earlier of 0 and the wavelet's start to the end of the record.
+
+    Parameters
+    ----------
+    extra : float
+        Time added behind the record, s.
+    """
+    start = min(0.0, wavelet.t0)
+    nt = int(math.floor((record.duration + extra - start) / dt + 1e-9)) + 2
+    return TimeAxis(nt, dt, start)
+
+
+def source_samples(wavelet: Wavelet, axis: TimeAxis, time_dispersion: bool) -> NDArray[np.float64]:
+    """Return the wavelet on the propagation axis, (nt,), dispersed beforehand when asked."""
+    to_axis = TraceMap(
+        len(wavelet.samples),
+        wavelet.dt,
+        wavelet.t0,
+        axis.nt,
+        axis.dt,
+        axis.t0,
+        dispersion=("forward", axis.dt) if time_dispersion else None,
+    )
+    return to_axis.apply(wavelet.samples[None])[0]
+
+
+def to_propagation(record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, derivative: bool) -> TraceMap:
+    """Return the map of recorded traces to the propagation axis, d/dt included when asked."""
+    return TraceMap(
+        record.nt,
+        record.dt,
+        record.t0,
+        axis.nt,
+        axis.dt,
+        axis.t0,
+        dispersion=("forward", axis.dt) if time_dispersion else None,
+        derivative=1 if derivative else 0,
+    )
+
+
+def to_record(axis: TimeAxis, record: TimeAxis, *, time_dispersion: bool) -> TraceMap:
+    """Return the map of recorded synthetic samples to the record's axis."""
+    return TraceMap(
+        axis.nt,
+        axis.dt,
+        axis.t0,
+        record.nt,
+        record.dt,
+        record.t0,
+        dispersion=("inverse", axis.dt) if time_dispersion else None,
+    )
+
+
+def end_taper(traces: NDArray[np.float32], record: TimeAxis, seconds: float) -> NDArray[np.float32]:
+    """Return the traces with their last `seconds` brought smoothly to zero.
+
+    A record that stops while it is still moving acts, when reversed, like a source that starts with a step.
+    """
+    n = min(record.nt // 10, int(round(seconds / record.dt)))
+    if n < 2:
+        return traces
+    out = traces.copy()
+    out[:, -n:] *= ramp(np.arange(n, 0, -1, dtype=np.float64) / (n + 1)).astype(np.float32)
+    return out
+
+
+def front_mute(traces: NDArray[np.float32], shot: Shot, record: TimeAxis, mute: DataMute) -> NDArray[np.float32]:
+    """Return the traces muted before t0 + offset / velocity, with a ramp of `taper` seconds behind."""
+    start = mute.t0 + shot.offset / mute.velocity
+    t = record.values()
+    weight = ramp((t[None, :] - start[:, None]) / max(mute.taper, record.dt))
+    return (traces * weight).astype(np.float32)
+
+
+def receiver_area(shot: Shot, ndim: int) -> NDArray[np.float64]:
+    """Return the area (2-D: length) that each receiver stands for, (nr,), m^2 or m.
+
+    Notes
+    -----
+    2-D and receivers on one line: half the distance to both neighbours along the line. A lattice in x and y: the
+    product of both. Else: the area of the bounding box over the number of receivers.
+    """
+    x, y = shot.rcv[:, 0], shot.rcv[:, 1]
+    if ndim == 2 or len(np.unique(np.round(y, 3))) == 1:
+        return _spacing(x)
+    ux, uy = np.unique(np.round(x, 3)), np.unique(np.round(y, 3))
+    if len(ux) == 1:
+        return _spacing(y)
+    if len(ux) * len(uy) == len(x):
+        wx, wy = _spacing(ux), _spacing(uy)
+        return wx[np.searchsorted(ux, np.round(x, 3))] * wy[np.searchsorted(uy, np.round(y, 3))]
+    return np.full(len(x), (np.ptp(x) * np.ptp(y)) / len(x))
+
+
+def _spacing(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return half the distance to both neighbours for positions on a line, 1 for a single one."""
+    where, index = np.unique(np.round(x, 3), return_inverse=True)
+    if len(where) < 2:
+        return np.ones(len(x))
+    gap = np.diff(where)
+    width = np.empty(len(where))
+    width[1:-1] = 0.5 * (gap[1:] + gap[:-1])
+    width[0], width[-1] = gap[0], gap[-1]
+    # a hole in the spread must not make its edges loud
+    width = np.minimum(width, 2.0 * float(np.median(gap)))
+    count = np.bincount(index, minlength=len(where))
+    return (width / count)[index]
+
+
+def velocity_at(model: EarthModel, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return vp at the nodes nearest to local positions (n, 3), m/s."""
+    shape = model.grid.shape3
+    index = np.clip(np.rint(model.grid.to_index(positions)).astype(int), 0, np.array(shape) - 1)
+    return model.vp.reshape(shape)[tuple(index.T)].astype(np.float64)

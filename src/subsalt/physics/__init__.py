@@ -1,0 +1,35 @@
+"""The media that can be propagated: each module turns an earth model into the parameters of its time step.
+
+All media have the form ``u_tt = C (L u + f)`` with C pointwise symmetric and positive and L symmetric and negative, so
+that every discrete mode has a real frequency, energy is conserved, and the time-reversed scheme is its own adjoint.
+"""
+
+from __future__ import annotations
+
+from subsalt.errors import ConfigError
+from subsalt.model import EarthModel
+from subsalt.physics import isotropic, vti
+
+MEDIA = {"isotropic": isotropic, "vti": vti}
+
+
+def medium_of(model: EarthModel, asked: str = "auto") -> str:
+    """Return the medium to propagate `model` as.
+
+    Parameters
+    ----------
+    asked : str
+        ``"auto"`` takes the model's own; a name is checked against the model.
+
+    Raises
+    ------
+    ConfigError
+        When the name is unknown, or ``"vti"`` is asked for a model without Thomsen parameters.
+    """
+    if asked == "auto":
+        return model.medium
+    if asked not in MEDIA:
+        raise ConfigError(f"medium {asked!r} is not one of {', '.join(MEDIA)}", "use auto", code="E121")
+    if asked == "vti" and model.medium == "isotropic":
+        raise ConfigError("medium is vti, but the model has no epsilon or delta", "give them, or use isotropic", "E122")
+    return asked

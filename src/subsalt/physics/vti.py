@@ -1,0 +1,39 @@
+"""Self-adjoint VTI acoustics in stress form (Duveneck et al. 2008; Duveneck and Bakker 2011).
+
+    p_tt = v^2 [(1 + 2 epsilon) (Dxx + Dyy) p + sqrt(1 + 2 delta) Dzz q + ...]
+    q_tt = v^2 [sqrt(1 + 2 delta) (Dxx + Dyy) p + Dzz q + ...]
+
+C = v^2 [[1 + 2 epsilon, s], [s, 1]] with s = sqrt(1 + 2 delta) is positive exactly where delta <= epsilon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ModelError
+from subsalt.fields import Layout
+from subsalt.model import EarthModel
+from subsalt.physics import isotropic
+
+FIELDS = ("p", "q")
+
+
+def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:
+    """Return the padded model arrays of the step: ``m`` = (vp dt)^2, ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta).
+
+    Raises
+    ------
+    ModelError
+        When delta > epsilon anywhere: the model must pass `EarthModel.anisotropy_gate` first.
+    """
+    assert model.epsilon is not None
+    assert model.delta is not None
+    if (model.delta > model.epsilon).any():
+        raise ModelError("delta exceeds epsilon at some nodes", "pass the model through anisotropy_gate", code="E520")
+    out = isotropic.parameters(model, layout, dt, dtype)
+    epsilon = model.epsilon.astype(np.float64).reshape(layout.shape3)
+    delta = model.delta.astype(np.float64).reshape(layout.shape3)
+    out["e"] = layout.pad(1 + 2 * epsilon, dtype)
+    out["s"] = layout.pad(np.sqrt(1 + 2 * delta), dtype)
+    return out

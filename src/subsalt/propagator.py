@@ -1,0 +1,321 @@
+"""One wavefield on one computational grid: the model window, its absorbing layer, and `advance(state, n)`.
+
+The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
+the layer. Inside the margin and the layer the model is continued from its edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import boundary, injection, kernels, physics
+from subsalt.errors import NumericalFailure
+from subsalt.fields import Layout
+from subsalt.grid import Box, Grid
+from subsalt.kernels.problem import Problem, State
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.stencil import radius_of
+
+#: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
+FINITE_EVERY = 50
+
+
+@dataclass
+class Source:
+    """Sample sequences injected at points during `Propagator.advance`.
+
+    Parameters
+    ----------
+    points : injection.Points
+        Where.
+    samples : ndarray, (n, nt), float32
+        Sample f[it] per point; acts in the step that makes u[it + 1]. Already divided by the cell volume.
+    """
+
+    points: injection.Points
+    samples: NDArray
+
+
+@dataclass
+class Recorder:
+    """Samples recorded during `Propagator.advance`: ``data[:, it]`` holds the field at time index `it`."""
+
+    points: injection.Points
+    data: NDArray
+
+
+def padding(
+    grid: Grid, options: PropagationOptions, points: NDArray[np.float64] | None = None
+) -> tuple[int, int, int, int, int, int]:
+    """Return the cells added around a window: x low, x high, y low, y high, z low, z high.
+
+    The layer, and between it and the window as many cells as the support of the points needs: only outside the layer is
+    the scheme its own adjoint.
+
+    Parameters
+    ----------
+    grid : Grid
+        The window.
+    options : PropagationOptions
+        Boundary and layer.
+    points : ndarray, (n, 3), optional
+        Local positions of sources and receivers, m.
+    """
+    width = options.layer_cells
+    pad = [width] * 6
+    if points is not None and len(points):
+        index = grid.to_index(points)
+        reach_lo, reach_hi = injection.support_reach(index, grid.ndim)
+        first = np.floor(index - reach_lo + 1e-6).min(axis=0)
+        last = np.ceil(index + reach_hi - 1e-6).max(axis=0)
+        for axis in range(3):
+            pad[2 * axis] += max(0, -int(first[axis]))
+            pad[2 * axis + 1] += max(0, int(last[axis]) - (grid.shape3[axis] - 1))
+    if grid.ndim == 2:
+        pad[2] = pad[3] = 0
+    if options.free_surface:
+        pad[4] = 0
+    return pad[0], pad[1], pad[2], pad[3], pad[4], pad[5]
+
+
+#: called after every step with the state; its `it` is the index of the newest sample
+Hook = Callable[[State], None]
+
+
+class Propagator:
+    """Advance wavefields of one medium on the window of a model.
+
+    Parameters
+    ----------
+    model : EarthModel
+        The whole model, already past `anisotropy_gate`.
+    options : PropagationOptions
+        Scheme, boundary, device.
+    dt : float
+        Time step, s; below the stability bound of the *whole* model, so that all windows share it.
+    window : Box, optional
+        Part of the model to propagate in; everything when None.
+    points : ndarray, (n, 3), optional
+        Local positions of all sources and receivers to be used; their support rules the margin.
+    taper_at : ndarray, (n, 3), optional
+        Positions around which anisotropy is made elliptical (`PropagationOptions.source_taper`).
+    vmax : float, optional
+        Velocity that rules the layer, m/s; that of the whole model when None.
+    """
+
+    def __init__(
+        self,
+        model: EarthModel,
+        options: PropagationOptions,
+        dt: float,
+        *,
+        window: Box | None = None,
+        points: NDArray[np.float64] | None = None,
+        taper_at: NDArray[np.float64] | None = None,
+        vmax: float | None = None,
+    ) -> None:
+        self.options = options
+        self.dt = dt
+        self.model_grid = model.grid
+        self.window = window if window is not None else model.grid.box
+        self.kernels = kernels.get(options.device)
+        self.dtype: type = np.float64 if options.dtype == "float64" else np.float32
+        self.medium = physics.medium_of(model, options.medium)
+        self.grid = model.grid.window(self.window)
+        self.pad = padding(self.grid, options, points)
+        lo = tuple(l - p for l, p in zip(self.window.lo, self.pad[0::2], strict=True))
+        hi = tuple(h + p for h, p in zip(self.window.hi, self.pad[1::2], strict=True))
+        outer = Box(lo, hi)  # type: ignore[arg-type]
+        self.comp_grid: Grid = model.grid.window(outer)
+        self.layout = Layout(self.comp_grid.shape3, radius_of(options.order), model.grid.ndim)
+        #: the window, in indices of the computational grid
+        self.interior = Box(
+            tuple(self.pad[0::2]),  # type: ignore[arg-type]
+            tuple(p + n for p, n in zip(self.pad[0::2], self.grid.shape3, strict=True)),  # type: ignore[arg-type]
+        )
+        local = model.window(outer)
+        if self.medium == "vti" and taper_at is not None and options.source_taper:
+            local = elliptical_near(local, taper_at, options.source_taper)
+        self.problem = self._problem(local, vmax if vmax is not None else model.fastest)
+
+    def _problem(self, local: EarthModel, vmax: float) -> Problem:
+        """Return the discretised problem on the computational grid."""
+        opts, shape = self.options, self.layout.shape3
+        width = opts.layer_cells
+        widths = [width] * 6
+        if self.layout.ndim == 2:
+            widths[2] = widths[3] = 0
+        if opts.free_surface:
+            widths[4] = 0
+        sigma = decay = None
+        if opts.boundary != "none":
+            layer = boundary.Layer(opts.boundary, width)
+            sigma = tuple(
+                layer.profile(shape[i], widths[2 * i], widths[2 * i + 1], local.grid.spacing3[i], vmax)
+                for i in range(3)
+            )
+            decay = tuple(boundary.decay(s, self.dt) for s in sigma)
+        params = physics.MEDIA[self.medium].parameters(local, self.layout, self.dt, self.dtype)
+        if opts.free_surface:
+            first_row = [slice(None), slice(None), slice(0, 1)]
+            self.layout.view(params["m"])[tuple(first_row)] = 0  # p = q = 0 on the surface row
+        return Problem(
+            self.layout,
+            self.medium,
+            opts.order,
+            self.dt,
+            local.grid.spacing3,
+            params,
+            opts.boundary,
+            tuple(widths),  # type: ignore[arg-type]
+            sigma,  # type: ignore[arg-type]
+            decay,  # type: ignore[arg-type]
+            opts.free_surface,
+            self.dtype,
+        )
+
+    @property
+    def point_count(self) -> int:
+        """Points of the computational grid, layer included: what one step of one wavefield counts."""
+        return math.prod(self.layout.shape3)
+
+    def new_state(self) -> State:
+        """Return a wavefield at rest."""
+        return self.kernels.new_state(self.problem)
+
+    def points(self, positions: NDArray[np.float64]) -> injection.Points:
+        """Return the interpolation weights of local positions (n, 3), m, on the computational grid.
+
+        Raises
+        ------
+        GeometryError
+            When a position, or its support, lies outside the computational grid.
+        """
+        index = self.comp_grid.to_index(np.atleast_2d(positions))
+        surface = 0 if self.options.free_surface else None
+        return injection.sinc_points(self.layout.shape3, index, self.layout.ndim, free_surface_row=surface)
+
+    def source(self, positions: NDArray[np.float64], samples: NDArray) -> Source:
+        """Return a source of `samples` (n, nt), in source units, at local positions (n, 3)."""
+        scaled = np.asarray(samples, dtype=np.float64) / self.comp_grid.cell_volume
+        return Source(self.points(positions), np.ascontiguousarray(scaled, dtype=self.dtype))
+
+    def recorder(self, positions: NDArray[np.float64], nt: int) -> Recorder:
+        """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
+        pts = self.points(positions)
+        return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype))
+
+    def advance(
+        self,
+        state: State,
+        n: int,
+        *,
+        sources: Sequence[Source] = (),
+        recorders: Sequence[Recorder] = (),
+        hook: Hook | None = None,
+        boxes: Sequence[Box] | None = None,
+    ) -> None:
+        """Advance `state` by `n` time steps.
+
+        Parameters
+        ----------
+        state : State
+            Changed in place.
+        n : int
+            Steps.
+        sources : sequence of Source
+            Sample ``state.it`` of each acts in the next step; past its end a source is silent.
+        recorders : sequence of Recorder
+            Each records the new sample after every step.
+        hook : callable, optional
+            Called after every step.
+        boxes : sequence of Box, optional
+            Index boxes that tile the computational grid, computed one after the other; the whole grid when None.
+            The fields do not depend on the tiling.
+
+        Raises
+        ------
+        NumericalFailure
+            When the field is no longer finite (looked at every 50 steps and after the last one).
+        """
+        k, problem = self.kernels, self.problem
+        tiles = boxes if boxes is not None else (Box((0, 0, 0), self.layout.shape3),)
+        for i in range(n):
+            for box in tiles:
+                k.memory_step(problem, state, box)
+            for box in tiles:
+                k.field_step(problem, state, box)
+            now = state.it
+            state.rotate()
+            for src in sources:
+                if now < src.samples.shape[1]:
+                    k.inject(problem, state.curr, src.points, src.samples[:, now])
+            for rec in recorders:
+                if state.it < rec.data.shape[1]:
+                    rec.data[:, state.it] = k.record(problem, state.curr, rec.points)
+            if hook is not None:
+                hook(state)
+            if (state.it % FINITE_EVERY == 0 or i == n - 1) and not k.is_finite(problem, state.curr):
+                self._blow_up(state)
+
+    def _blow_up(self, state: State) -> None:
+        """Raise, naming the first cell that is not finite and the medium there."""
+        field = self.layout.view(state.curr[0])
+        where = np.argwhere(~np.isfinite(field))
+        cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
+        m = float(self.layout.view(self.problem.params["m"])[cell])
+        at = [o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, cell, strict=True)]
+        raise NumericalFailure(
+            f"the wavefield is not finite at step {state.it}, first at x = {at[0]:g}, y = {at[1]:g}, z = {at[2]:g} m "
+            f"(vp there {math.sqrt(m) / self.dt:.5g} m/s)",
+            "check the input traces and the model there; a smaller dt is more robust",
+        )
+
+
+def elliptical_near(model: EarthModel, positions: NDArray[np.float64], cells: float) -> EarthModel:
+    """Return the model with epsilon lowered to delta around positions, where it is not so already.
+
+    Parameters
+    ----------
+    positions : ndarray, (n, 3)
+        Local positions, m.
+    cells : float
+        Radius over which epsilon returns to its value, in cells; within 2 cells it equals delta.
+
+    Notes
+    -----
+    A source in a medium with epsilon > delta excites a slow pseudo-S wave; in an elliptical medium it does not. With a
+    radius of 5 to 8 cells the delay of the P wave perpendicular to the axis stays near 1 to 2 ms (physics page, 2.2).
+    """
+    if model.epsilon is None or model.delta is None:
+        return model
+    shape = model.grid.shape3
+    e, d = model.epsilon.reshape(shape), model.delta.reshape(shape)
+    index = np.rint(model.grid.to_index(positions)).astype(int)
+    inside = ((index >= 0) & (index < np.array(shape))).all(axis=1)
+    nodes = np.unique(index[inside], axis=0)
+    nodes = nodes[e[tuple(nodes.T)] != d[tuple(nodes.T)]]
+    if not len(nodes):
+        return model
+    from scipy.ndimage import distance_transform_edt  # compiled without run-time dispatch: the same bits everywhere
+
+    reach = int(math.ceil(cells)) + 1
+    near = Box(
+        tuple(int(max(0, v)) for v in nodes.min(axis=0) - reach),  # type: ignore[arg-type]
+        tuple(int(min(n, v)) for v, n in zip(nodes.max(axis=0) + reach + 1, shape, strict=True)),  # type: ignore[arg-type]
+    )
+    mask = np.ones(near.shape, dtype=bool)
+    mask[tuple((nodes - np.array(near.lo)).T)] = False
+    distance = distance_transform_edt(mask)
+    ramp = np.clip((distance - 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)
+    smooth = ramp * ramp * (3.0 - 2.0 * ramp)
+    lowered = e.copy()
+    d_near = d[near.slices]
+    lowered[near.slices] = d_near + smooth * (e[near.slices] - d_near)
+    return EarthModel(model.grid, model.vp, lowered.reshape(model.grid.shape), model.delta, model.frame)
