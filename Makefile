@@ -1,0 +1,70 @@
+# subsalt: everything a developer or a first-time user types. Needs a C++ compiler and Python 3.11+ with venv; no root.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+STAMP := $(VENV)/.subsalt-setup
+CXX_FOUND := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
+# the interpreter for a new venv: the first that is at least 3.11
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
+NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
+CASES ?= iso-256 vti-256
+
+.PHONY: help setup build test lint demo sanitize bench-kernels bench-peers clean
+
+help: ## show these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+setup: $(STAMP) ## create the virtual environment, install the pinned packages, compile the kernels
+
+$(STAMP): pyproject.toml constraints.txt CMakeLists.txt
+	@[ -n "$(PYTHON)" ] || { echo "subsalt needs Python 3.11 or newer; install it, or name one: make PYTHON=/path/to/python3 setup" >&2; exit 1; }
+	@[ -n "$(CXX_FOUND)" ] || { echo "subsalt needs a C++20 compiler; install g++ or clang, or name one: CXX=/path/to/c++ make setup" >&2; exit 1; }
+	@[ -x $(PY) ] || $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module; on Debian or Ubuntu install python3-venv" >&2; exit 1; }
+	@[ -x $(PY) ] || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing pinned packages and compiling the kernels"
+	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
+	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev]'
+	@touch $@
+
+build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment
+	@tree=build/$$($(PY) -c 'import sys; print(sys.implementation.cache_tag)'); \
+	[ -f $$tree/CMakeCache.txt ] || { rm -f $(STAMP); $(MAKE) --no-print-directory setup; }; \
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $$tree --target _native -j 2; \
+	so=$$(ls $$tree/_native*.so); to=$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/subsalt; \
+	cmp -s $$so $$to/$${so##*/} || { cp $$so $$to/.new.so && mv -f $$to/.new.so $$to/$${so##*/}; }
+
+test: build ## run all tests
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+lint: $(STAMP) ## style, types, layers, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
+	$(BIN)/codespell src tests native docs examples benchmarks *.md Makefile CMakeLists.txt
+
+demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off
+	$(BIN)/subsalt demo --out demo
+
+sanitize: $(STAMP) ## run the kernel tests on a build with the address and undefined-behaviour sanitizers
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DSUBSALT_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(PY))
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize -j 2
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	PYTHONMALLOC=malloc OMP_NUM_THREADS=2 $(PY) tests/native/sanitized.py build/sanitize
+
+bench-kernels: build ## rates of the kernels against a plain loop, as JSON
+	$(PY) benchmarks/kernel_rates.py
+
+bench-peers: build ## rates against Devito, installed into an environment of its own
+	$(MAKE) -C benchmarks/peers VENV=$(abspath $(VENV)) CASES="$(CASES)"
+
+clean: ## remove the virtual environment and everything built
+	rm -rf build dist $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,15 @@
+// The compiled module `subsalt._native`: one binding file per subject registers itself here.
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_kernels(nb::module_& m); // bindings/kernels.cpp: time step, injection, recording, imaging
+void bind_signal(nb::module_& m);  // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
+
+NB_MODULE(_native, m) {
+    m.doc() = "Compiled kernels of subsalt.";
+    bind_kernels(m);
+#ifndef SUBSALT_WITHOUT_SIGNAL
+    bind_signal(m);
+#endif
+}

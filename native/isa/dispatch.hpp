@@ -1,0 +1,20 @@
+// Which instruction set runs: the best one this processor has, or the one SUBSALT_ISA names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "isa/table.hpp"
+
+namespace subsalt {
+
+/// The table in use. Chosen once, at the first call; throws std::runtime_error when SUBSALT_ISA names one that is absent.
+const Table& kernels();
+
+/// Names of the instruction sets that are compiled in and supported here, the best last.
+std::vector<std::string> available();
+
+/// The table of that name; throws std::runtime_error when it is not available.
+const Table& kernels_named(const std::string& name);
+
+} // namespace subsalt
