@@ -1,0 +1,374 @@
+"""Writing files: complete or not at all.
+
+Every output goes through `atomic_write`: a temporary name in the same folder, full-write loops, fsync, rename, fsync of
+the folder. A reader therefore never sees half a file, and a failure leaves neither the old file damaged nor a stray one.
+
+Tests inject failures through `set_fault`: the hook is asked before every system call and may raise an `OSError` or
+shorten a write.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
+
+#: asked before each call as hook(operation, path, bytes); returns how many bytes may be written, or None for all
+FaultHook = Callable[[str, str, int], int | None]
+
+_fault: FaultHook | None = None
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_CANNOT_CREATE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.EEXIST,
+}
+
+
+def set_fault(hook: FaultHook | None) -> None:
+    """Install a fault hook for tests; None removes it."""
+    global _fault
+    _fault = hook
+
+
+class FaultCounter:
+    """A fault hook that lets `fail_at - 1` operations pass and fails the next.
+
+    Parameters
+    ----------
+    fail_at : int
+        Number of the first operation that fails, from 1; 0 never fails and only counts.
+    error : int
+        The errno it fails with.
+    forever : bool
+        Fail every later operation too (a full disk) rather than one (a hiccup).
+    short : int, optional
+        At most this many bytes go out per write.
+    """
+
+    def __init__(
+        self, fail_at: int = 0, error: int = errno.EIO, forever: bool = False, short: int | None = None
+    ) -> None:
+        self.fail_at, self.error, self.forever, self.short = fail_at, error, forever, short
+        self.count = 0
+        self.log: list[str] = []
+
+    def __call__(self, operation: str, path: str, nbytes: int) -> int | None:
+        """Count one operation; fail when its turn has come."""
+        self.count += 1
+        self.log.append(operation)
+        # clearing up after a failure must work, as it does on a real full disk
+        due = self.count == self.fail_at or (self.forever and 0 < self.fail_at < self.count)
+        if due and operation != "unlink":
+            raise OSError(self.error, os.strerror(self.error), path)
+        return self.short
+
+
+def _ask(operation: str, path: str, nbytes: int = 0) -> int:
+    """Return how many bytes of `nbytes` may go out now."""
+    if _fault is None:
+        return nbytes
+    allowed = _fault(operation, path, nbytes)
+    return nbytes if allowed is None else max(1, min(nbytes, allowed))
+
+
+def human(nbytes: float) -> str:
+    """Return a size in B, kB, MB, GB or TB."""
+    value = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def free_bytes(path: str | os.PathLike[str]) -> int:
+    """Return the bytes an ordinary user may still write where `path` lies (the nearest folder that exists)."""
+    folder = Path(path).absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        info = os.statvfs(folder)
+    except OSError:
+        return 0
+    return info.f_bavail * info.f_frsize
+
+
+def explain_os_error(
+    error: OSError, path: str | os.PathLike[str], need: int = 0, have: int | None = None
+) -> ResourceError:
+    """Return the error of ours that says what the system refused, where, and what to do.
+
+    Parameters
+    ----------
+    error : OSError
+        What the system said.
+    path : path-like
+        The file or folder that was to be written.
+    need : int
+        Bytes the file needs altogether, if known.
+    have : int, optional
+        Bytes there were room for; asked from the file system when left out.
+    """
+    code = error.errno or errno.EIO
+    what = f"{os.strerror(code)} (errno {code})"
+    if code in _FULL:
+        room = free_bytes(path) if have is None else have
+        limit = ""
+        if code == errno.EFBIG:
+            limit = ", file size limit"
+        elif code == errno.EDQUOT:
+            limit = ", quota"
+        found: ResourceError = DiskError(
+            f"disk full{limit}: need {human(need)}, have {human(room)} at {path}",
+            "free space, or choose another folder; then start the same command again",
+            code="E621",
+        )
+    elif code in _CANNOT_CREATE:
+        found = CannotCreateError(
+            f"cannot create {path}: {what}",
+            "check that the folder exists and that you may write there",
+            code="E630",
+        )
+    else:
+        found = DiskError(
+            f"cannot write {path}: {what}", "check the disk; then start the same command again", code="E620"
+        )
+    found.errno = code
+    return found
+
+
+class _FullWriter(io.RawIOBase):
+    """A file descriptor whose `write` always writes everything or raises."""
+
+    def __init__(self, fd: int, path: str, size: int | None = None) -> None:
+        super().__init__()
+        self._fd, self._path, self._size = fd, path, size
+        self.high_water = 0
+
+    def forget(self) -> None:
+        """Let go of the descriptor, which others close."""
+        self._fd = -1
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return os.lseek(self._fd, offset, whence)
+
+    def tell(self) -> int:
+        return os.lseek(self._fd, 0, os.SEEK_CUR)
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        with _explained(Path(self._path), self._size or self.high_water + len(view)):
+            write_all(self._fd, view, self._path)
+        self.high_water = max(self.high_water, self.tell())
+        return len(view)
+
+
+def write_all(fd: int, data: memoryview | bytes, path: str = "") -> None:
+    """Write all of `data` to a descriptor, whatever the system splits it into."""
+    view = memoryview(data).cast("B")
+    while len(view):
+        try:
+            # Linux moves at most 2 GiB - 4 kB per call
+            allowed = _ask("write", path, min(len(view), 1 << 30))
+            view = view[os.write(fd, view[:allowed]) :]
+        except InterruptedError:
+            continue
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable; file systems that cannot sync a folder (EINVAL) are left alone."""
+    _ask("fsync-folder", str(folder))
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def atomic_write(
+    path: str | os.PathLike[str], mode: str = "wb", size: int | None = None
+) -> Iterator[IO[Any]]:
+    """Open `path` for writing so that it appears complete, at the end of the ``with`` block, or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to make or replace; its folder must exist.
+    mode : {"wb", "w"}
+        Bytes, or text in UTF-8.
+    size : int, optional
+        Bytes the file will have; then a lack of space is told before the first byte is written.
+
+    Raises
+    ------
+    DiskError
+        Disk full (``need X, have Y at PATH``) or failing; nothing is left behind and an older file stays as it was.
+    CannotCreateError
+        Folder missing or not writable, or `path` is a folder or a device.
+    """
+    if mode not in ("wb", "w"):
+        raise ValueError(f"mode {mode!r}; use 'wb' or 'w'")
+    target = Path(path)
+    with _explained(target, size or 0):
+        temporary, fd = _open_temporary(target, size)
+    raw = _FullWriter(fd, str(target), size)
+    try:
+        try:
+            buffered = io.BufferedWriter(raw, buffer_size=1 << 20)  # type: ignore[arg-type]
+            if mode == "wb":
+                yield buffered
+            else:
+                text = io.TextIOWrapper(buffered, encoding="utf-8", newline="\n", write_through=True)
+                yield text
+                text.flush()
+                text.detach()
+            buffered.flush()
+            buffered.detach()
+            with _explained(target, size or raw.high_water):
+                _ask("fsync", str(target))
+                os.fsync(fd)
+        finally:
+            # a buffer that could not be written must not try again while it is collected
+            raw.forget()
+            os.close(fd)
+        with _explained(target, size or raw.high_water):
+            _ask("rename", str(target))
+            os.replace(temporary, target)
+    except BaseException:
+        _remove(temporary)
+        raise
+    with _explained(target, size or raw.high_water):
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def _explained(target: Path, need: int) -> Iterator[None]:
+    """Turn an `OSError` of the system into one of ours."""
+    try:
+        yield
+    except SubsaltError:
+        raise
+    except OSError as e:
+        raise explain_os_error(e, target, need) from e
+
+
+def _open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
+    """Create the temporary file beside `target`; return its name and descriptor."""
+    _refuse_special(target)
+    if size is not None and target.parent.is_dir() and size > free_bytes(target.parent):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+    temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
+    _ask("open", str(temporary))
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return temporary, os.open(temporary, flags, 0o666)
+
+
+def _refuse_special(target: Path) -> None:
+    """Never replace a folder, device or pipe by a file."""
+    with suppress(FileNotFoundError):
+        kind = os.stat(target).st_mode
+        if stat.S_ISDIR(kind):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if not stat.S_ISREG(kind):
+            raise CannotCreateError(
+                f"{target} is a device, pipe or socket, not a file", "give the name of a file", code="E630"
+            )
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        _ask("unlink", str(path))
+        os.unlink(path)
+
+
+def publish_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> str:
+    """Publish `data` as the file `path`; return its sha256."""
+    with atomic_write(path, size=len(data)) as f:
+        f.write(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def publish_text(path: str | os.PathLike[str], text: str) -> str:
+    """Publish `text` in UTF-8 as the file `path`; return its sha256."""
+    return publish_bytes(path, text.encode("utf-8"))
+
+
+def publish_array(path: str | os.PathLike[str], array: NDArray) -> str:
+    """Publish an array as ``.npy`` (C order, no pickle); return the sha256 of the file."""
+    digest = hashlib.sha256()
+    a = np.ascontiguousarray(array)
+    if a.dtype.hasobject:
+        raise TypeError("arrays of objects cannot be written")
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(a))
+    with atomic_write(path, size=a.nbytes + head.tell()) as f:
+        for part in (memoryview(head.getvalue()), memoryview(a.reshape(-1)).cast("B")):
+            digest.update(part)
+            f.write(part)
+    return digest.hexdigest()
+
+
+def append_line(path: str | os.PathLike[str], line: str) -> None:
+    """Append one line to a log such as events.jsonl; the line goes out in one piece."""
+    data = (line.rstrip("\n") + "\n").encode("utf-8")
+    try:
+        _ask("open", str(path))
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        try:
+            write_all(fd, data, str(path))
+        finally:
+            os.close(fd)
+    except OSError as e:
+        raise explain_os_error(e, path, len(data)) from e
+
+
+def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
+    """Make a folder, with its parents; return it."""
+    try:
+        _ask("mkdir", str(path))
+        Path(path).mkdir(parents=True, exist_ok=True, mode=mode)
+    except OSError as e:
+        raise explain_os_error(e, path) from e
+    return Path(path)
+
+
+def sha256_file(path: str | os.PathLike[str]) -> str:
+    """Return the sha256 of a file, read in pieces."""
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as f:
+        while piece := f.read(1 << 22):
+            digest.update(piece)
+    return digest.hexdigest()
