@@ -1,0 +1,290 @@
+"""Plane cuts through a volume: which values, which two axes, where; and drawing one of them on given axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.survey import Survey
+from subsalt.view import style
+from subsalt.view.style import Length
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMES = "xyz"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A plane through a grid, normal to one axis.
+
+    Parameters
+    ----------
+    grid : Grid
+        The grid that is cut.
+    normal : int
+        Axis (0 x, 1 y, 2 z) that stands normal to the plane.
+    index : int
+        Grid index of the plane along `normal`.
+    """
+
+    grid: Grid
+    normal: int
+    index: int
+
+    @property
+    def axes(self) -> tuple[int, int]:
+        """The horizontal and the vertical axis of the picture."""
+        h, v = (i for i in range(3) if i != self.normal)
+        return h, v
+
+    @property
+    def at(self) -> float:
+        """Local coordinate of the plane along its normal, m."""
+        return self.grid.origin3[self.normal] + self.index * self.grid.spacing3[self.normal]
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Edges of the outer cells, m: left, right along the horizontal axis, low, high along the other"""
+        edges: list[float] = []
+        for i in self.axes:
+            o, n, d = self.grid.origin3[i], self.grid.shape3[i], self.grid.spacing3[i]
+            edges += [o - d / 2, o + (n - 0.5) * d]
+        return edges[0], edges[1], edges[2], edges[3]
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Width and height of the plane, m."""
+        left, right, low, high = self.extent
+        return right - left, high - low
+
+    def values(self, volume: NDArray) -> NDArray:
+        """Return the values (n_vertical, n_horizontal) of a volume (nx, nz) or (nx, ny, nz) on the plane."""
+        return np.take(as_volume(volume, self.grid), self.index, axis=self.normal).T
+
+    def title(self, unit: Length) -> str:
+        """Return what the plane is called and where it lies."""
+        if self.grid.ndim == 2:
+            return "section"
+        kind = {0: "crossline section", 1: "inline section", 2: "depth slice"}[self.normal]
+        return f"{kind} at {NAMES[self.normal]} = {unit.text(self.at)}"
+
+
+def as_volume(values: NDArray, grid: Grid, name: str = "image") -> NDArray:
+    """Return `values` as (nx, ny, nz); ny = 1 in 2-D.
+
+    Raises
+    ------
+    ModelError
+        When the shape is not the grid's.
+    """
+    a = np.asarray(values)
+    if a.shape not in (grid.shape, grid.shape3):
+        raise ModelError(
+            f"{name} has shape {a.shape}, the grid has {grid.shape}",
+            f"give the grid of the {name}",
+            code="E401",
+        )
+    return a.reshape(grid.shape3)
+
+
+def cuts_at(grid: Grid, at: Sequence[float] | None = None) -> dict[str, Cut]:
+    """Return the cuts through a local point: ``section`` in 2-D; ``inline``, ``crossline``, ``depth`` in 3-D.
+
+    Parameters
+    ----------
+    grid : Grid
+        What is cut.
+    at : sequence of float, (3,), optional
+        x, y, z of the point, m; the nearest grid planes are taken. The middle when left out.
+    """
+    if at is None:
+        index = [n // 2 for n in grid.shape3]
+    else:
+        if len(at) != 3:
+            raise ConfigError(
+                f"at has {len(at)} values", "give the x, y and z of the point to cut through, m"
+            )
+        index = [
+            int(np.clip(round((a - o) / d), 0, n - 1))
+            for a, o, d, n in zip(at, grid.origin3, grid.spacing3, grid.shape3, strict=True)
+        ]
+    if grid.ndim == 2:
+        return {"section": Cut(grid, 1, 0)}
+    return {
+        "inline": Cut(grid, 1, index[1]),
+        "crossline": Cut(grid, 0, index[0]),
+        "depth": Cut(grid, 2, index[2]),
+    }
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is drawn on every cut of one picture.
+
+    Parameters
+    ----------
+    values : ndarray
+        The volume shown in grey (or in the colours of `palette`).
+    limit : float or tuple of float
+        Symmetric limit, or low and high.
+    palette : str
+        Name of the colour map, see `style.palette`.
+    vp : ndarray, optional
+        Velocity laid over it, m/s.
+    vp_limits : tuple of float
+        Velocity at the two ends of its colours, m/s.
+    alpha : float
+        Opacity of the velocity.
+    src, rcv : ndarray, (n, 3)
+        Positions drawn over it, local, m.
+    reflectors : sequence of mapping
+        Known reflectors, see `sections`.
+    """
+
+    values: NDArray
+    limit: float | tuple[float, float]
+    palette: str = "grey"
+    vp: NDArray | None = None
+    vp_limits: tuple[float, float] = (0.0, 1.0)
+    alpha: float = 0.45
+    src: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
+    rcv: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
+    reflectors: Sequence[Mapping[str, Any]] = ()
+
+
+def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[NDArray, NDArray]:
+    """Return the distinct source and receiver positions (n, 3) of a survey, local to `frame`, m."""
+    if survey is None or not len(survey):
+        return np.zeros((0, 3)), np.zeros((0, 3))
+    src = style.unique_points([s.src[None] for s in survey])
+    rcv = style.unique_points([s.rcv for s in survey])
+    if frame is not None and frame != survey.frame:
+        src, rcv = (frame.to_local(survey.frame.to_world(p)) for p in (src, rcv))
+    return src, rcv
+
+
+def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
+    """Draw one cut; return the drawn images by name (``values``, ``vp``) for their colour bars."""
+    left, right, low, high = (float(v) for v in unit(cut.extent))
+    common: dict[str, Any] = {"extent": (left, right, low, high), "aspect": "auto", "origin": "lower"}
+    values = cut.values(look.values)
+    lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
+    drawn: dict[str, Any] = {
+        "values": ax.imshow(
+            values,
+            cmap=style.palette(look.palette),
+            vmin=lo,
+            vmax=hi,
+            interpolation="nearest" if look.palette == "velocity" else _interpolation(ax, values),
+            **common,
+        )
+    }
+    if look.vp is not None:
+        low_v, high_v = look.vp_limits
+        drawn["vp"] = ax.imshow(
+            cut.values(look.vp),
+            cmap=style.veil(),
+            vmin=low_v,
+            vmax=high_v,
+            alpha=look.alpha,
+            interpolation="nearest",
+            **common,
+        )
+    _draw_reflectors(ax, cut, look.reflectors, unit)
+    _draw_points(ax, cut, look, unit)
+    ax.set_xlim(left, right)
+    h, v = cut.axes
+    # depth grows downwards; a depth slice is a map, with y upwards
+    ax.set_ylim((high, low) if v == 2 else (low, high))
+    ax.set_xlabel(f"{NAMES[h]} ({unit.unit})")
+    ax.set_ylabel(f"depth ({unit.unit})" if v == 2 else f"{NAMES[v]} ({unit.unit})")
+    return drawn
+
+
+def _interpolation(ax: Axes, values: NDArray) -> str:
+    """Return how to draw: smooth between few points, filtered where points outnumber pixels."""
+    pixels = ax.get_window_extent()
+    many = values.shape[0] > pixels.height or values.shape[1] > pixels.width
+    return "hanning" if many else "bilinear"
+
+
+def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
+    """Mark sources and receivers on a map, or those near the plane on a vertical section."""
+    h, v = cut.axes
+    marks = (
+        (look.rcv, "v", style.RECEIVER, 3.0, "receivers"),
+        (look.src, "*", style.SOURCE, 8.0, "sources"),
+    )
+    for points, marker, colour, size, label in marks:
+        if v == 2 and cut.grid.ndim == 3 and len(points):
+            o, n, d = (getattr(cut.grid, k)[cut.normal] for k in ("origin3", "shape3", "spacing3"))
+            near = np.abs(points[:, cut.normal] - cut.at) <= max(1.5 * d, 0.04 * n * d)
+            points = points[near & (points[:, cut.normal] >= o - d) & (points[:, cut.normal] <= o + n * d)]
+        left, right, low, high = cut.extent
+        inside = (points[:, h] >= left) & (points[:, h] <= right)
+        if v != 2:
+            inside &= (points[:, v] >= low) & (points[:, v] <= high)
+        points = style.thin(points[inside])
+        if not len(points):
+            continue
+        # not clipped: an acquisition at the surface would be cut in half by the frame
+        y = np.clip(points[:, v], low, high)
+        ax.plot(
+            unit(points[:, h]),
+            unit(y),
+            marker,
+            color=colour,
+            markersize=size if len(points) <= 300 else size * 0.6,
+            markeredgecolor=style.INK,
+            # a thousand dark rims would hide what lies beneath
+            markeredgewidth=0.4 if len(points) <= 300 else 0.0,
+            clip_on=False,
+            zorder=5,
+            label=label,
+        )
+
+
+def _draw_reflectors(ax: Axes, cut: Cut, reflectors: Sequence[Mapping[str, Any]], unit: Length) -> None:
+    """Draw known reflectors as dashed lines on a vertical section."""
+    h, v = cut.axes
+    if v != 2:
+        return
+    for r in reflectors:
+        if "depth" in r:
+            z = np.asarray(r["depth"], dtype=np.float64)
+            if z.shape != cut.grid.shape3[:2]:
+                raise ConfigError(
+                    f"reflector {r.get('name', '')}: depth has shape {z.shape}, not {cut.grid.shape3[:2]}",
+                    "give one depth per (x, y) of the grid",
+                )
+            along = cut.grid.origin3[h] + cut.grid.spacing3[h] * np.arange(cut.grid.shape3[h])
+            depth = np.take(z, cut.index, axis=cut.normal)
+        elif NAMES[h] in r:
+            along, depth = np.asarray(r[NAMES[h]], dtype=np.float64), np.asarray(r["z"], dtype=np.float64)
+            # a line given at one place belongs to the section through that place alone
+            place: Any = r.get(NAMES[cut.normal])
+            if (
+                np.ndim(place) == 0
+                and place is not None
+                and abs(place - cut.at) > cut.grid.spacing3[cut.normal]
+            ):
+                continue
+        else:
+            continue
+        ax.plot(
+            unit(along),
+            unit(depth),
+            "--",
+            color=style.REFLECTOR,
+            linewidth=0.9,
+            zorder=4,
+            label="known reflector",
+        )

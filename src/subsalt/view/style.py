@@ -1,0 +1,237 @@
+"""How every picture looks: fonts, colours, units of the axes; and how a figure becomes a PNG file.
+
+Matplotlib is imported inside the functions, so that ``import subsalt`` stays cheap. Figures are made without
+pyplot, hence without a display, a backend choice or a global list of open figures.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 120
+SOURCE = "#f2a900"
+RECEIVER = "#1f6fb4"
+OUTSIDE = "#d81e1e"
+REFLECTOR = "#d01c8b"
+INK = "#222222"
+FAINT = "#777777"
+
+# positive amplitudes are dark, as the filled lobes of a wiggle are
+PALETTES = {"grey": "gray_r", "residual": "RdBu_r", "velocity": "viridis", "fold": "YlGnBu"}
+
+_RC: dict[Any, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.7,
+    "axes.edgecolor": INK,
+    "xtick.direction": "out",
+    "ytick.direction": "out",
+    "legend.fontsize": 8.0,
+    "legend.framealpha": 0.85,
+    # a $ in a file name or a title is a dollar sign
+    "text.parse_math": False,
+    "axes.formatter.useoffset": False,
+}
+
+
+def printable(text: object, limit: int = 200) -> str:
+    """Return `text` on one line, with control, format and unassigned characters shown as escapes.
+
+    Names come from files; a bidirectional mark in them must not change how a picture reads.
+    """
+    out = []
+    for c in str(text)[: limit + 1]:
+        harmless = unicodedata.category(c)[0] != "C" and c not in "\u2028\u2029"
+        out.append(c if harmless else f"\\u{ord(c):04x}")
+    joined = "".join(out)
+    return joined if len(joined) <= limit else joined[: limit - 1] + "…"
+
+
+def palette(name: str) -> str:
+    """Return the colour map of a palette name.
+
+    Parameters
+    ----------
+    name : {"grey", "residual", "velocity", "fold"}
+        What the values are.
+    """
+    if name not in PALETTES:
+        raise ConfigError(f"palette = {name!r}", f"use one of {', '.join(PALETTES)}")
+    return PALETTES[name]
+
+
+def veil() -> Any:
+    """Return the colours of velocity laid over an image: lightened, so that the grey shows through."""
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(0.4 + 0.6 * colormaps[PALETTES["velocity"]](np.linspace(0, 1, 256)), name="veil")
+
+
+@dataclass(frozen=True)
+class Length:
+    """The unit of the axes of one picture."""
+
+    unit: str
+    metres: float
+
+    @classmethod
+    def fitting(cls, *extents: float) -> Length:
+        """Return km when the largest extent (m) reaches 5 km, metres otherwise."""
+        return cls("km", 1e3) if max(abs(e) for e in extents) >= 5e3 else cls("m", 1.0)
+
+    def __call__(self, metres: Any) -> Any:
+        """Return metres in this unit."""
+        return np.asarray(metres, dtype=np.float64) / self.metres
+
+    def text(self, metres: float) -> str:
+        """Return a length with its unit, to the metre or the decimetre."""
+        return f"{metres / 1e3:.3f} km" if self.unit == "km" else f"{metres:.10g} m"
+
+
+def clip_limit(values: NDArray, clip: float = 99.0) -> float:
+    """Return the symmetric display limit: the `clip` percentile of |a| over finite values that are not zero.
+
+    Zeros don't count, since a partial or muted image would otherwise be clipped to nothing. At most about two
+    million values are looked at, at a fixed stride.
+
+    Parameters
+    ----------
+    values : ndarray, any shape
+        Amplitudes.
+    clip : float
+        Percentile, above 0 up to 100.
+    """
+    if not 0 < clip <= 100:
+        raise ConfigError(f"clip = {clip:g}", "give a percentile above 0 and up to 100")
+    flat = np.asarray(values).reshape(-1)
+    flat = np.abs(flat[:: max(1, flat.size // 2_000_000)].astype(np.float64))
+    flat = flat[np.isfinite(flat) & (flat > 0)]
+    return float(np.percentile(flat, clip)) if flat.size else 1.0
+
+
+def value_limits(values: NDArray) -> tuple[float, float]:
+    """Return the smallest and largest finite value, a little apart when they are equal."""
+    good = np.asarray(values)[np.isfinite(values)]
+    if not good.size:
+        return 0.0, 1.0
+    low, high = float(good.min()), float(good.max())
+    if high - low <= 1e-6 * max(abs(low), abs(high), 1e-30):
+        pad = 0.05 * abs(low) if low else 1.0
+        return low - pad, high + pad
+    return low, high
+
+
+@contextmanager
+def page(
+    path: str | Path, size: tuple[float, float], *, title: str = "", run_id: str = "", about: str = ""
+) -> Iterator[Figure]:
+    """Give a figure to draw on, and publish it as a PNG when the block ends without an error.
+
+    Parameters
+    ----------
+    path : path
+        The PNG to write.
+    size : tuple of float
+        Width and height, inches.
+    title, run_id, about : str
+        Written into the PNG's metadata; the run id also in small letters into the lower right corner.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # a name in a script that the bundled font lacks is drawn as boxes; that is no reason for a warning
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*missing.*")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_RC)
+        fig = Figure(figsize=size, dpi=DPI)
+        FigureCanvasAgg(fig)
+        yield fig
+        if run_id:
+            fig.text(
+                1 - 0.06 / size[0],
+                0.05 / size[1],
+                f"subsalt run {printable(run_id, 64)}",
+                ha="right",
+                va="bottom",
+                fontsize=6,
+                color=FAINT,
+            )
+        facts = {"Title": title, "Description": about, "Run": run_id}
+        data = png_bytes(fig, {k: printable(v, 1000) for k, v in facts.items() if v})
+    from subsalt.io.publish import publish_bytes
+
+    publish_bytes(Path(path), data)
+
+
+def png_bytes(fig: Figure, facts: dict[str, str]) -> bytes:
+    """Return the figure as PNG bytes that depend on the drawing and `facts` alone: no date, no version."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    canvas: Any = fig.canvas
+    canvas.draw()
+    # opaque, so three channels say it all: a quarter less to store in every report
+    rgb = np.ascontiguousarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    info = PngInfo()
+    for key, value in {"Software": "subsalt", **facts}.items():
+        info.add_itxt(key, value)
+    out = io.BytesIO()
+    Image.fromarray(rgb).save(out, "PNG", pnginfo=info, dpi=(DPI, DPI), compress_level=9)
+    return out.getvalue()
+
+
+def place(fig: Figure, box: tuple[float, float, float, float]) -> Axes:
+    """Add axes at ``(left, top, width, height)``, in inches from the upper left corner of the figure."""
+    w, h = fig.get_size_inches()
+    left, top, width, height = box
+    return fig.add_axes((left / w, 1 - (top + height) / h, width / w, height / h))
+
+
+def heading(fig: Figure, title: str, subtitle: str = "") -> None:
+    """Write a title and a smaller line of facts at the upper left of the figure."""
+    w, h = fig.get_size_inches()
+    fig.text(0.12 / w, 1 - 0.08 / h, printable(title), va="top", fontsize=11, fontweight="bold", color=INK)
+    if subtitle:
+        fig.text(0.12 / w, 1 - 0.30 / h, printable(subtitle), va="top", fontsize=8, color=FAINT)
+
+
+def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str) -> None:
+    """Add a colour bar at `box` (inches, as in `place`) for a drawn image."""
+    bar = fig.colorbar(drawn, cax=place(fig, box))
+    bar.set_label(label, fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_linewidth(0.6)
+
+
+def thin(points: NDArray[np.float64], most: int = 20_000) -> NDArray[np.float64]:
+    """Return at most about `most` of the points (n, d), every n-th, for drawing."""
+    return points[:: max(1, -(-len(points) // most))]
+
+
+def unique_points(points: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the distinct positions (n, 3), to the centimetre, of several sets of positions, sorted."""
+    if not len(points):
+        return np.zeros((0, 3))
+    rounded = np.round(np.concatenate(list(points)) * 100).astype(np.int64)
+    return np.unique(rounded, axis=0) / 100.0
