@@ -1,0 +1,260 @@
+"""The functions of the package on NumPy arrays: model a survey, migrate it, linearise it. Named results throughout."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt import kernels
+from subsalt.errors import ConfigError
+from subsalt.grid import Grid
+from subsalt.imaging.memory import check_memory
+from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.model import EarthModel
+from subsalt.modelling import ModellingSetup, model_shot
+from subsalt.operators import RtmOperator, dot_test, rtm_operator
+from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.survey import Survey
+from subsalt.timing import Phases
+from subsalt.wavelet import Wavelet
+
+__all__ = [
+    "BornResult",
+    "ForwardResult",
+    "MigrationResult",
+    "born",
+    "born_adjoint",
+    "dot_test",
+    "forward",
+    "migrate",
+    "rtm_operator",
+]
+
+#: called with the shot number (from 0), the number of shots and the fraction of the shot done
+Progress = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True)
+class ForwardResult:
+    """A modelled survey.
+
+    Parameters
+    ----------
+    survey : Survey
+        The survey with `data` in every shot.
+    dt : float
+        Time step of the propagation, s.
+    phases : dict
+        Seconds by phase; they sum to `wall`.
+    point_steps : int
+        Grid points times time steps.
+    """
+
+    survey: Survey
+    dt: float
+    phases: dict[str, float]
+    point_steps: int
+
+    @property
+    def data(self) -> NDArray[np.float32]:
+        """All traces, (ns, nr, nt), when every shot has the same receivers' number."""
+        return np.stack([np.asarray(s.data) for s in self.survey.shots])
+
+
+@dataclass(frozen=True)
+class MigrationResult:
+    """An image.
+
+    Parameters
+    ----------
+    image : ndarray, model shape, float32
+        The image.
+    illumination : ndarray or None
+        Source illumination summed over shots.
+    grid : Grid
+        Of both.
+    dt : float
+        Time step, s.
+    image_step : int
+        Steps between imaged samples.
+    repaired : int
+        Nodes whose anisotropy the gate changed.
+    phases : dict
+        Seconds by phase; they sum to `wall`.
+    point_steps : int
+        Grid points times time steps of both wavefields.
+    """
+
+    image: NDArray[np.float32]
+    illumination: NDArray[np.float32] | None
+    grid: Grid
+    dt: float
+    image_step: int
+    repaired: int
+    phases: dict[str, float]
+    point_steps: int
+
+
+@dataclass(frozen=True)
+class BornResult:
+    """Linearised data or image, and the operator that made it."""
+
+    values: NDArray[np.float64]
+    operator: RtmOperator
+
+
+def split_options(options: dict[str, Any]) -> tuple[PropagationOptions, ImagingOptions]:
+    """Sort keyword arguments into options of propagation and imaging.
+
+    Raises
+    ------
+    ConfigError
+        For a name that neither knows, with the nearest one.
+    """
+    known = {f.name: PropagationOptions for f in fields(PropagationOptions)}
+    known |= {f.name: ImagingOptions for f in fields(ImagingOptions)}  # type: ignore[dict-item]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise ConfigError(
+                f"unknown option {name!r}", f"did you mean {near[0]!r}?" if near else f"options: {', '.join(known)}"
+            )
+    propagation = PropagationOptions(**{k: v for k, v in options.items() if known[k] is PropagationOptions})
+    imaging = ImagingOptions(**{k: v for k, v in options.items() if known[k] is ImagingOptions})
+    return propagation, imaging
+
+
+def forward(
+    model: EarthModel, survey: Survey, wavelet: Wavelet, *, progress: Progress | None = None, **options: Any
+) -> ForwardResult:
+    """Model the traces of a survey.
+
+    Parameters
+    ----------
+    model : EarthModel
+        Medium.
+    survey : Survey
+        Positions and time axis; existing data are replaced.
+    wavelet : Wavelet
+        Source signature; its sample times count from the time zero of the traces.
+    progress : callable, optional
+        ``progress(shot, shots, fraction)``.
+    **options
+        Fields of `PropagationOptions`, and ``aperture``.
+
+    Returns
+    -------
+    ForwardResult
+
+    Notes
+    -----
+    Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
+    """
+    clock = Phases()
+    propagation, imaging = split_options(options)
+    kernels.get(propagation.device).set_threads(propagation.threads or 0)
+    with clock("setup"):
+        setup = ModellingSetup.build(model, wavelet, survey.time, propagation, imaging.aperture)
+    shots, count = [], 0
+    for i, shot in enumerate(survey.shots):
+        with clock("propagation"):
+            data, steps = model_shot(setup, shot, None if progress is None else _of_shot(progress, i, len(survey)))
+        count += steps
+        shots.append(replace(shot, data=data))
+    return ForwardResult(replace(survey, shots=shots, reader=None), setup.axis.dt, clock.table(), count)
+
+
+def migrate(
+    model: EarthModel, survey: Survey, wavelet: Wavelet, *, progress: Progress | None = None, **options: Any
+) -> MigrationResult:
+    """Migrate a survey by reverse time migration.
+
+    Parameters
+    ----------
+    model : EarthModel
+        Migration model.
+    survey : Survey
+        With data, or a reader.
+    wavelet : Wavelet
+        Source signature.
+    progress : callable, optional
+        ``progress(shot, shots, fraction)``.
+    **options
+        Fields of `PropagationOptions` and `ImagingOptions`.
+
+    Returns
+    -------
+    MigrationResult
+
+    Raises
+    ------
+    MemoryPlanError
+        When a shot does not fit into the available memory; nothing was computed.
+    StabilityError
+        When `dt` is above the stability bound.
+    """
+    clock = Phases()
+    propagation, imaging = split_options(options)
+    kernels.get(propagation.device).set_threads(propagation.threads or 0)
+    with clock("setup"):
+        setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
+        check_memory(setup, survey.shots)
+    total, pool, count = ImageSum(setup), SnapshotPool(), 0
+    for i, shot in enumerate(survey.shots):
+        with clock("trace input"):
+            traces = survey.traces(shot)
+        report = None if progress is None else _of_shot(progress, i, len(survey))
+        part = migrate_shot(setup, shot, traces, pool=pool, phases=clock, progress=report)
+        with clock("image sum"):
+            total.add(part)
+        count += part.point_steps
+    with clock("image sum"):
+        image, illumination = total.finish(), total.illumination()
+    return MigrationResult(
+        image, illumination, model.grid, setup.axis.dt, setup.image_step, setup.repaired, clock.table(), count
+    )
+
+
+def born(
+    model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
+) -> BornResult:
+    """Return linearised data (ns, nr, nt) for a perturbation of 1 / v^2.
+
+    Parameters
+    ----------
+    model : EarthModel
+        Background.
+    dm : array_like, model shape
+        Perturbation of 1 / v^2, s^2/m^2.
+    survey : Survey
+        Positions and time axis.
+    wavelet : Wavelet
+        Source signature.
+    **options
+        Fields of `PropagationOptions`.
+    """
+    operator = rtm_operator(model, survey, wavelet, split_options(options)[0])
+    return BornResult(operator.forward(np.asarray(dm)), operator)
+
+
+def born_adjoint(
+    model: EarthModel, data: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
+) -> BornResult:
+    """Return the adjoint of `born` applied to data (ns, nr, nt): an image in model shape."""
+    operator = rtm_operator(model, survey, wavelet, split_options(options)[0])
+    return BornResult(operator.adjoint(np.asarray(data)), operator)
+
+
+def _of_shot(progress: Progress, i: int, n: int) -> Callable[[float], None]:
+    """Return a progress function of one shot."""
+
+    def call(fraction: float) -> None:
+        progress(i, n, fraction)
+
+    return call

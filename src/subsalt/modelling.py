@@ -1,0 +1,91 @@
+"""Forward modelling: one shot through the model, recorded at its receivers on the survey's time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.imaging.setup import gate, shot_window
+from subsalt.imaging.traces import propagation_axis, source_samples, to_record
+from subsalt.kernels.problem import State
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
+from subsalt.survey import Shot, TimeAxis
+from subsalt.wavelet import Wavelet
+
+
+@dataclass(frozen=True)
+class ModellingSetup:
+    """What all shots share: gated model, time axes, wavelet on the propagation axis."""
+
+    model: EarthModel
+    repaired: int
+    propagation: PropagationOptions
+    wavelet: Wavelet
+    record: TimeAxis
+    axis: TimeAxis
+    aperture: float | None
+    signature: NDArray[np.float64]
+
+    @classmethod
+    def build(
+        cls,
+        model: EarthModel,
+        wavelet: Wavelet,
+        record: TimeAxis,
+        propagation: PropagationOptions,
+        aperture: float | None = None,
+    ) -> ModellingSetup:
+        """Choose time step and axes.
+
+        Notes
+        -----
+        With the time-dispersion transform the propagation runs 2 / f0 longer than the record: the inverse transform of a
+        trace cut in the middle of an event would smear the cut.
+        """
+        gated, repaired = gate(model, propagation)
+        dt = gated.choose_dt(propagation.order, propagation.dt)
+        extra = 2.0 / wavelet.f0 if propagation.time_dispersion else 0.0
+        axis = propagation_axis(record, wavelet, dt, extra)
+        signature = source_samples(wavelet, axis, propagation.time_dispersion)
+        return cls(gated, repaired, propagation, wavelet, record, axis, aperture, signature)
+
+
+def model_shot(
+    setup: ModellingSetup, shot: Shot, progress: Callable[[float], None] | None = None
+) -> tuple[NDArray[np.float32], int]:
+    """Return the traces (nr, nt) of one shot on the record axis, and the point-steps computed.
+
+    Raises
+    ------
+    GeometryError
+        When a position lies outside the model.
+    NumericalFailure
+        When the wavefield is no longer finite.
+    """
+    positions = np.concatenate([shot.src[None], shot.rcv])
+    prop = Propagator(
+        setup.model,
+        setup.propagation,
+        setup.axis.dt,
+        window=shot_window(setup.model, shot, setup.aperture),
+        points=positions,
+        taper_at=positions,
+    )
+    steps = setup.axis.nt - 1
+    recorder = prop.recorder(shot.rcv, setup.axis.nt)
+    source = prop.source(shot.src[None], setup.signature[None])
+    every = max(1, steps // 50)
+
+    def report(state: State) -> None:
+        if progress is not None and state.it % every == 0:
+            progress(state.it / steps)
+
+    prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], hook=report)
+    mapping = to_record(setup.axis, setup.record, time_dispersion=setup.propagation.time_dispersion)
+    traces = mapping.apply(recorder.data.astype(np.float64))
+    return traces.astype(np.float32), steps * prop.point_count
