@@ -3,6 +3,7 @@
 All are PNG files, and the same input gives the same bytes.
 """
 
+from subsalt.view.acquisition import fold, survey_map
 from subsalt.view.slices import model, sections
 
-__all__ = ["model", "sections"]
+__all__ = ["fold", "model", "sections", "survey_map"]

@@ -265,7 +265,9 @@ def bar(fig: Figure, drawn: Mapping[str, Any], box: tuple[float, float, float, f
         style.colour_bar(fig, drawn["values"], box, label)
 
 
-def legend(fig: Figure, axes: Sequence[Axes], corner: tuple[float, float] | None = None) -> None:
+def legend(
+    fig: Figure, axes: Sequence[Axes], corner: tuple[float, float] | None = None, columns: int = 1
+) -> None:
     """Add one legend for all axes: at `corner` (inches from the upper left), else at the upper right."""
     entries: dict[str, Any] = {}
     for ax in axes:
@@ -278,7 +280,7 @@ def legend(fig: Figure, axes: Sequence[Axes], corner: tuple[float, float] | None
     if corner is None:
         place, anchor, columns = "upper right", (1 - 0.05 / w, 1 - 0.06 / h), len(entries)
     else:
-        place, anchor, columns = "upper left", (corner[0] / w, 1 - corner[1] / h), 1
+        place, anchor = "upper left", (corner[0] / w, 1 - corner[1] / h)
     fig.legend(
         list(entries.values()),
         list(entries),
