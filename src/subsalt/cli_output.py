@@ -1,0 +1,132 @@
+"""What the command prints: findings, errors with their cure, tables, and one JSON object last on standard output."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from subsalt.errors import Finding, FindingsError, SubsaltError
+
+_COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters and bidirectional marks cannot disturb a terminal."""
+    return "".join(c if c == "\n" or (c.isprintable() and not _is_bidi(c)) else f"\\x{ord(c):02x}" for c in text)
+
+
+def _is_bidi(char: str) -> bool:
+    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+
+
+def paint(text: str, role: str, stream: TextIO) -> str:
+    """Return the text in the colour of its role, plain without a terminal or with NO_COLOR."""
+    if os.environ.get("NO_COLOR") or not stream.isatty():
+        return text
+    return f"\x1b[{_COLOUR[role]}m{text}\x1b[0m"
+
+
+class Out:
+    """Where a command prints.
+
+    With `as_json` all text for people goes to standard error, and standard output holds one JSON object.
+    """
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.as_json = as_json
+
+    @property
+    def stream(self) -> TextIO:
+        """Where text for people goes."""
+        return sys.stderr if self.as_json else sys.stdout
+
+    def say(self, text: str = "") -> None:
+        """Print text for people."""
+        print(printable(text), file=self.stream, flush=True)
+
+    def row(self, label: str, text: str) -> None:
+        """Print a labelled line."""
+        self.say(f"{label:<9} {text}")
+
+    def findings(self, findings: Iterable[Finding], stream: TextIO | None = None) -> None:
+        """Print findings: ok, warnings, errors; each with its cure below."""
+        stream = stream or self.stream
+        order = {"ok": 0, "warning": 1, "error": 2}
+        for f in sorted(findings, key=lambda f: order[f.level]):
+            word = paint(f"{f.level:<7}", f.level, stream)
+            code = "" if f.level == "ok" else f"{f.code}  "
+            print(f"{word} {code}{printable(f.message)}", file=stream)
+            if f.fix:
+                print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(f.fix)}", file=stream)
+        stream.flush()
+
+    def error(self, error: SubsaltError) -> None:
+        """Print an error to standard error: what, then how to mend it; as JSON on standard output when asked for."""
+        if isinstance(error, FindingsError):
+            self.findings([f for f in error.findings if f.level != "ok"], sys.stderr)
+        else:
+            word = paint("error", "error", sys.stderr)
+            print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)
+            if error.fix:
+                print(f"{'':<5} {paint('fix:', 'fix', sys.stderr)} {printable(error.fix)}", file=sys.stderr)
+        if self.as_json:
+            self.json({"error": error_dict(error)})
+
+    def json(self, result: Any) -> None:
+        """Print the one JSON object, on one line, when `as_json`."""
+        if self.as_json:
+            print(json.dumps(plain(result), allow_nan=False), flush=True)
+
+
+def error_dict(error: SubsaltError) -> dict[str, object]:
+    """Return an error for `--json`."""
+    out: dict[str, object] = {"code": error.code, "message": error.message, "fix": error.fix, "exit": error.exit_code}
+    if isinstance(error, FindingsError):
+        out["findings"] = [finding_dict(f) for f in error.findings]
+    return out
+
+
+def finding_dict(finding: Finding) -> dict[str, object]:
+    """Return a finding for `--json`."""
+    return {
+        "code": finding.code,
+        "level": finding.level,
+        "message": finding.message,
+        "fix": finding.fix,
+        "evidence": plain(finding.evidence),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return a value of dictionaries, lists, texts and finite numbers; NaN and Inf become None."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, Iterable):
+        return [plain(v) for v in value]
+    return str(value)
+
+
+def phase_table(phases: Mapping[str, float]) -> list[str]:
+    """Return lines of a phase table: seconds and share, slowest first, then unexplained and wall."""
+    wall = phases.get("wall", sum(phases.values()))
+    rows = sorted(((k, v) for k, v in phases.items() if k not in ("wall", "unexplained")), key=lambda r: -r[1])
+    rows += [(k, phases[k]) for k in ("unexplained", "wall") if k in phases]
+    return [f"  {name:<18} {seconds:9.2f} s {100 * seconds / wall if wall else 0:6.1f} %" for name, seconds in rows]

@@ -1,0 +1,167 @@
+"""What pydantic finds in a job file, said in the words of the job file: key, line, value, cure; all at once."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ValidationError
+
+from subsalt.errors import ConfigError, Finding, FindingsError
+
+
+def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") -> list[Finding]:
+    """Return one finding per problem of a job.
+
+    Parameters
+    ----------
+    error : ValidationError
+        What validation raised.
+    job : type
+        The root model, for the suggestions.
+    text : str
+        The file's text, to name line numbers.
+    """
+    out = []
+    for item in error.errors(include_url=False):
+        loc = [p for p in item["loc"] if isinstance(p, int) or not str(p).startswith("function-")]
+        loc = _without_union_tags(loc, job)
+        path = dotted(loc)
+        line = line_of(text, loc)
+        where = f"{path} (line {line})" if line else path
+        out.append(_finding(dict(item), loc, where, job, line))
+    return out
+
+
+def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseModel], line: int) -> Finding:
+    kind, value = item["type"], item.get("input")
+    evidence: dict[str, object] = {"key": dotted(loc), "line": line or None}
+    if kind == "extra_forbidden":
+        return Finding("E101", "error", f"{where}: unknown key", suggestion(loc, job), evidence)
+    if kind == "missing":
+        field = _field_description(loc, job)
+        return Finding("E102", "error", f"{where}: missing", f"add {loc[-1]}" + (f": {field}" if field else ""), evidence)
+    cause = (item.get("ctx") or {}).get("error")
+    if isinstance(cause, ConfigError):
+        return Finding(cause.code if cause.code != "E100" else "E104", "error", f"{where}: {cause.message}", cause.fix, evidence)
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    message = item["msg"][0].lower() + item["msg"][1:]
+    fix = ""
+    if kind == "literal_error":
+        choices = re.findall(r"'([^']*)'", item["ctx"]["expected"])
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        message = f"{shown} is not one of {', '.join(choices)}"
+        fix = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(choices)}"
+    else:
+        message = f"{shown}: {message}"
+        fix = _field_description(loc, job)
+        fix = f"meaning: {fix}" if fix else ""
+    return Finding("E104", "error", f"{where}: {message}", fix, evidence)
+
+
+def raise_from(error: ValidationError, job: type[BaseModel], text: str = "") -> None:
+    """Raise `FindingsError` (exit code 78) with everything that validation found."""
+    raise FindingsError(_unique(findings_from(error, job, text)), exit_code=ConfigError.exit_code) from None
+
+
+def _unique(findings: list[Finding]) -> list[Finding]:
+    """Drop repetitions: a value that fails as each member of a union is one problem."""
+    seen: dict[object, Finding] = {}
+    for f in findings:
+        seen.setdefault((f.code, f.evidence.get("key")), f)
+    return list(seen.values())
+
+
+def dotted(loc: Sequence[str | int]) -> str:
+    """Return ``section.key[3]`` for a path."""
+    out = ""
+    for part in loc:
+        out += f"[{part}]" if isinstance(part, int) else (f".{part}" if out else str(part))
+    return out
+
+
+def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
+    """Return the cure for an unknown key: a close name, its home in another table, or the names that exist."""
+    name = str(loc[-1])
+    parent = model_at(job, loc[:-1])
+    names = list(parent.model_fields) if parent else []
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    for section in job.model_fields:
+        model = model_at(job, [section])
+        if model and name in model.model_fields and len(loc) <= 2:
+            return f"{name!r} belongs into [{section}]"
+    return f"known here: {', '.join(names)}"
+
+
+def model_at(job: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel] | None:
+    """Return the model class of the table at `loc`, or None."""
+    current: type[BaseModel] | None = job
+    for part in loc:
+        if isinstance(part, int):
+            continue
+        if current is None or part not in current.model_fields:
+            return None
+        current = _model_in(current.model_fields[part].annotation)
+    return current
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Return the first model class inside an annotation such as ``list[X] | None``."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return annotation if issubclass(annotation, BaseModel) else None
+    for inner in typing.get_args(annotation):
+        found = _model_in(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def _without_union_tags(loc: list[str | int], job: type[BaseModel]) -> list[str | int]:
+    """Drop the type names that pydantic puts into paths through unions."""
+    out: list[str | int] = []
+    for i, part in enumerate(loc):
+        last = i == len(loc) - 1
+        if isinstance(part, str) and not last:
+            parent = model_at(job, out)
+            if parent is not None and part not in parent.model_fields:
+                continue
+        if isinstance(part, str) and last and out and re.match(r"^(int|float|str|list|literal|constrained)\b", part):
+            continue
+        out.append(part)
+    return out
+
+
+def _field_description(loc: Sequence[str | int], job: type[BaseModel]) -> str:
+    names = [p for p in loc if isinstance(p, str)]
+    parent = model_at(job, names[:-1]) if names else None
+    if parent is None or names[-1] not in parent.model_fields:
+        return ""
+    return parent.model_fields[names[-1]].description or ""
+
+
+def line_of(text: str, loc: Sequence[str | int]) -> int:
+    """Return the line (1-based) where the key stands, 0 when it is not found."""
+    names = [p for p in loc if isinstance(p, str)]
+    if not names or not text:
+        return 0
+    section, section_line, deepest = "", 0, 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        header = re.match(r"^\[+\s*([^\]]+?)\s*\]+", line)
+        if header and "=" not in line.split("]")[0]:
+            section = header.group(1)
+            parts = section.split(".")
+            if names[: len(parts)] == parts:
+                section_line = number
+            continue
+        key = re.match(r"^([A-Za-z0-9_\-.\"]+)\s*=", line)
+        if key:
+            full = ([*section.split(".")] if section else []) + key.group(1).replace('"', "").split(".")
+            if full == names[: len(full)]:
+                deepest = number
+    return deepest or section_line

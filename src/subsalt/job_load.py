@@ -1,0 +1,340 @@
+"""From the job to its objects: files found, volumes read, model built, survey opened, wavelet made."""
+
+from __future__ import annotations
+
+import glob
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import units
+from subsalt.errors import ConfigError, MissingInputError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.model import EarthModel
+
+if TYPE_CHECKING:
+    from subsalt.job import Job
+    from subsalt.job_sections import GridSection, ValueSection
+    from subsalt.survey import Survey
+    from subsalt.wavelet import Wavelet
+
+PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction"}
+
+
+@dataclass
+class Parameter:
+    """One model parameter as the job gives it, in SI, before anything is checked.
+
+    Parameters
+    ----------
+    name : str
+        vp, epsilon or delta.
+    values : ndarray or float
+        Volume of a file on `grid`, or a constant.
+    grid, frame : Grid, Frame, optional
+        Of the file.
+    depths : ndarray, optional
+        Depths of `values` when it is a function of depth, m.
+    source : str
+        Where it comes from, for messages.
+    """
+
+    name: str
+    values: NDArray[Any] | float
+    grid: Grid | None = None
+    frame: Frame | None = None
+    depths: NDArray[np.float64] | None = None
+    source: str = ""
+
+
+def natural_key(text: str) -> list[tuple[int, int, str]]:
+    """Return a sort key in which shot9 comes before shot10."""
+    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p]
+
+
+def expand_files(job: Job, patterns: list[str]) -> list[Path]:
+    """Return the files that names and patterns stand for, each once, in natural order within a pattern."""
+    out: list[Path] = []
+    for pattern in patterns:
+        path = job.resolve(pattern)
+        if glob.has_magic(pattern):
+            found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
+            if not found:
+                raise MissingInputError(f"no file matches {path}", "check the pattern in [data] files", code="E111")
+            out += [Path(f) for f in found if not Path(f).is_dir()]
+        else:
+            out.append(_existing(path, "data.files"))
+    return list(dict.fromkeys(out))
+
+
+def _existing(path: Path, key: str) -> Path:
+    if not path.exists():
+        raise MissingInputError(f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110")
+    if path.is_dir() and path.suffix != ".zarr":
+        raise MissingInputError(f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110")
+    return path
+
+
+def input_files(job: Job) -> dict[str, list[Path]]:
+    """Return the files the job reads, by the dotted key that names them."""
+    out: dict[str, list[Path]] = {}
+    if job.data is not None:
+        out["data.files"] = expand_files(job, job.data.files)
+    for name in PARAMETERS:
+        section = getattr(job.model, name)
+        if section is not None and section.file is not None:
+            key = f"model.{name}.file"
+            out[key] = _with_payload(_existing(job.resolve(section.file), key))
+    if job.source.file is not None:
+        out["source.file"] = [_existing(job.resolve(job.source.file), "source.file")]
+    if job.acquisition is not None:
+        for group in ("shots", "receivers"):
+            for i, item in enumerate(getattr(job.acquisition, group)):
+                if item.file is not None:
+                    key = f"acquisition.{group}.{i}.file"
+                    out[key] = [_existing(job.resolve(item.file), key)]
+    return out
+
+
+def _with_payload(path: Path) -> list[Path]:
+    """Return a model file and, for an RSF header, the binary beside it."""
+    if path.suffix == ".rsf":
+        names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])
+        payload = path.parent / names[-1] if names and names[-1] != "stdin" else None
+        if payload is not None and payload.is_file():
+            return [path, payload]
+    return [path]
+
+
+def load_parameter(job: Job, name: str) -> Parameter | None:
+    """Read one parameter of `[model]`, in SI; None when the job does not give it."""
+    section: ValueSection | None = getattr(job.model, name)
+    if section is None:
+        return None
+    if section.file is None:
+        if section.z is not None:
+            return Parameter(name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}")
+        assert isinstance(section.value, float | int)
+        return Parameter(name, float(section.value), source=f"[model] {name}")
+    from subsalt.io import volume
+
+    path = _existing(job.resolve(section.file), f"model.{name}.file")
+    vol = volume.read(
+        path,
+        key=section.key or (name if path.suffix == ".npz" else None),
+        spacing=section.spacing,
+        origin=section.origin,
+    )
+    unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
+    values = to_si(np.asarray(vol.values), unit, PARAMETERS[name])
+    return Parameter(name, values, vol.grid, vol.frame, source=section.file)
+
+
+def _known_unit(unit: str | None, kind: str) -> str | None:
+    """Return the unit a file declares, when it can be converted; an odd one is left to the checks."""
+    names = {n.lower(): n for n in units.file_units(kind)}
+    return names.get(unit.strip().lower()) if unit else None
+
+
+def to_si(values: NDArray[Any], unit: str | None, kind: str) -> NDArray[Any]:
+    """Return values of a file in SI; without a unit they are taken as SI."""
+    if unit is None:
+        return values
+    factor, power = units.conversion(unit, kind)
+    if factor == 1.0 and power == 1.0:
+        return values
+    v = values.astype(np.float64)
+    if power == -1.0:
+        v = np.divide(1.0, v, out=np.full_like(v, np.inf), where=v != 0)
+    elif power == -0.5:
+        v = np.divide(1.0, np.sqrt(np.maximum(v, 0.0)), out=np.full_like(v, np.inf), where=v > 0)
+    return (factor * v).astype(np.float32)
+
+
+def survey_grid(section: GridSection, survey: Survey) -> Grid:
+    """Return the grid that covers the survey to the asked-for depth, nodes at multiples of the spacing."""
+    assert section.depth is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * survey.ndim
+    if len(h) != survey.ndim:
+        raise ConfigError(
+            f"[grid] spacing has {len(h)} values, the survey is {survey.ndim}-D", f"give {survey.ndim}", code="E104"
+        )
+    low, high = survey.bounds
+    axes = (0,) if survey.ndim == 2 else (0, 1)
+    origin, shape = [], []
+    for axis, step in zip(axes, h, strict=False):
+        first = math.floor((low[axis] - section.margin) / step + 1e-9)
+        last = math.ceil((high[axis] + section.margin) / step - 1e-9)
+        origin.append(first * step)
+        shape.append(max(2, last - first + 1))
+    top = section.origin[-1] if section.origin else 0.0
+    return Grid((*shape, 1 + round(section.depth / h[-1])), tuple(h), (*origin, top))
+
+
+def job_grid(job: Job) -> Grid | None:
+    """Return the grid of `[grid]`; None when the job leaves it to the file of vp."""
+    section = job.grid
+    if section is None:
+        return None
+    if section.depth is not None:
+        return survey_grid(section, job.acquisition_survey() if job.acquisition else job.load_survey())
+    size = section.shape or section.extent
+    assert size is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * len(size)
+    if section.shape is not None:
+        return Grid(tuple(section.shape), tuple(h), tuple(section.origin or ()))
+    shape = tuple(1 + round(length / step) for length, step in zip(size, h, strict=True))
+    return Grid(shape, tuple(h), tuple(section.origin or ()))
+
+
+def resample(values: NDArray[Any], source: Grid, target: Grid) -> NDArray[np.float32]:
+    """Interpolate linearly from grid to grid, axis by axis; outside the source its edge value continues."""
+    out = np.asarray(values, dtype=np.float64)
+    for axis in range(source.ndim):
+        at = (target.axis(axis) - source.origin[axis]) / source.spacing[axis]
+        at = np.clip(at, 0, source.shape[axis] - 1)
+        low = np.minimum(np.floor(at).astype(np.int64), max(source.shape[axis] - 2, 0))
+        high = np.minimum(low + 1, source.shape[axis] - 1)
+        weight = (at - low).reshape([-1 if i == axis else 1 for i in range(source.ndim)])
+        out = np.take(out, low, axis) * (1 - weight) + np.take(out, high, axis) * weight
+    return out.astype(np.float32)
+
+
+def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.float32]:
+    """Return the parameter as a volume on `grid`.
+
+    Raises
+    ------
+    ModelError
+        When a volume stands on another grid and the job gives no `[grid]` to interpolate on.
+    """
+    if parameter.depths is not None:
+        z = grid.axis(-1)
+        profile = np.interp(z, parameter.depths, np.asarray(parameter.values)).astype(np.float32)
+        return np.ascontiguousarray(np.broadcast_to(profile, grid.shape))
+    if parameter.grid is None:
+        return np.full(grid.shape, parameter.values, dtype=np.float32)
+    volume = np.asarray(parameter.values)
+    if parameter.grid.ndim != grid.ndim:
+        raise ModelError(
+            f"{parameter.name} has {parameter.grid.ndim} axes, the grid has {grid.ndim}",
+            "use models of the same dimension",
+            code="E401",
+        )
+    if same_grid(parameter.grid, grid):
+        return np.ascontiguousarray(volume, dtype=np.float32)
+    if resampling:
+        return resample(volume, parameter.grid, grid)
+    if volume.shape != grid.shape:
+        raise ModelError(
+            f"{parameter.name} has shape {volume.shape}, the grid has {grid.shape}",
+            f"resample {parameter.name} to the grid, or add [grid] to interpolate all on one",
+            code="E401",
+        )
+    raise ModelError(
+        f"{parameter.name} has spacing {parameter.grid.spacing} and origin {parameter.grid.origin}, "
+        f"vp has {grid.spacing} and {grid.origin}",
+        "mend the header, or add [grid] to interpolate all on one",
+        code="E402",
+    )
+
+
+def same_grid(a: Grid, b: Grid) -> bool:
+    """Return whether two grids coincide to a thousandth of a cell."""
+    if a.shape != b.shape:
+        return False
+    close = [
+        abs(ha - hb) * max(n - 1, 1) < 1e-3 * hb and abs(oa - ob) < 1e-3 * hb
+        for ha, hb, oa, ob, n in zip(a.spacing, b.spacing, a.origin, b.origin, b.shape, strict=True)
+    ]
+    return all(close)
+
+
+def smoothing_weights(sigma: float) -> NDArray[np.float64]:
+    """Return a normalised Gaussian of `sigma` samples, cut at 4 sigma.
+
+    Rounded to 12 digits, so that the last bit of a mathematical library does not reach the image.
+    """
+    r = max(1, math.ceil(4 * sigma))
+    raw = [round(math.exp(-0.5 * (k / sigma) ** 2), 12) for k in range(-r, r + 1)]
+    total = math.fsum(raw)
+    return np.array([w / total for w in raw])
+
+
+def smooth(values: NDArray[np.float32], grid: Grid, sigma: float, top: float | None) -> NDArray[np.float32]:
+    """Return the Gaussian average of a volume, edges continued, nothing changed above the depth `top`.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation in m, the same along all axes.
+    top : float, optional
+        Depth, m: what lies above stays, and does not leak into what lies below.
+    """
+    from scipy.ndimage import correlate1d
+
+    first = 0 if top is None else int(np.clip(math.ceil((top - grid.origin[-1]) / grid.spacing[-1]), 0, grid.shape[-1]))
+    below = values[..., first:].astype(np.float64)
+    if below.shape[-1] == 0:
+        return values
+    for axis, h in enumerate(grid.spacing):
+        if below.shape[axis] > 1:
+            below = correlate1d(below, smoothing_weights(sigma / h), axis=axis, mode="nearest")
+    out = values.copy()
+    out[..., first:] = below
+    return out
+
+
+def load_model(job: Job) -> EarthModel:
+    """Return the earth model of a job, on one grid, smoothed when asked for."""
+    given = {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
+    return build_model(job, given)
+
+
+def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
+    """Return the earth model from parameters that were read."""
+    vp = given["vp"]
+    grid = job_grid(job) or vp.grid
+    assert grid is not None
+    volumes = {n: on_grid(p, grid, job.grid is not None) for n, p in given.items()}
+    frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
+    model = EarthModel(grid, volumes["vp"], volumes.get("epsilon"), volumes.get("delta"), frame)
+    sigma = job.model.smoothing
+    if sigma > 0:
+        top = job.model.smoothing_top
+        # slowness, not velocity: its average keeps traveltimes
+        slow = smooth((1.0 / model.vp).astype(np.float32), grid, sigma, top)
+        rest = [None if a is None else smooth(a, grid, sigma, top) for a in (model.epsilon, model.delta)]
+        model = EarthModel(grid, (np.float32(1.0) / slow).astype(np.float32), rest[0], rest[1], frame)
+    return model
+
+
+def load_survey(job: Job) -> Survey:
+    """Return the recorded survey of a job; see `subsalt.job_data`."""
+    from subsalt.job_data import open_survey
+
+    return open_survey(job)
+
+
+def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
+    """Return the wavelet of `[source]` at the sampling `dt`, s."""
+    from subsalt import wavelet
+
+    s = job.source
+    delay = None if s.t0 == "auto" else float(s.t0)
+    if s.wavelet == "ricker":
+        assert not isinstance(s.f0, str)
+        made = wavelet.ricker(s.f0, dt, nt, delay)
+    elif s.wavelet == "ormsby":
+        made = wavelet.ormsby(*(float(f or 0.0) for f in (s.f1, s.f2, s.f3, s.f4)), dt, nt, delay)
+    else:
+        assert s.file is not None
+        made = wavelet.from_file(_existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt)
+    if s.fmax != "auto":
+        made = replace(made, fmax=float(s.fmax))
+    return made

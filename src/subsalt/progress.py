@@ -1,0 +1,104 @@
+"""How far a computation is: the callback that runners call, and its two shapes for people.
+
+A runner calls ``progress(done, total, message)`` as often as it likes: `done` may be a fraction of shots (3.25 of 11).
+On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Protocol, TextIO
+
+#: seconds between lines where no terminal is
+LINE_INTERVAL = 30.0
+
+
+class Progress(Protocol):
+    """What a runner calls."""
+
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        """Tell that `done` of `total` units (shots) are finished."""
+
+
+def silent(done: float, total: float, message: str = "") -> None:
+    """Show nothing."""
+
+
+def duration(seconds: float) -> str:
+    """Return h:mm:ss, or m:ss below an hour."""
+    s = round(max(0.0, seconds))
+    h, m = divmod(s // 60, 60)
+    return f"{h}:{m:02d}:{s % 60:02d}" if h else f"{m}:{s % 60:02d}"
+
+
+class Lines:
+    """One line per `interval` seconds, and one at the end."""
+
+    def __init__(self, label: str, stream: TextIO | None = None, interval: float = LINE_INTERVAL) -> None:
+        self.label, self.stream, self.interval = label, stream or sys.stderr, interval
+        self.begin = self.last = time.monotonic()
+        self.first_done: float | None = None
+        self.finished = False
+
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        now = time.monotonic()
+        if self.first_done is None:
+            self.first_done = done
+        at_end = done >= total and not self.finished
+        if now - self.last < self.interval and not at_end:
+            return
+        self.last, self.finished = now, done >= total
+        made = done - self.first_done
+        eta = f"  eta {duration((now - self.begin) * (total - done) / made)}" if made > 0 and done < total else ""
+        text = f"{self.label} {done:.4g}/{total:g}  {duration(now - self.begin)}{eta}  {message}".rstrip()
+        print(text, file=self.stream, flush=True)
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class Bar:
+    """A moving bar on a terminal."""
+
+    def __init__(self, label: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self.bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("elapsed"),
+            TimeElapsedColumn(),
+            TextColumn("eta"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[message]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.label = label
+        self.task: Any = None
+
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        if self.task is None:
+            self.task = self.bar.add_task(self.label, total=total, message="")
+        self.bar.update(self.task, completed=done, total=total, message=message)
+
+    def __enter__(self) -> Bar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.bar.stop()
+
+
+def for_stream(label: str, stream: TextIO | None = None) -> Bar | Lines:
+    """Return a bar when standard error is a terminal, else lines."""
+    stream = stream or sys.stderr
+    return Bar(label) if stream.isatty() else Lines(label, stream)

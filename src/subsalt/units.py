@@ -1,0 +1,117 @@
+"""Quantities at the edge of the program: numbers in SI, or strings with a unit such as ``"12.5 m"`` or ``"2 km/s"``."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from subsalt.errors import ConfigError
+
+#: factor to SI by unit, grouped by what is measured; the first unit of a group is the SI one
+UNITS: dict[str, dict[str, float]] = {
+    "length": {"m": 1.0, "km": 1e3, "cm": 1e-2, "mm": 1e-3, "ft": 0.3048, "kft": 304.8, "us-ft": 1200 / 3937},
+    "velocity": {"m/s": 1.0, "km/s": 1e3, "ft/s": 0.3048, "kft/s": 304.8, "m/ms": 1e3, "mm/s": 1e-3},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0},
+    "frequency": {"Hz": 1.0, "kHz": 1e3, "1/s": 1.0},
+    "angle": {"deg": 1.0, "degree": 1.0, "degrees": 1.0, "rad": 180 / math.pi},
+    "fraction": {"": 1.0, "fraction": 1.0, "%": 1e-2, "percent": 1e-2},
+}
+
+#: units of a velocity file that are not a factor: value in the file -> m/s
+RECIPROCAL = {"s/m": 1.0, "s/km": 1e3, "us/m": 1e6, "us/ft": 0.3048e6, "ms/m": 1e3}
+SQUARED_RECIPROCAL = {"s2/m2": 1.0, "s2/km2": 1e6}
+
+_NUMBER = re.compile(r"^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d].*?)?\s*$")
+
+
+def split_quantity(text: str) -> tuple[float, str] | None:
+    """Return number and unit of a text such as ``"12.5 m"``; None when it does not begin with a number."""
+    match = _NUMBER.match(text)
+    return None if match is None else (float(match.group(1)), match.group(2) or "")
+
+
+def parse(value: object, kind: str) -> float:
+    """Return a quantity in SI (angles: degrees).
+
+    Parameters
+    ----------
+    value : int, float or str
+        A number (taken as SI), or a number with a unit.
+    kind : str
+        A key of `UNITS`: ``"length"``, ``"velocity"``, ``"time"``, ``"frequency"``, ``"angle"``, ``"fraction"``.
+
+    Raises
+    ------
+    ConfigError
+        When it is not a finite number or the unit does not measure `kind`.
+    """
+    units = UNITS[kind]
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ConfigError(f"{value!r} is not a {kind}", _example(kind), code="E103")
+    if isinstance(value, int | float):
+        number, unit = float(value), next(iter(units))
+    else:
+        parts = split_quantity(value)
+        if parts is None:
+            raise ConfigError(f"{value!r} is not a {kind}", _example(kind), code="E103")
+        number, unit = parts[0], parts[1] or next(iter(units))
+    if not math.isfinite(number):
+        raise ConfigError(f"{value!r} is not a finite {kind}", _example(kind), code="E103")
+    factor = _find(units, unit)
+    if factor is None:
+        others = [k for k, table in UNITS.items() if _find(table, unit) is not None]
+        hint = f"{unit!r} measures a {others[0]}" if others else f"unit {unit!r} is not known"
+        raise ConfigError(f"{value!r} is not a {kind}: {hint}", _example(kind), code="E103")
+    # decimal literals such as "4 ms" should become exactly the double nearest to 0.004
+    return float(f"{number * factor:.15g}")
+
+
+def _find(units: dict[str, float], unit: str) -> float | None:
+    """Return the factor of a unit; case matters only where two units would be confused."""
+    if unit in units:
+        return units[unit]
+    lower = {name.lower(): factor for name, factor in units.items()}
+    return lower.get(unit.lower())
+
+
+def _example(kind: str) -> str:
+    """Return the cure: what a quantity of this kind looks like."""
+    names = ", ".join(u for u in UNITS[kind] if u)
+    sample = {
+        "length": '12.5 or "12.5 m"',
+        "velocity": '2000 or "2 km/s"',
+        "time": '0.004 or "4 ms"',
+        "frequency": '15 or "15 Hz"',
+        "angle": '30 or "30 deg"',
+        "fraction": '0.12 or "12 %"',
+    }[kind]
+    return f"write {sample} (units: {names})"
+
+
+def file_units(kind: str) -> tuple[str, ...]:
+    """Return the units that a model file of this kind may declare."""
+    names = tuple(u for u in UNITS[kind] if u)
+    return names + tuple(RECIPROCAL) + tuple(SQUARED_RECIPROCAL) if kind == "velocity" else names
+
+
+def check_file_unit(unit: str, kind: str) -> str:
+    """Return `unit` when `convert_file_values` can convert it, or raise `ConfigError` naming those that it can."""
+    names = file_units(kind)
+    known = {n.lower(): n for n in names}
+    if unit.lower() not in known:
+        raise ConfigError(f"unit {unit!r} is not a {kind}", f"use one of {', '.join(names)}", code="E103")
+    return known[unit.lower()]
+
+
+def conversion(unit: str, kind: str) -> tuple[float, float]:
+    """Return (factor, power) such that SI value = factor * value ** power.
+
+    Notes
+    -----
+    Slowness has power -1, squared slowness power -1/2.
+    """
+    if kind == "velocity" and unit in RECIPROCAL:
+        return RECIPROCAL[unit], -1.0
+    if kind == "velocity" and unit in SQUARED_RECIPROCAL:
+        return math.sqrt(SQUARED_RECIPROCAL[unit]), -0.5
+    return UNITS[kind][check_file_unit(unit, kind)], 1.0
