@@ -1,0 +1,88 @@
+// Python face of native/signal: elementwise functions, fixed-order sums, and the trace map. Arguments are checked in
+// Python (subsalt.fixedmath, subsalt.timemap); here only shapes are, because a wrong one would write out of bounds.
+#include "signal/fixed_math.hpp"
+#include "signal/trace_map.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using InVector = nb::ndarray<const double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using InTraces = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutTraces = nb::ndarray<T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+
+template <double (*function)(double)>
+void bind_elementwise(nb::module_& m, const char* name) {
+    m.def(
+        name,
+        [](InVector x, OutVector out) {
+            if (x.size() != out.size()) throw std::invalid_argument("x and out differ in size");
+            const double* from = x.data();
+            double* to = out.data();
+            const size_t n = x.size();
+            nb::gil_scoped_release release;
+            for (size_t i = 0; i < n; ++i)
+                to[i] = function(from[i]);
+        },
+        "x"_a.noconvert(), "out"_a.noconvert());
+}
+
+// Sum in the order of the array, one addition after the other.
+double total(InVector x) {
+    double sum = 0.0;
+    for (size_t i = 0; i < x.size(); ++i)
+        sum += x.data()[i];
+    return sum;
+}
+
+double dot(InVector x, InVector y) {
+    if (x.size() != y.size()) throw std::invalid_argument("x and y differ in size");
+    double sum = 0.0;
+    for (size_t i = 0; i < x.size(); ++i)
+        sum += x.data()[i] * y.data()[i];
+    return sum;
+}
+
+template <class T>
+void map_traces(InTraces<T> x, OutTraces<T> y, double dt_in, double dt_out, InVector w_in, InVector w_out,
+                InVector q_real, InVector q_imag) {
+    const size_t nk = w_in.size();
+    if (w_out.size() != nk || q_real.size() != nk || q_imag.size() != nk || x.shape(0) != y.shape(0)) {
+        throw std::invalid_argument("map_traces: arrays differ in size");
+    }
+    const subsalt::signal::Side in{static_cast<int64_t>(x.shape(1)), dt_in, w_in.data()};
+    const subsalt::signal::Side out{static_cast<int64_t>(y.shape(1)), dt_out, w_out.data()};
+    const subsalt::signal::Spectrum spectrum{static_cast<int64_t>(nk), q_real.data(), q_imag.data()};
+    const T* from = x.data();
+    T* to = y.data();
+    const auto n = static_cast<int64_t>(x.shape(0));
+    nb::gil_scoped_release release;
+    subsalt::signal::map_traces(from, to, n, in, out, spectrum);
+}
+
+} // namespace
+
+void bind_signal(nb::module_& m) {
+    bind_elementwise<subsalt::fixed::exp>(m, "fixed_exp");
+    bind_elementwise<subsalt::fixed::log>(m, "fixed_log");
+    bind_elementwise<subsalt::fixed::sin>(m, "fixed_sin");
+    bind_elementwise<subsalt::fixed::cos>(m, "fixed_cos");
+    bind_elementwise<subsalt::fixed::asin>(m, "fixed_asin");
+    bind_elementwise<subsalt::fixed::sinc>(m, "fixed_sinc");
+    bind_elementwise<subsalt::fixed::bessel_i0>(m, "fixed_bessel_i0");
+    m.def("fixed_total", &total, "x"_a.noconvert());
+    m.def("fixed_dot", &dot, "x"_a.noconvert(), "y"_a.noconvert());
+    m.def("map_traces", &map_traces<float>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,
+          "w_out"_a, "q_real"_a, "q_imag"_a);
+    m.def("map_traces", &map_traces<double>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,
+          "w_out"_a, "q_real"_a, "q_imag"_a);
+}
