@@ -1,0 +1,108 @@
+"""Point sources in a uniform isotropic or elliptically anisotropic medium."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import hankel1
+
+from subsalt.analytic.spectrum import trace_from_response
+from subsalt.errors import ConfigError
+
+
+def isotropic_response(omega: NDArray[np.complex128], distance: ArrayLike, v: float, ndim: int) -> NDArray:
+    """Return the Green's function of ``-(w/v)^2 p - lap p = delta`` at distances (nr,) and frequencies (nf,).
+
+    Notes
+    -----
+    ``G = (i/4) H0(w r / v)`` with the Hankel function of the first kind in 2-D, ``G = e^(i w r / v) / (4 pi
+    r)`` in 3-D.
+    """
+    r = np.atleast_1d(np.asarray(distance, dtype=np.float64))[:, None]
+    if np.any(r <= 0):
+        raise ConfigError(
+            "the field of a point source is infinite at distance 0", "ask for points away from the source"
+        )
+    if ndim == 2:
+        return 0.25j * hankel1(0, omega[None, :] * r / v)
+    return np.exp(1j * omega[None, :] * r / v) / (4 * np.pi * r)
+
+
+def isotropic_waveform(
+    offset: ArrayLike, v: float, wavelet: ArrayLike, dt: float, nt: int
+) -> NDArray[np.float64]:
+    """Return the exact pressure of a point source in a uniform isotropic medium.
+
+    Parameters
+    ----------
+    offset : array_like, (nr, 2) or (nr, 3)
+        Receiver minus source positions, (x, z) or (x, y, z), m; the number of columns is the dimension.
+    v : float
+        Velocity, m/s.
+    wavelet : array_like, (n,)
+        Source samples from time zero, `dt` apart.
+    dt, nt : float, int
+        Sampling interval (s) and number of samples of wavelet and result.
+
+    Returns
+    -------
+    ndarray, (nr, nt), float64
+        Traces; in source units per m in 3-D, in source units in 2-D.
+
+    Notes
+    -----
+    ``(1/v^2) p_tt - lap p = s(t) delta(x)`` gives ``s(t - r/v) / (4 pi r)`` in 3-D, and in 2-D the
+    convolution of s with ``H(t - r/v) / (2 pi sqrt(t^2 - r^2/v^2))``, done here in the frequency domain.
+    """
+    d = _offsets(offset)
+    r = np.sqrt((d**2).sum(axis=1))
+    return trace_from_response(wavelet, dt, nt, lambda w: isotropic_response(w, r, v, d.shape[1]))
+
+
+def elliptical_waveform(
+    offset: ArrayLike, vp: float, epsilon: float, wavelet: ArrayLike, dt: float, nt: int, theta: float = 0.0
+) -> NDArray[np.float64]:
+    """Return the exact waveform of a uniform medium with epsilon = delta, whose axis is tilted by theta in
+    the x-z plane.
+
+    Parameters
+    ----------
+    offset : array_like, (nr, 2) or (nr, 3)
+        Receiver minus source positions, m.
+    vp : float
+        Velocity along the symmetry axis, m/s.
+    epsilon : float
+        The common value of epsilon and delta.
+    wavelet : array_like, (n,)
+        Source samples from time zero, `dt` apart.
+    dt, nt : float, int
+        Sampling interval (s) and number of samples.
+    theta : float
+        Angle from +z towards +x of the symmetry axis, radians.
+
+    Returns
+    -------
+    ndarray, (nr, nt), float64
+        ``(p + q) / 2`` for a source that acts half on p and half on q.
+
+    Notes
+    -----
+    With ``s = sqrt(1 + 2 epsilon)`` the stretch ``x_perp -> x_perp / s`` turns the medium into an isotropic
+    one; source and receiver weights give ``((s + 1) / 2)^2``, the volume element ``s^(1 - ndim)``.
+    """
+    d = _offsets(offset)
+    ndim = d.shape[1]
+    s = np.sqrt(1 + 2 * epsilon)
+    along = d[:, 0] * np.sin(theta) + d[:, -1] * np.cos(theta)
+    across2 = np.maximum((d**2).sum(axis=1) - along**2, 0.0)
+    r = np.sqrt(across2 / s**2 + along**2)
+    weight = (0.5 * (s + 1)) ** 2 * s ** (1 - ndim)
+    return weight * trace_from_response(wavelet, dt, nt, lambda w: isotropic_response(w, r, vp, ndim))
+
+
+def _offsets(offset: ArrayLike) -> NDArray[np.float64]:
+    """Return offsets as (nr, 2) or (nr, 3)."""
+    d = np.atleast_2d(np.asarray(offset, dtype=np.float64))
+    if d.shape[1] not in (2, 3):
+        raise ConfigError(f"offsets have shape {d.shape}", "give (x, z) or (x, y, z) per receiver")
+    return d
