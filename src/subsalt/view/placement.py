@@ -99,7 +99,7 @@ def fold(
     grid : Grid
         The bins cover it.
     bins : sequence of float, optional
-        Bin size along x (and y), m; by default two cells of the grid, and more where that would make more than
+        Bin size along x (and y), m; by default two cells of the grid, more where that would make more than
         a hundred bins along an axis.
     frame : Frame, optional
         Frame of the grid.

@@ -1,0 +1,209 @@
+"""Pictures of traces: gathers as wiggles with filled lobes, in grey, or in red, white and blue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt.errors import ConfigError, GeometryError
+from subsalt.survey import Shot, Survey, TimeAxis
+from subsalt.view import style
+from subsalt.view.slices import BOTTOM, LEFT, png_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Draw = Literal["auto", "wiggle", "grey", "residual"]
+# wiggles closer than this many pixels are a smear
+MOST_WIGGLES = 120
+
+
+def gather(
+    data: ArrayLike,
+    time: TimeAxis,
+    path: str | Path,
+    *,
+    offset: ArrayLike | None = None,
+    draw: Draw = "auto",
+    clip: float = 99.0,
+    gain: float = 0.0,
+    title: str = "gather",
+    run_id: str = "",
+) -> Path:
+    """Draw one gather.
+
+    Parameters
+    ----------
+    data : array_like, (nr, nt)
+        Traces, one per row.
+    time : TimeAxis
+        Their samples.
+    path : path
+        PNG to write.
+    offset : array_like, (nr,), optional
+        Written on the axis beneath the traces, m; the number of the trace otherwise.
+    draw : {"auto", "wiggle", "grey", "residual"}
+        Wiggle with filled positive lobes, grey, or red-white-blue; auto: wiggles up to 60 traces, else grey.
+    clip : float
+        Percentile of |a| that fills the room of a trace, or ends the grey scale.
+    gain : float
+        Traces are multiplied by time to this power before they are drawn.
+    title, run_id : str
+        Heading and run.
+
+    Returns
+    -------
+    Path
+        The PNG.
+    """
+    traces = _checked(data, time)
+    offsets = None if offset is None else np.asarray(offset, dtype=np.float64)
+    return _page(path, [("", traces, offsets)], time, draw, clip, gain, title, run_id)
+
+
+def gathers(
+    survey: Survey,
+    path: str | Path,
+    *,
+    ids: Sequence[int] | None = None,
+    draw: Draw = "auto",
+    clip: float = 99.0,
+    gain: float = 0.0,
+    title: str = "shot gathers",
+    run_id: str = "",
+) -> Path:
+    """Draw shots of a survey side by side at one scale; reads their traces.
+
+    Parameters
+    ----------
+    survey : Survey
+        Shots with data or a reader.
+    path : path
+        PNG to write.
+    ids : sequence of int, optional
+        Which shots; the first, the middle and the last when left out.
+    draw, clip, gain, title, run_id
+        As in `gather`.
+
+    Returns
+    -------
+    Path
+        The PNG.
+    """
+    if not len(survey):
+        raise GeometryError("the survey has no shots", "check the selection of shots", code="E304")
+    if ids is None:
+        few = sorted({0, len(survey) // 2, len(survey) - 1})
+        shots = [survey.shots[i] for i in few]
+    else:
+        shots = survey.select(ids).shots
+    panels = [(f"shot {s.id}", _checked(survey.traces(s), survey.time), signed_offset(s)) for s in shots]
+    return _page(path, panels, survey.time, draw, clip, gain, title, run_id)
+
+
+def signed_offset(shot: Shot) -> NDArray[np.float64]:
+    """Return horizontal offsets (nr,), m; negative where a receiver lies at smaller x than the source."""
+    return np.where(shot.rcv[:, 0] < shot.src[0], -shot.offset, shot.offset)
+
+
+def _checked(data: ArrayLike, time: TimeAxis) -> NDArray[np.float64]:
+    """Return traces as (nr, nt), or say why not."""
+    a = np.asarray(data, dtype=np.float64)
+    if a.ndim != 2 or a.shape[1] != time.nt or not len(a):
+        raise GeometryError(
+            f"traces have shape {a.shape}, the time axis {time.nt} samples",
+            "give one row of samples per trace",
+            code="E302",
+        )
+    return a
+
+
+def _page(
+    path: str | Path,
+    panels: Sequence[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]],
+    time: TimeAxis,
+    draw: Draw,
+    clip: float,
+    gain: float,
+    title: str,
+    run_id: str,
+) -> Path:
+    """Draw gathers (name, traces, offsets) side by side."""
+    if draw not in ("auto", "wiggle", "grey", "residual"):
+        raise ConfigError(f"draw = {draw!r}", "use auto, wiggle, grey or residual")
+    out = png_path(path, "gather.png")
+    weight = np.maximum(time.values(), 0.0) ** gain if gain else np.ones(time.nt)
+    shown = [(name, traces * weight, offset) for name, traces, offset in panels]
+    limit = style.clip_limit(np.concatenate([t.reshape(-1) for _, t, _ in shown]), clip)
+    room = max(2.2, 9.0 / len(shown)) - 0.15
+    wide = [min(room, 7.0) for _ in shown]
+    tall, top = 5.4, 0.78
+    size = (LEFT + sum(wide) + 0.15 * (len(shown) - 1) + 0.3, top + tall + BOTTOM)
+    facts = f"{time.nt} samples of {time.dt * 1e3:g} ms · clip {clip:g} % of |a| (±{limit:.3g})"
+    if gain:
+        facts += f" · gain t^{gain:g}"
+    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
+        style.heading(fig, title, facts)
+        left = LEFT
+        for n, (name, traces, offset) in enumerate(shown):
+            ax = style.place(fig, (left, top, wide[n], tall))
+            how = draw if draw != "auto" else ("wiggle" if len(traces) <= 60 else "grey")
+            if how == "wiggle":
+                _wiggles(ax, traces, time, limit)
+            else:
+                _densities(ax, traces, time, limit, how)
+            _axes(ax, traces, time, offset)
+            ax.set_title(name, fontsize=9, pad=4)
+            if n:
+                ax.set_yticklabels([])
+            else:
+                ax.set_ylabel("time (s)")
+            left += wide[n] + 0.15
+    return out
+
+
+def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64] | None) -> None:
+    """Set limits, time downwards, and the offset (or number) of a few traces beneath."""
+    nr = len(traces)
+    ax.set_xlim(-0.7, nr - 0.3)
+    ax.set_ylim(time.duration, time.t0)
+    ticks = np.unique(np.linspace(0, nr - 1, min(nr, 5)).round().astype(int))
+    if offset is None:
+        ax.set_xticks(ticks, [str(i + 1) for i in ticks])
+        ax.set_xlabel("trace")
+    else:
+        ax.set_xticks(ticks, [f"{offset[i]:.0f}" for i in ticks])
+        ax.set_xlabel("offset (m)")
+    ax.tick_params(labelsize=8)
+
+
+def _densities(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float, how: str) -> None:
+    """Draw traces as columns of grey or of red, white and blue."""
+    half = 0.5 * time.dt
+    pixels = ax.get_window_extent()
+    many = traces.shape[0] > pixels.width or traces.shape[1] > pixels.height
+    ax.imshow(
+        traces.T,
+        cmap=style.palette(how),
+        vmin=-limit,
+        vmax=limit,
+        extent=(-0.5, len(traces) - 0.5, time.duration + half, time.t0 - half),
+        aspect="auto",
+        interpolation="hanning" if many else "nearest",
+    )
+
+
+def _wiggles(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float) -> None:
+    """Draw traces as lines about their place, positive lobes filled; every n-th when they are too many."""
+    step = -(-len(traces) // MOST_WIGGLES)
+    t = time.values()
+    line: dict[str, Any] = {"color": style.INK, "linewidth": 0.5}
+    for i in range(0, len(traces), step):
+        # neighbours may touch, but a wild trace must not cover the others
+        a = i + 0.8 * step * np.clip(np.nan_to_num(traces[i]) / limit, -1.5, 1.5)
+        ax.plot(a, t, **line)
+        ax.fill_betweenx(t, i, a, where=(a > i).tolist(), interpolate=True, color=style.INK, linewidth=0)
