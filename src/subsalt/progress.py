@@ -1,7 +1,7 @@
 """How far a computation is: the callback that runners call, and its two shapes for people.
 
-A runner calls ``progress(done, total, message)`` as often as it likes: `done` may be a fraction of shots (3.25 of 11).
-On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
+A runner calls ``progress(shot, shots, fraction)`` as often as it likes: the number of the shot in hand (from 0), how many
+there are, and which fraction of this one is done. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LINE_INTERVAL = 30.0
 class Progress(Protocol):
     """What a runner calls."""
 
-    def __call__(self, done: float, total: float, message: str = "") -> None:
-        """Tell that `done` of `total` units (shots) are finished."""
+    def __call__(self, shot: int, shots: int, fraction: float) -> None:
+        """Tell that `shot + fraction` of `shots` are finished."""
 
 
-def silent(done: float, total: float, message: str = "") -> None:
+def silent(shot: int, shots: int, fraction: float) -> None:
     """Show nothing."""
 
 
@@ -42,7 +42,8 @@ class Lines:
         self.first_done: float | None = None
         self.finished = False
 
-    def __call__(self, done: float, total: float, message: str = "") -> None:
+    def __call__(self, shot: int, shots: int, fraction: float) -> None:
+        done, total = shot + fraction, shots
         now = time.monotonic()
         if self.first_done is None:
             self.first_done = done
@@ -52,7 +53,7 @@ class Lines:
         self.last, self.finished = now, done >= total
         made = done - self.first_done
         eta = f"  eta {duration((now - self.begin) * (total - done) / made)}" if made > 0 and done < total else ""
-        text = f"{self.label} {done:.4g}/{total:g}  {duration(now - self.begin)}{eta}  {message}".rstrip()
+        text = f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}"
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:
@@ -67,28 +68,27 @@ class Bar:
 
     def __init__(self, label: str) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
         self.bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[shown]}"),
             TextColumn("elapsed"),
             TimeElapsedColumn(),
             TextColumn("eta"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[message]}"),
             console=Console(stderr=True),
             transient=True,
         )
         self.label = label
         self.task: Any = None
 
-    def __call__(self, done: float, total: float, message: str = "") -> None:
+    def __call__(self, shot: int, shots: int, fraction: float) -> None:
         if self.task is None:
-            self.task = self.bar.add_task(self.label, total=total, message="")
-        self.bar.update(self.task, completed=done, total=total, message=message)
+            self.task = self.bar.add_task(self.label, total=shots, shown="")
+        self.bar.update(self.task, completed=shot + fraction, total=shots, shown=f"{shot + fraction:.1f}/{shots} shots")
 
     def __enter__(self) -> Bar:
         self.bar.start()
