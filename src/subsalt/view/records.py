@@ -171,7 +171,8 @@ def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64]
     nr = len(traces)
     ax.set_xlim(-0.7, nr - 0.3)
     ax.set_ylim(time.duration, time.t0)
-    ticks = np.unique(np.linspace(0, nr - 1, min(nr, 5)).round().astype(int))
+    # not at the very ends, where the labels of neighbouring gathers would meet
+    ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5)).round().astype(int))
     if offset is None:
         ax.set_xticks(ticks, [str(i + 1) for i in ticks])
         ax.set_xlabel("trace")

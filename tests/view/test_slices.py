@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from subsalt import view
+from subsalt.errors import ConfigError, ModelError
+from subsalt.grid import Grid
+from subsalt.view.cuts import cuts_at
+from subsalt.view.slices import LEFT, TOP, fit
+from subsalt.view.style import DPI
+
+
+def axes_pixels(path, grid):
+    """Return the grey values inside the axes of a 2-D section."""
+    grey = np.asarray(Image.open(path).convert("L")).astype(float)
+    wide, tall, _ = fit(grid.shape[0] * grid.spacing[0], grid.shape[1] * grid.spacing[1], None, (8.6, 6.2))
+    top, left = round(TOP * DPI) + 3, round(LEFT * DPI) + 3
+    return grey[top : top + round(tall * DPI) - 6, left : left + round(wide * DPI) - 6]
+
+
+def test_a_reflector_lies_at_its_depth_dark_and_depth_points_down(line, tmp_path):
+    grid, image, _, _ = line
+    image = image.copy()
+    image[:, :15] = 0
+    image[:, 45:] *= 0
+    path = view.sections(image, grid, tmp_path / "a.png")["section"]
+    rows = axes_pixels(path, grid).mean(axis=1)
+    # 61 cells of 10 m from -5 to 605 m; the darkest row stands for 300 m, to two pixels
+    depth = -5 + 610 * np.argmin(rows) / len(rows)
+    assert depth == pytest.approx(300, abs=2 * 610 / len(rows) + 5)
+
+
+def test_aspect_is_true_in_metres(tmp_path):
+    wide, tall, ratio = fit(3000.0, 1000.0, None, (9.0, 6.0))
+    assert wide / tall == pytest.approx(3.0)
+    assert ratio == 1
+    wide, tall, ratio = fit(30_000.0, 1000.0, None, (9.0, 6.0))
+    assert wide / tall <= 8
+    assert ratio == pytest.approx(4.0)
+    assert fit(30_000.0, 1000.0, 2.0, (9.0, 6.0))[2] == 2.0
+
+
+def test_3d_gives_overview_and_three_planes(area, tmp_path):
+    grid, image, model, survey = area
+    out = view.sections(
+        image,
+        grid,
+        tmp_path / "image.png",
+        model=model,
+        survey=survey,
+        reflectors=[{"name": "flat", "depth": np.full(grid.shape[:2], 250.0)}],
+        run_id="0123abcd",
+    )
+    assert set(out) == {"overview", "inline", "crossline", "depth"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "image.png",
+        "image_crossline.png",
+        "image_depth.png",
+        "image_inline.png",
+    ]
+    for path in out.values():
+        picture = Image.open(path)
+        assert picture.text["Run"] == "0123abcd"
+        assert picture.mode == "RGB"
+        # coloured: the velocity is over it
+        rgb = np.asarray(picture).astype(int)
+        assert (np.abs(rgb[..., 0] - rgb[..., 2]) > 20).mean() > 0.05
+
+
+def test_same_input_same_bytes(line, tmp_path):
+    grid, image, model, survey = line
+    for name in ("a", "b"):
+        view.sections(image, grid, tmp_path / f"{name}.png", model=model, survey=survey, run_id="1")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_planes_are_cut_at_the_nearest_point():
+    grid = Grid((11, 21, 31), (10.0, 10.0, 10.0), (100.0, 0.0, 0.0))
+    planes = cuts_at(grid, (146.0, 33.0, 1e9))
+    assert (planes["crossline"].index, planes["inline"].index, planes["depth"].index) == (5, 3, 30)
+    assert planes["crossline"].at == 150.0
+    volume = np.arange(grid.size).reshape(grid.shape)
+    np.testing.assert_array_equal(planes["inline"].values(volume), volume[:, 3, :].T)
+    np.testing.assert_array_equal(planes["depth"].values(volume), volume[:, :, 30].T)
+
+
+def test_partial_and_odd_images_are_drawn(tmp_path):
+    grid = Grid((20, 15), (5000.0, 10.0))
+    image = np.zeros(grid.shape)
+    image[3, 4] = np.nan
+    view.sections(image, grid, tmp_path / "a.png", title="$\\frac{ \u202e <b>")
+    view.sections(np.ones((1, 1, 1)), Grid((1, 1, 1), (1.0, 1.0, 1.0)), tmp_path / "b.png")
+
+
+def test_wrong_input_is_named(line, tmp_path):
+    grid, image, _, _ = line
+    with pytest.raises(ModelError, match=r"image has shape \(61, 101\), the grid has \(101, 61\)"):
+        view.sections(image.T, grid, tmp_path / "a.png")
+    with pytest.raises(ModelError, match="vp has shape"):
+        view.sections(image, grid, tmp_path / "a.png", model=image.T)
+    with pytest.raises(ConfigError, match=r"\.png"):
+        view.sections(image, grid, tmp_path / "a.jpg")
+    with pytest.raises(ConfigError, match="palette"):
+        view.sections(image, grid, tmp_path / "a.png", palette="rainbow")
+    with pytest.raises(ConfigError, match="exaggeration"):
+        view.sections(image, grid, tmp_path / "a.png", exaggeration=-1.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_model_has_one_picture_per_parameter(area, line, tmp_path):
+    assert set(view.model(area[2], tmp_path / "m.png", survey=area[3])) == {"vp", "epsilon", "delta"}
+    assert set(view.model(line[2], tmp_path)) == {"vp"}
+    assert (tmp_path / "model.png").exists()
+
+
+def test_compare_writes_one_picture(line, area, tmp_path):
+    grid, image, _, _ = line
+    flat = view.compare(image, 2 * image, grid, tmp_path / "a.png", difference=True, names=("ours", "theirs"))
+    plain = view.compare(image, image, grid, tmp_path / "b.png")
+    assert Image.open(flat).height > Image.open(plain).height
+    view.compare(area[1], area[1], area[0], tmp_path / "c.png", plane="depth")

@@ -1,0 +1,100 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from subsalt.errors import ConfigError
+from subsalt.view import style
+
+
+def test_import_of_view_leaves_matplotlib_alone():
+    code = "import sys, subsalt.view; raise SystemExit('matplotlib' in sys.modules or 'PIL' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\nb", "a\\u000ab"),
+        ("\x1b[31mred", "\\u001b[31mred"),
+        ("abc\u202ecba", "abc\\u202ecba"),
+        ("Grüße ±", "Grüße ±"),
+        ("x" * 300, "x" * 199 + "…"),
+    ],
+)
+def test_printable_shows_control_and_format_characters(raw, shown):
+    assert style.printable(raw) == shown
+
+
+def test_clip_is_a_percentile_of_what_is_not_zero():
+    a = np.concatenate([np.zeros(1000), np.arange(1, 101)]) * -1.0
+    assert style.clip_limit(a, 99) == pytest.approx(np.percentile(np.arange(1, 101), 99))
+    assert style.clip_limit(a, 100) == 100
+
+
+@pytest.mark.parametrize("a", [np.zeros(5), np.full(3, np.nan), np.zeros(0)])
+def test_clip_of_nothing_is_one(a):
+    assert style.clip_limit(a) == 1.0
+
+
+@pytest.mark.parametrize("clip", [0, -1, 100.5, np.nan])
+def test_clip_out_of_range_is_refused(clip):
+    with pytest.raises(ConfigError, match="percentile"):
+        style.clip_limit(np.ones(3), clip)
+
+
+def test_value_limits_are_never_equal():
+    low, high = style.value_limits(np.full(4, 2000.0))
+    assert low < 2000 < high
+    assert style.value_limits(np.array([1.0, np.nan, 3.0])) == (1.0, 3.0)
+
+
+def test_length_is_in_km_from_five_kilometres_on():
+    assert style.Length.fitting(4999.0, 10).unit == "m"
+    far = style.Length.fitting(5000.0)
+    assert far.unit == "km"
+    assert far(2500.0) == 2.5
+    assert far.text(1234.0) == "1.234 km"
+
+
+def test_unique_points_merge_within_a_centimetre():
+    a = np.array([[0.0, 0, 0], [10.0, 0, 0]])
+    assert len(style.unique_points([a, a + 0.001])) == 2
+    assert style.unique_points([]).shape == (0, 3)
+
+
+def test_a_page_is_published_only_when_the_drawing_succeeds(tmp_path):
+    def draw():
+        with style.page(tmp_path / "a.png", (2, 1)):
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        draw()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_metadata_has_title_and_run_and_no_date(tmp_path):
+    with style.page(tmp_path / "a.png", (2, 1), title="t", run_id="abc", about="x\u202ey"):
+        pass
+    text = Image.open(tmp_path / "a.png").text
+    assert text == {"Software": "subsalt", "Title": "t", "Run": "abc", "Description": "x\\u202ey"}
+
+
+def test_settings_of_the_user_change_no_byte(tmp_path):
+    import matplotlib
+
+    def draw(name):
+        with style.page(tmp_path / name, (3, 2), title="t", run_id="abc") as fig:
+            ax = style.place(fig, (0.6, 0.3, 2, 1.2))
+            ax.plot([0, 1], [0, 1])
+            ax.set_title("costs $5")
+        return (tmp_path / name).read_bytes()
+
+    first = draw("a.png")
+    with matplotlib.rc_context({"font.size": 20.0, "axes.grid": True, "lines.linewidth": 9.0}):
+        assert draw("b.png") == first
+        assert matplotlib.rcParams["font.size"] == 20.0
+    assert "matplotlib.pyplot" not in sys.modules or draw("c.png") == first
