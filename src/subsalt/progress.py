@@ -1,7 +1,6 @@
 """How far a computation is: the callback that runners call, and its two shapes for people.
 
-A runner calls ``progress(shot, shots, fraction)`` as often as it likes: the number of the shot in hand (from 0), how many
-there are, and which fraction of this one is done. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
+A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots, fractions included. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ LINE_INTERVAL = 30.0
 class Progress(Protocol):
     """What a runner calls."""
 
-    def __call__(self, shot: int, shots: int, fraction: float) -> None:
-        """Tell that `shot + fraction` of `shots` are finished."""
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        """Tell that `done` of `total` shots are finished."""
 
 
-def silent(shot: int, shots: int, fraction: float) -> None:
+def silent(done: float, total: float, message: str = "") -> None:
     """Show nothing."""
 
 
@@ -42,8 +41,7 @@ class Lines:
         self.first_done: float | None = None
         self.finished = False
 
-    def __call__(self, shot: int, shots: int, fraction: float) -> None:
-        done, total = shot + fraction, shots
+    def __call__(self, done: float, total: float, message: str = "") -> None:
         now = time.monotonic()
         if self.first_done is None:
             self.first_done = done
@@ -53,7 +51,7 @@ class Lines:
         self.last, self.finished = now, done >= total
         made = done - self.first_done
         eta = f"  eta {duration((now - self.begin) * (total - done) / made)}" if made > 0 and done < total else ""
-        text = f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}"
+        text = f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}  {message}".rstrip()
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:
@@ -85,10 +83,11 @@ class Bar:
         self.label = label
         self.task: Any = None
 
-    def __call__(self, shot: int, shots: int, fraction: float) -> None:
+    def __call__(self, done: float, total: float, message: str = "") -> None:
         if self.task is None:
-            self.task = self.bar.add_task(self.label, total=shots, shown="")
-        self.bar.update(self.task, completed=shot + fraction, total=shots, shown=f"{shot + fraction:.1f}/{shots} shots")
+            self.task = self.bar.add_task(self.label, total=total, shown="")
+        shown = f"{done:.1f}/{total:g} shots {message}"
+        self.bar.update(self.task, completed=done, total=total, shown=shown)
 
     def __enter__(self) -> Bar:
         self.bar.start()

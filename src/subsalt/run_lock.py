@@ -1,0 +1,91 @@
+"""One owner of a run directory: a file lock for this machine, and a lease that names the owner."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+from pathlib import Path
+
+from subsalt.errors import CannotCreateError
+
+NAME = "run.lock"
+
+
+def boot_id() -> str:
+    """Return the identifier of this machine's boot: a process number means nothing after a restart."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+class RunLock:
+    """The lock of a run directory; held from construction until `release`.
+
+    Raises
+    ------
+    CannotCreateError
+        When another process holds the directory, with its process number and machine; or when the lock cannot be made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        try:
+            # no follow: somebody else's link must not be written through on a shared disk
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise CannotCreateError(
+                f"{self.path}: {error.strerror}", "choose a run directory that you may write to, with --run", code="E630"
+            ) from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = self._owner()
+            os.close(self._fd)
+            raise CannotCreateError(
+                f"{folder} is in use by {owner}", "wait for it, stop it, or choose another directory with --run", code="E802"
+            ) from None
+        except OSError:
+            # a file system without locks: the lease alone decides
+            if self._is_alive():
+                owner = self._owner()
+                os.close(self._fd)
+                raise CannotCreateError(f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802") from None
+        self._write({"pid": os.getpid(), "host": platform.node(), "boot": boot_id()})
+
+    def _read(self) -> dict[str, object]:
+        try:
+            content = json.loads(os.pread(self._fd, 4096, 0) or b"{}")
+        except (ValueError, OSError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _write(self, lease: dict[str, object]) -> None:
+        data = json.dumps(lease).encode() if lease else b""
+        with contextlib.suppress(OSError):  # the lease only serves messages where locks work
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, data, 0)
+
+    def _owner(self) -> str:
+        lease = self._read()
+        return f"process {lease['pid']} on {lease.get('host', '?')}" if "pid" in lease else "another process"
+
+    def _is_alive(self) -> bool:
+        """Return whether the owner in the lease may still run; another machine's owner counts as alive."""
+        lease = self._read()
+        pid = lease.get("pid")
+        if not isinstance(pid, int) or pid == os.getpid():
+            return False
+        if lease.get("boot") != boot_id():
+            return lease.get("host") != platform.node()
+        return Path(f"/proc/{pid}").exists()
+
+    def release(self) -> None:
+        """Give the directory free."""
+        if self._fd >= 0:
+            self._write({})
+            os.close(self._fd)
+            self._fd = -1
