@@ -68,25 +68,6 @@ class PropagationOptions:
 
 
 @dataclass(frozen=True)
-class DataMute:
-    """Front mute of the traces: zero before ``t0 + offset / velocity``, full after another `taper` seconds.
-
-    Parameters
-    ----------
-    velocity : float
-        Of the mute line, m/s.
-    t0 : float
-        Time of the mute line at zero offset, s.
-    taper : float
-        Length of the ramp, s.
-    """
-
-    velocity: float
-    t0: float = 0.0
-    taper: float = 0.1
-
-
-@dataclass(frozen=True)
 class ImagingOptions:
     """How the image is made from wavefields.
 
@@ -109,8 +90,6 @@ class ImagingOptions:
         lambda of the source-normalised condition, relative to the largest illumination.
     illumination : {"survey", "shot"}
         Divide by the illumination summed over all shots, or shot by shot.
-    mute : DataMute, optional
-        Removes the direct and refracted arrivals from the traces.
     """
 
     mode: Literal["reflectivity", "adjoint"] = "reflectivity"
@@ -121,4 +100,3 @@ class ImagingOptions:
     image_step: int | None = None
     normalise: float = 1e-3
     illumination: Literal["survey", "shot"] = "survey"
-    mute: DataMute | None = None

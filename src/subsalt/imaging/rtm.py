@@ -19,7 +19,7 @@ from subsalt.grid import Box
 from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
 from subsalt.imaging.filters import laplacian, top_mute
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.traces import end_taper, front_mute, receiver_area, to_propagation, velocity_at
+from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.kernels.problem import State
 from subsalt.propagator import Propagator
 from subsalt.survey import Shot
@@ -179,8 +179,6 @@ def receiver_samples(setup: MigrationSetup, shot: Shot, traces: NDArray[np.float
             code="E306",
         )
     imaging = setup.imaging
-    if imaging.mute is not None:
-        traces = front_mute(traces, shot, setup.record, imaging.mute)
     traces = end_taper(traces, setup.record, 1.0 / setup.wavelet.f0)
     reflectivity = imaging.mode == "reflectivity"
     mapping = to_propagation(

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.filters import ramp
 from subsalt.model import EarthModel
-from subsalt.options import DataMute
 from subsalt.survey import Shot, TimeAxis
 from subsalt.timemap import TraceMap
 from subsalt.wavelet import Wavelet
@@ -80,14 +79,6 @@ def end_taper(traces: NDArray[np.float32], record: TimeAxis, seconds: float) -> 
     out = traces.copy()
     out[:, -n:] *= ramp(np.arange(n, 0, -1, dtype=np.float64) / (n + 1)).astype(np.float32)
     return out
-
-
-def front_mute(traces: NDArray[np.float32], shot: Shot, record: TimeAxis, mute: DataMute) -> NDArray[np.float32]:
-    """Return the traces muted before t0 + offset / velocity, with a ramp of `taper` seconds behind."""
-    start = mute.t0 + shot.offset / mute.velocity
-    t = record.values()
-    weight = ramp((t[None, :] - start[:, None]) / max(mute.taper, record.dt))
-    return (traces * weight).astype(np.float32)
 
 
 def receiver_area(shot: Shot, ndim: int) -> NDArray[np.float64]:

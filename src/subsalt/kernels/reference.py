@@ -260,6 +260,13 @@ def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDAr
             e, s = problem.params["e"][cut], problem.params["s"][cut]
             fields[0][cut] += (half * (e + s)) * amount
             fields[1][cut] += (half * (s + problem.dtype(1))) * amount
+        if problem.free_surface:
+            # the step reads the odd images, so they must know what was just added below the surface
+            shift = (lay.radius, lay.y_halo)
+            rows = [(c.start - o, c.stop - o) for c, o in zip(cut[:2], shift, strict=True)]
+            touched = Box((rows[0][0], rows[1][0], 0), (rows[0][1], rows[1][1], lay.shape3[2]))
+            for u in fields:
+                _reflect(problem, u, touched)
 
 
 def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
