@@ -22,6 +22,7 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, make_folder, publish_text
 from subsalt.ledger import Ledger
 from subsalt.model import EarthModel
+from subsalt.modelling_run import ModelResult, model_job
 from subsalt.outputs import write_outputs
 from subsalt.partial import read_partial, write_partial
 from subsalt.survey import Shot, Survey
@@ -29,6 +30,8 @@ from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.job import Job
+
+__all__ = ["ModelResult", "RunResult", "migrate_job", "model_job"]
 
 #: ``progress(done, total, message)``: `done` of `total` shots, fractions included
 Progress = Callable[..., None]

@@ -14,6 +14,8 @@ from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
 from subsalt.propagator import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
@@ -31,27 +33,32 @@ def shot_memory(setup: MigrationSetup, shot: Shot) -> dict[str, int]:
     shot : Shot
         Its window and receivers rule the sizes.
     """
-    model, options = setup.model, setup.propagation
     window = setup.window(shot)
+    condition = condition_of(setup.imaging.condition)
+    window_bytes = FLOAT * window.size
+    return propagation_memory(setup.model, setup.propagation, window, shot) | {
+        "snapshots": len(setup.imaged_samples) * window_bytes,
+        "image accumulators": (len(condition.accumulators) + condition.work_arrays) * window_bytes,
+        # samples to be injected in double and single precision, and the traces they come from
+        "traces": len(shot.rcv) * (3 * FLOAT * setup.record.nt + 4 * FLOAT * setup.axis.nt),
+    }
+
+
+def propagation_memory(model: EarthModel, options: PropagationOptions, window: Box, shot: Shot) -> dict[str, int]:
+    """Return bytes by array for one wavefield of `shot` in `window` of the model."""
     grid = model.grid.window(window)
-    points = np.concatenate([shot.src[None], shot.rcv])
-    pad = padding(grid, options, points)
+    pad = padding(grid, options, np.concatenate([shot.src[None], shot.rcv]))
     shape = tuple(n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
     layout = Layout((shape[0], shape[1], shape[2]), radius_of(options.order), grid.ndim)
     padded = FLOAT * math.prod(layout.padded_shape)
     medium = physics.medium_of(model, options.medium)
-    n_fields = len(physics.MEDIA[medium].FIELDS)
-    condition = condition_of(setup.imaging.condition)
-    window_bytes = FLOAT * window.size
-    out = {
-        "wavefields": 2 * n_fields * padded,
+    return {
+        "wavefields": 2 * len(physics.MEDIA[medium].FIELDS) * padded,
         "model arrays": (3 if medium == "vti" else 1) * padded,
+        # the parameters are made in double precision before they are stored
+        "model input": 3 * 8 * math.prod(layout.shape3),
         "absorbing layer": layer_bytes(layout, options.boundary, options.layer_cells, options.free_surface),
-        "snapshots": len(setup.imaged_samples) * window_bytes,
-        "image accumulators": (len(condition.accumulators) + condition.work_arrays) * window_bytes,
-        "traces": FLOAT * len(shot.rcv) * (setup.record.nt + 3 * setup.axis.nt),
     }
-    return out
 
 
 def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool) -> int:
