@@ -63,7 +63,7 @@ bench-kernels: build ## rates of the kernels against a plain loop, as JSON
 	$(PY) benchmarks/kernel_rates.py
 
 bench-peers: build ## rates against Devito, installed into an environment of its own
-	$(MAKE) -C benchmarks/peers VENV=$(abspath $(VENV)) CASES="$(CASES)"
+	@$(PY) benchmarks/peers/run.py $(CASES)
 
 clean: ## remove the virtual environment and everything built
 	rm -rf build dist $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
