@@ -24,8 +24,8 @@ LayerKind = Literal["pml", "damping", "none"]
 #: cells of a layer when none are asked for
 DEFAULT_WIDTH: dict[str, int] = {"pml": 12, "damping": 40, "none": 0}
 
-#: below this a damping layer reflects visibly (some percent at 30 degrees)
-DAMPING_MIN_WIDTH = 40
+#: thinner layers reflect visibly: 1e-3 at normal incidence for a PML, some percent at 30 degrees for damping
+WEAK_BELOW: dict[str, int] = {"pml": 8, "damping": 40, "none": 0}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Layer:
     kind : {"pml", "damping", "none"}
         Symmetric PML (default), damping term, or reflecting sides.
     width : int, optional
-        Cells per side: 12 for a PML, 40 for damping; at least 40 for damping.
+        Cells per side: 12 for a PML, 40 for damping; fewer than 8 or 40 are `weak`.
     m : float, optional
         Exponent of the profile: 2, or 1.5 for a PML of 8 cells or fewer.
     reflection : float, optional
@@ -52,16 +52,15 @@ class Layer:
 
     def __post_init__(self) -> None:
         if self.kind not in DEFAULT_WIDTH:
-            raise ConfigError(f"boundary kind = {self.kind!r}", "use pml, damping or none", code="E130")
+            raise ConfigError(f"boundary kind = {self.kind!r}", "use pml, damping or none", code="E150")
         width = DEFAULT_WIDTH[self.kind] if self.width is None else int(self.width)
-        least = {"pml": 3, "damping": DAMPING_MIN_WIDTH, "none": 0}[self.kind]
         if self.kind == "none":
             width = 0
-        if width < least:
+        elif width < 1:
             raise ConfigError(
-                f"a {self.kind} layer of {width} cells absorbs too little",
-                f"use at least {least} cells ({DEFAULT_WIDTH[self.kind]} is the default)",
-                code="E131",
+                f"a {self.kind} layer of {width} cells",
+                f"use {DEFAULT_WIDTH[self.kind]} cells, or boundary = none",
+                code="E151",
             )
         object.__setattr__(self, "width", width)
         object.__setattr__(self, "m", self._default_m(width) if self.m is None else float(self.m))
@@ -71,7 +70,7 @@ class Layer:
             raise ConfigError(
                 f"boundary reflection = {r:g} and m = {self.exponent:g}",
                 "use a reflection between 0 and 1 and an exponent m from 1 to 4",
-                code="E132",
+                code="E152",
             )
 
     def _default_m(self, width: int) -> float:
@@ -98,6 +97,11 @@ class Layer:
     def r(self) -> float:
         """Reflection R as a number."""
         return 1e-2 if self.reflection is None else self.reflection
+
+    @property
+    def is_weak(self) -> bool:
+        """The layer is too thin to absorb well."""
+        return self.cells < WEAK_BELOW[self.kind]
 
     def profile(self, n: int, lo: int, hi: int, h: float, vmax: float) -> NDArray[np.float64]:
         """Return sigma of one axis (function `profile`); `lo` and `hi` are the widths of its two sides."""
@@ -129,7 +133,7 @@ def profile(n: int, lo: int, hi: int, h: float, vmax: float, *, m: float, r: flo
         raise ConfigError(
             f"layers of {lo} and {hi} cells do not fit on an axis of {n} points",
             "enlarge the grid",
-            code="E133",
+            code="E153",
         )
     sigma = np.zeros(n)
     for width, side in ((lo, sigma[:lo][::-1]), (hi, sigma[n - hi :])):

@@ -109,7 +109,7 @@ def sinc_points(
         When a point needs nodes outside the grid, or lies above the free surface.
     """
     if radius not in KAISER_B:
-        raise ConfigError(f"sinc radius {radius} is not one of 1 to 8", f"use {RADIUS}", code="E134")
+        raise ConfigError(f"sinc radius {radius} is not one of 1 to 8", f"use {RADIUS}", code="E154")
     where = np.asarray(index, dtype=np.float64).reshape(-1, 3)
     if not np.isfinite(where).all():
         bad = int(np.nonzero(~np.isfinite(where).all(axis=1))[0][0])

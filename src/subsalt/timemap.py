@@ -100,7 +100,7 @@ class TraceMap:
             raise ConfigError(
                 f"traces have shape {traces.shape}, the time axis has {nt_from} samples",
                 "order traces as (trace, sample)",
-                code="E143",
+                code="E163",
             )
         if self.is_identity:
             return traces.copy()
@@ -127,19 +127,19 @@ class TraceMap:
                 f"time axes of {self.nt_in} samples at {self.dt_in} s from {self.t0_in} s "
                 f"and {self.nt_out} samples at {self.dt_out} s from {self.t0_out} s",
                 "give positive numbers of samples and intervals in seconds",
-                code="E143",
+                code="E163",
             )
         if self.dispersion is not None and not (
             self.dispersion[0] in ("forward", "inverse") and 0 < self.dispersion[1] < math.inf
         ):
             raise ConfigError(
-                f"dispersion = {self.dispersion}", 'use ("forward", dt) or ("inverse", dt)', code="E143"
+                f"dispersion = {self.dispersion}", 'use ("forward", dt) or ("inverse", dt)', code="E163"
             )
         if self.derivative not in (0, 1) or (self.fmax is not None and not 0 < self.fmax < math.inf):
             raise ConfigError(
                 f"derivative = {self.derivative}, fmax = {self.fmax}",
                 "use 0 or 1, and a positive fmax in Hz",
-                code="E143",
+                code="E163",
             )
 
     def _prepare(self) -> None:

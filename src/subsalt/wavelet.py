@@ -70,7 +70,7 @@ class Wavelet:
             raise ConfigError(
                 f"wavelet {self.name}: f0 = {self.f0:g} Hz, fmax = {self.fmax:g} Hz",
                 "use 0 < f0 <= fmax",
-                code="E140",
+                code="E160",
             )
         if math.isnan(self.peak_time):
             object.__setattr__(self, "peak_time", _peak_time(self.samples, self.dt, self.t0))
@@ -184,7 +184,7 @@ def from_samples(
     """
     values = _checked(np.asarray(samples, dtype=np.float64), name)
     if not (dt > 0 and math.isfinite(dt)):
-        raise ConfigError(f"wavelet {name}: dt = {dt} s", "give a positive dt in seconds", code="E140")
+        raise ConfigError(f"wavelet {name}: dt = {dt} s", "give a positive dt in seconds", code="E160")
     dominant, highest = band(values, dt)
     top = highest if fmax is None else fmax
     return Wavelet(values, dt, t0, name, min(dominant, top) if f0 is None else f0, top)
@@ -235,7 +235,7 @@ def from_file(path: str | Path, dt: float | None = None, nt: int | None = None) 
         raise ConfigError(
             f"{file} has one column and the wavelet no dt",
             "give the sampling interval of the wavelet in seconds, or a time column",
-            code="E141",
+            code="E161",
         )
     return from_samples(table[:nt], dt, t0, name=file.name)
 
@@ -281,26 +281,26 @@ def _check_band(corners: tuple[float, ...], dt: float, what: str) -> None:
     rising = all(a < b for a, b in itertools.pairwise(corners))
     if not (rising and corners[0] > 0 and math.isfinite(corners[-1])):
         raise ConfigError(
-            f"{what}: frequencies must be positive and rise", "use for example 2-6-40-60 Hz", code="E140"
+            f"{what}: frequencies must be positive and rise", "use for example 2-6-40-60 Hz", code="E160"
         )
     if not (dt > 0 and math.isfinite(dt)):
-        raise ConfigError(f"{what}: dt = {dt} s", "give a positive dt in seconds", code="E140")
+        raise ConfigError(f"{what}: dt = {dt} s", "give a positive dt in seconds", code="E160")
     if corners[-1] >= 0.5 / dt:
         raise ConfigError(
             f"{what}: Nyquist is {0.5 / dt:g} Hz at dt = {dt * 1e3:g} ms",
             "use a smaller dt or frequency",
-            code="E142",
+            code="E162",
         )
 
 
 def _length(nt: int | None, delay: float, dt: float) -> int:
     if not (delay > 0 and math.isfinite(delay)):
         raise ConfigError(
-            f"wavelet delay = {delay} s", "use a positive delay, 1.5 / f0 for a Ricker", code="E140"
+            f"wavelet delay = {delay} s", "use a positive delay, 1.5 / f0 for a Ricker", code="E160"
         )
     n = math.ceil(2.0 * delay / dt) + 1 if nt is None else int(nt)
     if not 2 <= n <= MAX_SAMPLES:
-        raise ConfigError(f"a wavelet of {n} samples", f"use 2 to {MAX_SAMPLES} samples", code="E140")
+        raise ConfigError(f"a wavelet of {n} samples", f"use 2 to {MAX_SAMPLES} samples", code="E160")
     return n
 
 
@@ -317,7 +317,7 @@ def _peak_time(samples: NDArray[np.float64], dt: float, t0: float) -> float:
 
 def _read_table(file: Path) -> NDArray[np.float64]:
     if not file.exists():
-        raise MissingInputError(f"wavelet file {file} does not exist", "correct [source] file", code="E111")
+        raise MissingInputError(f"wavelet file {file} does not exist", "correct [source] file", code="E116")
     if not file.is_file():
         raise DataError(f"wavelet file {file} is not a file", "name a text or .npy file", code="E251")
     if file.stat().st_size > MAX_FILE_BYTES:

@@ -1,0 +1,93 @@
+"""The same bytes whatever the thread count, NumPy's and the C library's choice of code, and BLAS threads.
+
+Every variant runs in a process of its own, because all of them are settled when NumPy and the C library load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+SCRIPT = """
+import hashlib, json
+import numpy as np
+from subsalt import fixedmath, wavelet
+from subsalt.boundary import Layer, decay
+from subsalt.injection import sinc_points
+from subsalt.timemap import TraceMap
+
+def digest(*arrays):
+    h = hashlib.sha256()
+    for a in arrays:
+        h.update(np.ascontiguousarray(a).tobytes())
+    return h.hexdigest()
+
+x = (np.arange(4001) - 2000.0) * 0.37
+index = 6.0 + (np.arange(60).reshape(20, 3) * 0.37) % 9.0
+traces = ((np.arange(37 * 211) * 7919) % 1009 / 500.0 - 1.0).reshape(37, 211)
+sigma = Layer().profile(60, 12, 12, 12.5, 4480.0)
+points = sinc_points((30, 30, 30), index, 3, free_surface_row=0)
+out = {
+    "functions": digest(*(f(x) for f in (fixedmath.exp, fixedmath.sin, fixedmath.cos, fixedmath.sinc)),
+                        fixedmath.log(abs(x) + 0.1), fixedmath.asin(x / 740.0), fixedmath.bessel_i0(x /
+                        25.0)),
+    "sums": digest(fixedmath.total(x), fixedmath.dot(x, x + 1)),
+    "wavelets": digest(wavelet.ricker(23.7, 1.7e-3).samples, wavelet.ormsby(3, 7, 41, 62, 1.7e-3).samples,
+                       wavelet.band(wavelet.ricker(23.7, 1.7e-3).samples, 1.7e-3)),
+    "layers": digest(sigma, decay(sigma, 1.13e-3), Layer("pml", 8).profile(60, 8, 8, 12.5, 4480.0)),
+    "points": digest(points.base, points.weights),
+    "maps": digest(*(TraceMap(211, 0.004, 0.0, 390, 0.0021, 0.0, dispersion=d,
+    derivative=k).apply(traces.astype(t))
+                     for d in (None, ("forward", 0.0021)) for k in (0, 1) for t in (np.float32, np.float64))),
+    "transpose": digest(TraceMap(500, 0.001, 0.0, 211, 0.004, 0.0, dispersion=("inverse", 0.001))
+                        .apply_transpose(traces)),
+}
+print(json.dumps(out))
+"""
+
+
+def run(**variables):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def dispatched():
+    """Return the instruction sets NumPy would choose on this machine beyond its baseline."""
+    umath = np._core._multiarray_umath
+    return [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return run()
+
+
+@pytest.mark.parametrize("threads", ["2", "3"])
+def test_threads(reference, threads):
+    assert run(OMP_NUM_THREADS=threads) == reference
+
+
+def test_numpy_dispatch(reference):
+    if not dispatched():
+        pytest.skip("NumPy has only its baseline on this processor")
+    assert run(NPY_DISABLE_CPU_FEATURES=" ".join(dispatched())) == reference
+
+
+def test_c_library_dispatch(reference):
+    # hwcaps: glibc 2.33 and later; older and other C libraries ignore what they do not know
+    assert (
+        run(GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA,-FMA4,-AVX2_Usable,-FMA_Usable") == reference
+    )
+
+
+def test_blas(reference):
+    assert run(OPENBLAS_NUM_THREADS="2", OPENBLAS_CORETYPE="Nehalem") == reference
