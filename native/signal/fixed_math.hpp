@@ -19,7 +19,7 @@ namespace subsalt::fixed {
 
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Nearest integer, ties to even, for |x| < 2^51: adding 1.5 * 2^52 leaves no room for a fraction.
 inline double round_even(double x) {
@@ -154,7 +154,7 @@ inline double sinc(double x) {
 inline double exp(double x) {
     using namespace detail;
     if (!(x == x)) return x;
-    if (x > 709.782712893384) return kInf;
+    if (x > 709.782712893384) return kInfinity;
     if (x < -745.2) return 0.0;
     const double k = round_even(x * 1.4426950408889634);
     const double hi = x - k * kLn2Hi;
@@ -174,8 +174,8 @@ inline double exp(double x) {
 inline double log(double x) {
     using namespace detail;
     if (!(x >= 0.0)) return kNan;
-    if (x == 0.0) return -kInf;
-    if (x == kInf) return kInf;
+    if (x == 0.0) return -kInfinity;
+    if (x == kInfinity) return kInfinity;
     int64_t k = 0;
     if (x < 0x1p-1022) {
         x *= 0x1p54;

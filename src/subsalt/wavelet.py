@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import fixedmath
-from subsalt.errors import ConfigError, DataError, MissingInputError
+from subsalt.errors import ConfigError, DataError
+from subsalt.wavelet_file import read_columns
 
 #: amplitude, relative to the largest of the spectrum, that ends the band: a Ricker wavelet has 3.3 % at 2.5
 #: f0
 BAND_LEVEL = 0.03
 
-#: larger files are no wavelets
-MAX_FILE_BYTES = 16 * 2**20
 MAX_SAMPLES = 100_000
 
 
@@ -210,34 +209,20 @@ def from_file(path: str | Path, dt: float | None = None, nt: int | None = None) 
     DataError
         When it does not hold a wavelet.
     """
-    file = Path(path)
-    table = _read_table(file)
-    if table.ndim == 2 and table.shape[1] == 1:
-        table = table[:, 0]
-    t0 = 0.0
-    if table.ndim == 2 and table.shape[1] == 2 and len(table) > 1:
-        step, t0 = _regular_step(table[:, 0], file)
-        if dt is not None and abs(step - dt) > 1e-4 * dt:
-            raise DataError(
-                f"{file}: its time column steps by {step:g} s, the job says dt = {dt:g} s",
-                "leave dt out, or correct the file",
-                code="E254",
-            )
-        dt = step if dt is None else dt
-        table = table[:, 1]
-    if table.ndim != 1 or table.size < 2:
+    values, step, t0 = read_columns(Path(path))
+    if step is not None and dt is not None and abs(step - dt) > 1e-4 * dt:
         raise DataError(
-            f"{file} has shape {table.shape}",
-            "give one column of values, or two of time and value",
-            code="E252",
+            f"{path}: its time column steps by {step:g} s, the job says dt = {dt:g} s",
+            "leave dt out, or correct the file",
+            code="E254",
         )
-    if dt is None:
+    if step is None and dt is None:
         raise ConfigError(
-            f"{file} has one column and the wavelet no dt",
+            f"{path} has one column and the wavelet no dt",
             "give the sampling interval of the wavelet in seconds, or a time column",
             code="E161",
         )
-    return from_samples(table[:nt], dt, t0, name=file.name)
+    return from_samples(values[:nt], dt or step or 0.0, t0, name=Path(path).name)
 
 
 def band(samples: NDArray[np.float64], dt: float) -> tuple[float, float]:
@@ -313,45 +298,3 @@ def _peak_time(samples: NDArray[np.float64], dt: float, t0: float) -> float:
         curvature = a[i - 1] - 2.0 * a[i] + a[i + 1]
         shift = 0.5 * float((a[i - 1] - a[i + 1]) / curvature) if curvature < 0 else 0.0
     return t0 + (i + shift) * dt
-
-
-def _read_table(file: Path) -> NDArray[np.float64]:
-    if not file.exists():
-        raise MissingInputError(f"wavelet file {file} does not exist", "correct [source] file", code="E116")
-    if not file.is_file():
-        raise DataError(f"wavelet file {file} is not a file", "name a text or .npy file", code="E251")
-    if file.stat().st_size > MAX_FILE_BYTES:
-        raise DataError(
-            f"wavelet file {file} has {file.stat().st_size} bytes",
-            "give the wavelet alone, as text or .npy",
-            code="E251",
-        )
-    try:
-        if file.suffix == ".npy":
-            return np.asarray(np.load(file, allow_pickle=False), dtype=np.float64)
-        rows = (line.split("#")[0].replace(",", " ").split() for line in file.read_text("utf-8").splitlines())
-        return np.array([[float(v) for v in row] for row in rows if row], dtype=np.float64)
-    except (ValueError, TypeError, EOFError) as error:
-        raise DataError(
-            f"wavelet file {file} cannot be read as numbers: {error}",
-            "give one column of values, or two of time in seconds and value, as text or .npy",
-            code="E251",
-        ) from error
-
-
-def _regular_step(t: NDArray[np.float64], file: Path) -> tuple[float, float]:
-    """Return step and start of a time column that must be regular and in seconds."""
-    step = float((t[-1] - t[0]) / (len(t) - 1))
-    worst = float(np.abs(t - (t[0] + step * np.arange(len(t)))).max())
-    # times printed with few digits are still regular: allow a fiftieth of a step
-    if not (step > 0 and worst <= 0.02 * step):
-        raise DataError(
-            f"{file}: its time column is not regular (step {step:g} s, deviation {worst:g} s)",
-            "resample the wavelet to a regular step",
-            code="E253",
-        )
-    if step >= 0.1:
-        raise DataError(
-            f"{file}: its times step by {step:g} s", "give times in seconds, not milliseconds", code="E253"
-        )
-    return step, float(t[0])
