@@ -1,0 +1,122 @@
+"""From header values to positions in metres: scalars, units, signs, and which traces count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.io.headers import Fix, apply_scalar
+from subsalt.io.layout import FileLayout
+
+#: header values that positions are made of
+POSITION_NAMES = (
+    "ffid",
+    "channel",
+    "source_point",
+    "cdp",
+    "trace_id",
+    "offset",
+    "receiver_elevation",
+    "source_elevation",
+    "source_depth",
+    "elevation_scalar",
+    "coordinate_scalar",
+    "source_x",
+    "source_y",
+    "receiver_x",
+    "receiver_y",
+    "coordinate_units",
+    "delay",
+    "time_scalar",
+    "dt",
+    "ns",
+)
+
+FOOT = 0.3048
+LIVE, DEAD = 1, 2
+
+
+@dataclass
+class TracePositions:
+    """Map positions of the traces of one file, z positive down, m."""
+
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    delay: NDArray[np.float64]
+
+
+def column(values: dict[str, NDArray], name: str, n: int) -> NDArray:
+    """Return a header value of all traces; zeros when the file has none."""
+    return values[name] if name in values else np.zeros(n, np.int32)
+
+
+def unit_factor(layout: FileLayout, fix: Fix) -> float:
+    """Return metres per unit of length of the file."""
+    unit = fix.unit or ("ft" if layout.kind == "segy" and layout.measurement == 2 else "m")
+    return FOOT if unit == "ft" else 1.0
+
+
+def trace_kinds(values: dict[str, NDArray], n: int, fix: Fix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which traces are dead (identification 2) and which are auxiliary (neither 0, 1 nor 2)."""
+    kind = column(values, "trace_id", n)
+    dead = kind == DEAD
+    # 0 is what many writers leave; the standard calls it unknown
+    aux = np.zeros(n, bool) if fix.all_traces else (kind != LIVE) & (kind != 0) & ~dead
+    return dead, aux
+
+
+def positions(
+    values: dict[str, NDArray], layout: FileLayout, fix: Fix, scaled: bool = True
+) -> TracePositions:
+    """Return positions of all traces of a file.
+
+    Parameters
+    ----------
+    values : dict of ndarray, (n,)
+        Header values as read.
+    scaled : bool
+        Apply the scalars (bytes 69, 71); False shows what the raw numbers would say.
+
+    Notes
+    -----
+    Source depth below the surface (49) counts downward from the source elevation (45): z = depth - elevation. A receiver
+    lies at z = -elevation (41).
+    """
+    n = layout.n_traces
+    length = unit_factor(layout, fix)
+    xy = column(values, "coordinate_scalar", n) if fix.scalar is None else np.int32(fix.scalar)
+    zz = (
+        column(values, "elevation_scalar", n)
+        if fix.elevation_scalar is None
+        else np.int32(fix.elevation_scalar)
+    )
+    if not scaled:
+        xy = zz = np.int32(1)
+
+    def get(name: str, scalar: NDArray) -> NDArray[np.float64]:
+        return apply_scalar(column(values, name, n), scalar) * length
+
+    sx, sy = get("source_x", xy), get("source_y", xy)
+    gx, gy = get("receiver_x", xy), get("receiver_y", xy)
+    if fix.swap_xy:
+        sx, sy, gx, gy = sy, sx, gy, gx
+    sz = get("source_depth", zz) - fix.z_sign * get("source_elevation", zz)
+    gz = -fix.z_sign * get("receiver_elevation", zz)
+    if fix.source_depth is not None:
+        sz = np.full(n, fix.source_depth)
+    if fix.receiver_depth is not None:
+        gz = np.full(n, fix.receiver_depth)
+    # -0.0 would print and compare oddly
+    src = np.stack([sx, sy, sz], axis=1) + 0.0
+    rcv = np.stack([gx, gy, gz], axis=1) + 0.0
+    if fix.delay is not None:
+        delay = np.full(n, fix.delay)
+    else:
+        ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
+        # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
+        ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
+        delay = apply_scalar(column(values, "delay", n), ts) / 1000.0
+    return TracePositions(src, rcv, column(values, "offset", n) * length, delay)

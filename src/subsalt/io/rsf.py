@@ -1,0 +1,219 @@
+"""RSF, the format of Madagascar: an ASCII header of key=value, and a raw cube with n1 (depth) fastest."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import DataError, ModelError
+from subsalt.io.files import InputFile
+from subsalt.io.publish import atomic_write, human, publish_text
+
+_TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
+_MAX_HEADER = 1 << 20
+#: marks the end of the header when the data follow in the same file
+_SAME_FILE = b"\x0c\x0c\x04"
+
+
+@dataclass
+class RsfHeader:
+    """The keys of an RSF header; `axes` are (n, d, o, label, unit), fastest first."""
+
+    keys: dict[str, str]
+    data: Path
+    offset: int
+    axes: list[tuple[int, float, float, str, str]] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array, slowest axis first (C order)."""
+        return tuple(a[0] for a in reversed(self.axes))
+
+
+def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) -> RsfHeader:
+    """Read an RSF header.
+
+    Parameters
+    ----------
+    path : path-like
+        The ``.rsf`` file.
+    allow_outside : bool
+        Follow ``in=`` out of the header's folder: absolute names, ``..`` and symbolic links. Off by default, because a
+        header from elsewhere may name any file of this machine.
+
+    Raises
+    ------
+    ModelError
+        When the header is not RSF, or its ``in=`` leads outside.
+    """
+    name = Path(path)
+    with InputFile(name, ModelError) as file:
+        raw = file.read_at(0, min(file.size, _MAX_HEADER))
+    head, mark, _ = raw.partition(_SAME_FILE)
+    text = head.decode("utf-8", "replace")
+    keys: dict[str, str] = {}
+    for line in text.splitlines():
+        # comments would otherwise lend their key=value pairs
+        for key, value in _TOKEN.findall(line.split("#", 1)[0]):
+            keys[key] = value.strip("\"'")
+    if "n1" not in keys or ("in" not in keys and not mark):
+        raise ModelError(f"{name} is not an RSF header: n1 or in is missing", "check the file", code="E420")
+    inside = keys.get("in", "stdin") == "stdin"
+    if inside and not mark:
+        raise ModelError(f'{name}: in="stdin" but no data follow the header', "check the file", code="E420")
+    data = name if inside else _resolve(name, keys["in"], allow_outside)
+    return RsfHeader(keys, data, len(head) + len(mark) if inside else 0, _axes(name, keys))
+
+
+def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
+    """Return the path of the data file; inside the header's folder unless told otherwise."""
+    target = Path(value)
+    if allow_outside:
+        return target if target.is_absolute() else header.parent / target
+    folder = header.parent.resolve()
+    full = folder / target
+    # a symbolic link anywhere on the way shows as a difference between the plain and the resolved name
+    if target.is_absolute() or ".." in target.parts or full.resolve() != full:
+        raise ModelError(
+            f"{header}: in={value!r} leads outside the header's folder (absolute, '..' or a symbolic link)",
+            "put the data file beside the header and name it plainly, or allow it: rsf_outside = true",
+            code="E421",
+        )
+    return full
+
+
+def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str, str]]:
+    axes = []
+    for i in range(1, 10):
+        if f"n{i}" not in keys:
+            break
+        try:
+            n = int(keys[f"n{i}"])
+            d, o = float(keys.get(f"d{i}", "1")), float(keys.get(f"o{i}", "0"))
+        except ValueError as e:
+            raise ModelError(
+                f"{name}: axis {i} has a value that is not a number ({e})", "mend it", code="E420"
+            ) from e
+        if n < 1 or not math.isfinite(d) or not math.isfinite(o):
+            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E420")
+        axes.append((n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
+    while len(axes) > 1 and axes[-1][0] == 1:
+        axes.pop()
+    return axes
+
+
+def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, NDArray]:
+    """Read an RSF cube.
+
+    Returns
+    -------
+    header : RsfHeader
+    array : ndarray, (.., n2, n1)
+        In native byte order; n1 is the last (fastest) axis.
+
+    Raises
+    ------
+    ModelError
+        When the format is not known or the size of the data is not n1 n2 ... esize; nothing is allocated before.
+    """
+    header = read_header(path, allow_outside=allow_outside)
+    keys = header.keys
+    form = keys.get("data_format", keys.get("form", "native_float"))
+    encoding, _, kind = form.partition("_")
+    types = {"float": "f4", "double": "f8", "int": "i4", "short": "i2", "uchar": "u1"}
+    if encoding not in ("native", "xdr", "ascii") or kind not in types:
+        raise ModelError(f"{path}: data_format = {form!r} is not known", "use native_float", code="E422")
+    count = math.prod(header.shape)
+    esize = int(keys["esize"]) if keys.get("esize", "").isdigit() else np.dtype(types[kind]).itemsize
+    with InputFile(header.data, ModelError) as file:
+        if encoding == "ascii":
+            return header, _read_ascii(file, header, count)
+        if esize != np.dtype(types[kind]).itemsize:
+            if kind == "float" and esize == 8:
+                kind = "double"
+            else:
+                raise ModelError(
+                    f"{path}: esize = {esize} does not fit {form}", "mend the header", code="E422"
+                )
+        need = count * np.dtype(types[kind]).itemsize
+        if file.size - header.offset != need:
+            raise ModelError(
+                f"{header.data} holds {file.size - header.offset} bytes of data, "
+                f"{' x '.join(map(str, header.shape))} x {esize} needs {need} ({human(need)})",
+                "check n1, n2, n3 and esize, and that the copy is complete",
+                code="E423",
+            )
+        dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
+        out = np.empty(header.shape, dtype)
+        file.read_into(header.offset, memoryview(out.reshape(-1).view(np.uint8)))
+    return header, out.astype(dtype.newbyteorder("="), copy=False)
+
+
+def _read_ascii(file: InputFile, header: RsfHeader, count: int) -> NDArray:
+    """Read numbers in text; at least two bytes each, so the file's size bounds the memory."""
+    if (file.size - header.offset + 1) // 2 < count:
+        raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E423")
+    words = file.read_at(header.offset, file.size - header.offset).split()
+    try:
+        values = np.array(words, dtype=np.float64)
+    except ValueError as e:
+        raise ModelError(
+            f"{file.path} holds something that is not a number", "check data_format", code="E422"
+        ) from e
+    if values.size != count:
+        raise ModelError(
+            f"{file.path} holds {values.size} numbers, {count} are announced", "check n1", code="E423"
+        )
+    return values.astype(np.float32).reshape(header.shape)
+
+
+def write_rsf(
+    path: str | os.PathLike[str],
+    values: NDArray,
+    spacing: tuple[float, ...],
+    origin: tuple[float, ...],
+    *,
+    labels: tuple[str, ...] = (),
+    unit: str = "m",
+    extra: dict[str, str] | None = None,
+) -> None:
+    """Write an array (nx, [ny,] nz) as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
+
+    Parameters
+    ----------
+    spacing, origin : tuple of float
+        In the order of the array's axes, m.
+    labels : tuple of str
+        Names of the axes, in the same order.
+    extra : dict
+        More keys, such as provenance.
+    """
+    target = Path(path)
+    data = target.with_name(target.name + "@")
+    a = np.ascontiguousarray(values, dtype="<f4")
+    if not np.isfinite(spacing).all() or a.ndim != len(spacing) or a.ndim != len(origin):
+        raise DataError(
+            f"array of {a.ndim} axes, spacing {spacing}, origin {origin}", "give one value per axis"
+        )
+    labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
+    lines = ["# written by subsalt; n1 is the fastest axis, depth positive down"]
+    for i in range(a.ndim):
+        k = a.ndim - 1 - i
+        lines.append(
+            f"n{i + 1}={a.shape[k]} d{i + 1}={float(spacing[k])!r} o{i + 1}={float(origin[k])!r} "
+            f'label{i + 1}="{labels[k]}" unit{i + 1}="{unit}"'
+        )
+    for key, value in (extra or {}).items():
+        clean = re.sub(r"[^ -!#-~]", " ", str(value))
+        lines.append(f'{re.sub(r"[^A-Za-z0-9_]", "_", key)}="{clean}"')
+    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    # the header last: whoever sees it finds its data complete
+    with atomic_write(data, size=a.nbytes) as f:
+        f.write(memoryview(a.reshape(-1)).cast("B"))  # type: ignore[arg-type]
+    publish_text(target, "\n".join(lines) + "\n")

@@ -1,0 +1,302 @@
+"""From SEG-Y and SU shot files to a `Survey`: geometry now, traces when a shot is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
+from subsalt.grid import Frame
+from subsalt.io.files import InputFile, as_paths
+from subsalt.io.geometry import POSITION_NAMES, column
+from subsalt.io.headers import Fix, HeaderBytes
+from subsalt.io.layout import FileLayout
+from subsalt.io.line import LINE_WIDTH, fit_line, to_local
+from subsalt.io.scan import ScannedFile, open_headers
+from subsalt.io.scan_findings import geometry_errors
+from subsalt.io.shots import shot_table
+from subsalt.io.trace_headers import read_traces
+from subsalt.survey import Shot, Survey, TimeAxis
+
+
+@dataclass
+class TraceReader:
+    """Reads the traces of one shot from the survey's files; opens them for that long only.
+
+    Parameters
+    ----------
+    layouts : list of FileLayout
+        The files, in the order of the survey's trace numbers.
+    first : ndarray, (n files + 1,)
+        Trace number at which each file begins.
+    time : TimeAxis
+        The survey's samples.
+    shift : ndarray, (n traces,), int32, or None
+        Samples by which each trace begins after `time.t0`.
+    dead : ndarray, (n traces,), bool
+        Traces to be returned as zeros.
+    """
+
+    layouts: list[FileLayout]
+    first: NDArray[np.int64]
+    time: TimeAxis
+    shift: NDArray[np.int32] | None
+    dead: NDArray[np.bool_]
+    fix: Fix
+
+    def __call__(self, shot: Shot) -> NDArray[np.float32]:
+        """Return the traces (nr, nt) of `shot`, each checked to be finite."""
+        if shot.trace_index is None:
+            raise GeometryError(f"shot {shot.id} does not say which traces it has", code="E303")
+        index = np.asarray(shot.trace_index, dtype=np.int64)
+        out = np.zeros((len(index), self.time.nt), np.float32)
+        owner = np.searchsorted(self.first, index, side="right") - 1
+        for f in np.unique(owner):
+            lay = self.layouts[f]
+            rows = np.nonzero(owner == f)[0]
+            with InputFile(lay.path) as file:
+                if file.size != lay.size:
+                    raise SegyError(
+                        f"{lay.path} had {lay.size} bytes when the survey was read, now {file.size}",
+                        "do not change the files of a running survey; start again",
+                        code="E218",
+                    )
+                samples = read_traces(file, lay, index[rows] - self.first[f])
+            self._check(samples, lay, index[rows] - self.first[f])
+            samples[self.dead[index[rows]]] = 0.0
+            if self.shift is None:
+                out[rows] = samples
+                continue
+            for row, trace, late in zip(rows, samples, self.shift[index[rows]], strict=True):
+                out[row, late : late + lay.ns] = trace
+        return out
+
+    def _check(self, samples: NDArray[np.float32], lay: FileLayout, traces: NDArray[np.int64]) -> None:
+        good = np.isfinite(samples)
+        if good.all():
+            return
+        if self.fix.nan == "zero":
+            samples[~good] = 0.0
+            return
+        row, at = (int(v[0]) for v in np.nonzero(~good))
+        raise DataError(
+            f"{lay.path}: {int((~good).sum())} samples are not finite, the first in trace {int(traces[row]) + 1}, "
+            f"sample {at + 1}",
+            'correct the data, or set such samples to zero: [data.fix] nan = "zero"',
+            code="E250",
+        )
+
+
+def read_survey(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    header: HeaderBytes | None = None,
+    fix: Fix | None = None,
+    *,
+    ndim: Literal[2, 3] | None = None,
+    line: Literal["project", "x", "y"] = "project",
+    frame: Frame | None = None,
+    select: Sequence[int] | None = None,
+    shot_key: Literal["auto", "ffid", "source"] = "auto",
+    receivers: Literal["coordinates", "offset"] = "coordinates",
+) -> Survey:
+    """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
+
+    Parameters
+    ----------
+    paths : path-like or iterable of path-like
+        The files; their order does not matter for the order of shots.
+    header, fix : HeaderBytes, Fix, optional
+        Where header values lie, and which are wrong.
+    ndim : {2, 3}, optional
+        2-D when all stations lie near a line (its width below 5 % of its length), unless told.
+    line : {"project", "x", "y"}
+        2-D: project on the best line, or take map x or map y as the coordinate along the line.
+    frame : Frame, optional
+        Local coordinates to use, such as those of the model; 2-D lines are then projected on its x axis.
+    select : sequence of int, optional
+        Numbers of the shots to keep.
+    shot_key : {"auto", "ffid", "source"}
+        What tells shots apart; see `subsalt.io.shots.shot_table`.
+    receivers : {"coordinates", "offset"}
+        Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the source.
+
+    Returns
+    -------
+    Survey
+        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, line (azimuth and misfit).
+
+    Raises
+    ------
+    SegyError, MissingInputError
+        A file cannot be read.
+    GeometryError
+        Coordinates are missing, or the files do not share one time axis.
+    """
+    header, fix = header or HeaderBytes(), fix or Fix()
+    names = as_paths(paths)
+    scanned: list[ScannedFile] = []
+    for path in names:
+        with InputFile(path) as file:
+            scanned.append(open_headers(file, header, fix, POSITION_NAMES))
+    layouts = [s.layout for s in scanned]
+    _refuse(
+        [f for lay in layouts for f in lay.findings] + [f for s in scanned for f in geometry_errors(s, fix)]
+    )
+    _one_time_axis(layouts)
+
+    dead = np.concatenate([s.dead for s in scanned])
+    use = np.concatenate([~s.auxiliary for s in scanned])
+    if fix.dead == "skip":
+        use &= ~dead
+    if not use.any():
+        raise GeometryError(
+            f"none of {len(use)} traces is live (byte {header.trace_id})",
+            "if they are seismic traces: [data.fix] all_traces = true",
+            code="E320",
+        )
+    index = np.nonzero(use)[0].astype(np.int64)
+    src = np.concatenate([s.positions.src for s in scanned])[index]
+    rcv = np.concatenate([s.positions.rcv for s in scanned])[index]
+    offset = np.concatenate([s.positions.offset for s in scanned])[index]
+    delay = np.concatenate([s.positions.delay for s in scanned])
+    ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces) for s in scanned])[index]
+    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(len(use) - use.sum())}
+    if fix.dead == "skip":
+        notes["auxiliary_traces"] = int(sum(s.auxiliary.sum() for s in scanned))
+
+    table = shot_table(ffid, src, shot_key)
+    notes["shot_key"] = table.key
+    src, rcv, ndim, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
+    time, shift = _time_axis(layouts, delay, use)
+    notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
+    reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
+    # traces of a shot stay in file order: the sort is stable
+    order = np.argsort(table.member, kind="stable")
+    bounds = np.searchsorted(table.member[order], np.arange(len(table.ids) + 1))
+    wanted = None if select is None else {int(i) for i in select}
+    if wanted is not None and (missing := wanted - {int(i) for i in table.ids}):
+        raise GeometryError(
+            f"no shot has id {sorted(missing)[:5]}", "`subsalt scan` lists the ids", code="E304"
+        )
+    shots = []
+    for k in np.argsort(table.ids, kind="stable"):
+        if wanted is not None and int(table.ids[k]) not in wanted:
+            continue
+        rows = order[bounds[k] : bounds[k + 1]]
+        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[rows], trace_index=index[rows]))
+    return Survey(shots, time, ndim, frame, reader, [str(p) for p in names], notes)
+
+
+def _refuse(findings: list[Finding]) -> None:
+    """Raise the first finding that is an error."""
+    for f in findings:
+        if f.level == "error":
+            raise SegyError(f.message, f.fix, code=f.code)
+
+
+def _one_time_axis(layouts: list[FileLayout]) -> None:
+    first = layouts[0]
+    for lay in layouts[1:]:
+        if lay.ns != first.ns or abs(lay.dt - first.dt) > 1e-9:
+            raise GeometryError(
+                f"{lay.path} has {lay.ns} samples x {lay.dt * 1e3:g} ms, {first.path} has {first.ns} x "
+                f"{first.dt * 1e3:g} ms",
+                "migrate them apart, or bring them to one time axis first",
+                code="E260" if lay.ns != first.ns else "E261",
+            )
+
+
+def _time_axis(
+    layouts: list[FileLayout], delay: NDArray[np.float64], use: NDArray[np.bool_]
+) -> tuple[TimeAxis, NDArray[np.int32] | None]:
+    """Return the common time axis and the samples by which each trace starts late (None when none does)."""
+    ns, dt = layouts[0].ns, layouts[0].dt
+    t0, last = float(delay[use].min()), float(delay[use].max())
+    if t0 == last:
+        return TimeAxis(ns, dt, t0), None
+    steps = (delay - t0) / dt
+    shift = np.round(steps)
+    off = np.abs(steps - shift)[use].max()
+    # a thousandth of a sample is below what the interpolation in time resolves
+    if off > 1e-3 or (last - t0) / dt > 10 * ns + 10000:
+        raise GeometryError(
+            f"delays (byte 109) differ by up to {(last - t0) * 1e3:g} ms between traces, which is not a usable number of "
+            f"samples of {dt * 1e3:g} ms",
+            "shift the traces to one start first, or set [data.fix] delay = 0",
+            code="E262",
+        )
+    shift[~use] = 0
+    return TimeAxis(ns + int(shift.max()), dt, t0), shift.astype(np.int32)
+
+
+def _local(
+    src: NDArray[np.float64],
+    rcv: NDArray[np.float64],
+    offset: NDArray[np.float64],
+    ndim: int | None,
+    line: str,
+    frame: Frame | None,
+    receivers: str,
+    notes: dict[str, object],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
+    """Return sources and receivers in local coordinates, the dimension and the frame."""
+    if line not in ("project", "x", "y") or receivers not in ("coordinates", "offset"):
+        raise ConfigError(
+            f"line = {line!r}, receivers = {receivers!r}",
+            "line is project, x or y; receivers is coordinates or offset",
+        )
+    if receivers == "offset":
+        if not offset.any():
+            raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
+        direction = fit_line(src).frame.azimuth if src[:, :2].any() else 0.0
+        rcv = rcv.copy()
+        rcv[:, 0] = src[:, 0] + np.cos(direction) * offset
+        rcv[:, 1] = src[:, 1] + np.sin(direction) * offset
+    elif not rcv[:, :2].any():
+        hint = ""
+        if offset.any():
+            hint = '; the offsets (byte 37) are set: [data] receivers = "offset" uses them'
+        raise GeometryError(
+            "receiver coordinates (bytes 81, 85) are all zero",
+            f"say where they are: [data.bytes] receiver_x = ..., or give a CSV{hint}",
+            code="E322",
+        )
+    elif not src[:, :2].any() and len(src) > 1 and offset.any():
+        # a source at the origin is possible; then offsets agree with the receivers' distances
+        d = np.sqrt(rcv[:, 0] ** 2 + rcv[:, 1] ** 2)
+        if np.abs(d - np.abs(offset)).max() > 1.0 + 0.02 * d.max():
+            raise GeometryError(
+                "source coordinates (bytes 73, 77) are all zero and the offsets (byte 37) contradict that",
+                "say where they are: [data.bytes] source_x = ..., or give a CSV",
+                code="E323",
+            )
+    both = np.concatenate([src, rcv])
+    fit = fit_line(both)
+    if ndim is None:
+        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
+    if frame is None:
+        if ndim == 3:
+            frame = Frame()
+        elif line == "x":
+            frame = Frame(0.0, float(both[0, 1]))
+        elif line == "y":
+            frame = Frame(float(both[0, 0]), 0.0, np.pi / 2)
+        else:
+            frame = fit.frame
+    src, rcv = to_local(src, frame), to_local(rcv, frame)
+    if ndim == 2:
+        across = np.concatenate([src[:, 1], rcv[:, 1]])
+        notes["line"] = {
+            **fit.to_dict(),
+            "azimuth_deg": float(np.degrees(frame.azimuth)),
+            "misfit_rms_m": float(np.sqrt((across**2).mean())),
+            "misfit_max_m": float(np.abs(across).max()),
+        }
+        src, rcv = src.copy(), rcv.copy()
+        src[:, 1] = rcv[:, 1] = 0.0
+    return src, rcv, ndim, frame

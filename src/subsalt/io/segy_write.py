@@ -1,0 +1,344 @@
+"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt.errors import ConfigError, DataError, GeometryError
+from subsalt.io.headers import HeaderBytes
+from subsalt.io.publish import atomic_write, make_folder
+from subsalt.io.text_header import encode_text
+from subsalt.survey import Shot, Survey, TimeAxis
+
+DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
+
+#: scalars to choose from, finest last: positions become exact, or at least exact to half a unit
+_SCALARS = (-100, -1000, -10000)
+
+
+def choose_scalar(values: NDArray[np.float64], what: str = "positions") -> int:
+    """Return the coarsest SEG-Y scalar that stores `values` (m) exactly to a micrometre, else the finest that fits.
+
+    Raises
+    ------
+    GeometryError
+        When no scalar keeps them within a centimetre in 32 bits.
+    """
+    largest = float(np.abs(values).max()) if values.size else 0.0
+    best = 0
+    for scalar in _SCALARS:
+        if largest * -scalar >= 2**31 - 1:
+            break
+        best = scalar
+        scaled = values * -scalar
+        if not values.size or float(np.abs(scaled - np.round(scaled)).max()) <= 1e-6 * -scalar:
+            return scalar
+    if best == 0:
+        raise GeometryError(
+            f"{what} reach {largest:,.0f} m, more than SEG-Y can hold to a centimetre",
+            "use coordinates nearer to the survey",
+            code="E324",
+        )
+    return best
+
+
+def _scaled(values: NDArray[np.float64], scalar: int) -> NDArray[np.int32]:
+    return np.round(values * -scalar).astype(np.int32)
+
+
+def _microseconds(dt: float) -> int:
+    us = round(dt * 1e6)
+    if us < 1 or us > 32767 or abs(us - dt * 1e6) > 1e-6 * us:
+        raise DataError(
+            f"dt = {dt * 1e3:.9g} ms is not a whole number of microseconds from 1 to 32767, which is all SEG-Y can say",
+            f"record with dt = {min(max(us, 1), 32767) / 1e3:g} ms, or write RSF or NumPy",
+            code="E270",
+        )
+    return us
+
+
+def binary_header(ns: int, interval: int, per_ensemble: int, sorting: int, text_headers: int = 0) -> bytes:
+    """Return the 400 bytes of a rev 1 binary header: IEEE floats, metres, traces of one length."""
+    out = bytearray(400)
+
+    def put(byte: int, kind: str, value: int) -> None:
+        struct.pack_into(">" + kind, out, byte - 3201, value)
+
+    for byte in (3201, 3205, 3209):
+        put(byte, "i", 1)
+    put(3213, "H", min(per_ensemble, 65535))
+    put(3217, "H", interval)
+    put(3219, "H", interval)
+    put(3221, "H", ns)
+    put(3223, "H", ns)
+    put(3225, "h", 5)
+    put(3227, "h", 1)
+    put(3229, "h", sorting)
+    put(3255, "h", 1)
+    put(3501, "h", 0x0100)
+    put(3503, "h", 1)
+    put(3505, "h", text_headers)
+    return bytes(out)
+
+
+def trace_rows(n: int, ns: int, endian: Literal["big", "little"] = "big") -> tuple[NDArray, NDArray]:
+    """Return zeroed traces as one array of bytes, and a view with the header values by name plus ``samples``.
+
+    Returns
+    -------
+    raw : ndarray, (n, 240 + 4 ns), uint8
+    view : structured ndarray, (n,)
+        Fields of `HeaderBytes`, ``line_sequence`` (1), ``file_sequence`` (5), ``ensemble_sequence`` (25), ``use`` (35)
+        and ``samples`` (ns floats).
+    """
+    order = ">" if endian == "big" else "<"
+    base = HeaderBytes().dtype(endian)
+    extra = {"line_sequence": 1, "file_sequence": 5, "ensemble_sequence": 25, "use": 35}
+    names = [*(base.names or ()), *extra, "samples"]
+    formats = [base[n] for n in base.names or ()] + [order + ("i2" if n == "use" else "i4") for n in extra]
+    offsets = [base.fields[n][1] for n in base.names or ()] + [b - 1 for b in extra.values()]  # type: ignore[index]
+    kind = np.dtype(
+        {
+            "names": names,
+            "formats": [*formats, (order + "f4", (ns,))],
+            "offsets": [*offsets, 240],
+            "itemsize": 240 + 4 * ns,
+        }
+    )
+    raw = np.zeros((n, 240 + 4 * ns), np.uint8)
+    return raw, raw.reshape(-1).view(kind)
+
+
+def _delay(t0: float) -> tuple[int, int]:
+    """Return delay (byte 109) and time scalar (215) for a first sample at `t0`, s."""
+    for scalar in (1, -10, -100, -1000):
+        value = t0 * 1000 * (-scalar if scalar < 0 else 1)
+        if abs(value) < 32768 and abs(value - round(value)) < 1e-6 * max(1.0, abs(value)):
+            return round(value), scalar
+    raise DataError(
+        f"the first sample lies at {t0 * 1e3:.9g} ms, which SEG-Y cannot say",
+        "let traces start at a whole number of microseconds within 32 s of the shot",
+        code="E271",
+    )
+
+
+class _Scalars:
+    """The two scalars of a survey, chosen over all its stations."""
+
+    def __init__(self, survey: Survey) -> None:
+        xy, z = [], []
+        for shot in survey.shots:
+            world = survey.frame.to_world(np.concatenate([shot.src[None], shot.rcv]))
+            xy.append(np.unique(world[:, :2]))
+            z.append(np.unique(world[:, 2]))
+        self.xy = choose_scalar(np.unique(np.concatenate(xy)), "coordinates")
+        self.z = choose_scalar(np.unique(np.concatenate(z)), "depths")
+
+
+def shot_rows(
+    survey: Survey,
+    shot: Shot,
+    data: NDArray[np.float32],
+    scalars: _Scalars,
+    first: int,
+    endian: Literal["big", "little"],
+) -> NDArray[np.uint8]:
+    """Return the traces of one shot as bytes; `first` is the number of traces written before."""
+    n, ns = data.shape
+    raw, t = trace_rows(n, ns, endian)
+    src = survey.frame.to_world(shot.src[None])[0]
+    rcv = survey.frame.to_world(shot.rcv)
+    t["line_sequence"] = t["file_sequence"] = first + np.arange(1, n + 1)
+    t["ffid"] = t["source_point"] = t["shot_point"] = shot.id
+    t["channel"] = t["ensemble_sequence"] = np.arange(1, n + 1)
+    t["trace_id"], t["use"] = 1, 1
+    t["offset"] = _offsets(survey, shot)
+    t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = scalars.z, scalars.xy, 1
+    t["source_x"], t["source_y"] = (_scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
+    t["receiver_x"], t["receiver_y"] = _scaled(rcv[:, 0], scalars.xy), _scaled(rcv[:, 1], scalars.xy)
+    t["receiver_elevation"] = -_scaled(rcv[:, 2], scalars.z)
+    depth = int(_scaled(src[2:3], scalars.z)[0])
+    # a source above the datum is a surface elevation, never a negative depth
+    t["source_depth"], t["source_elevation"] = max(depth, 0), max(-depth, 0)
+    middle = 0.5 * (src[:2] + rcv[:, :2])
+    t["cdp_x"], t["cdp_y"] = _scaled(middle[:, 0], scalars.xy), _scaled(middle[:, 1], scalars.xy)
+    t["delay"], t["time_scalar"] = _delay(survey.time.t0)
+    t["ns"], t["dt"] = ns, _microseconds(survey.time.dt)
+    t["shot_point_scalar"] = 1
+    t["samples"] = data
+    return raw
+
+
+def _offsets(survey: Survey, shot: Shot) -> NDArray[np.int32]:
+    """Return source-receiver distances in whole metres; signed along a 2-D line."""
+    offset = shot.rcv[:, 0] - shot.src[0] if survey.ndim == 2 else shot.offset
+    return np.round(offset).astype(np.int32)
+
+
+def _samples(survey: Survey, shot: Shot, data: DataSource) -> NDArray[np.float32]:
+    if data is None:
+        d = survey.traces(shot)
+    elif callable(data):
+        d = np.asarray(data(shot), dtype=np.float32)
+    elif shot.id in data:
+        d = np.asarray(data[shot.id], dtype=np.float32)
+    else:
+        raise DataError(f"no data for shot {shot.id}", "give the traces of every shot", code="E272")
+    if d.shape != (len(shot.rcv), survey.time.nt):
+        raise DataError(
+            f"shot {shot.id}: data have shape {d.shape}, receivers and samples say {(len(shot.rcv), survey.time.nt)}",
+            "order data as (receiver, sample)",
+            code="E272",
+        )
+    if not np.isfinite(d).all():
+        raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
+    return d
+
+
+def _check(survey: Survey) -> None:
+    if not survey.shots:
+        raise DataError("the survey has no shots", "select at least one", code="E272")
+    if survey.time.nt > 65535:
+        raise DataError(
+            f"{survey.time.nt} samples per trace; SEG-Y rev 1 holds at most 65535",
+            "write RSF or NumPy",
+            code="E273",
+        )
+    _microseconds(survey.time.dt)
+    _delay(survey.time.t0)
+
+
+def _text(survey: Survey, time: TimeAxis, scalars: _Scalars, lines: Sequence[str]) -> bytes:
+    n = sum(len(s.rcv) for s in survey.shots)
+    return encode_text(
+        [
+            "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5), METRES",
+            f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS  "
+            f"FIRST SAMPLE AT {time.t0 * 1e3:g} MS",
+            "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37, SOURCE X 73, Y 77, RECEIVER X 81, Y 85,",
+            "  RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN), MIDPOINT X 181, Y 185",
+            f"SCALARS: COORDINATES (71) {scalars.xy}, ELEVATIONS AND DEPTHS (69) {scalars.z}",
+            *lines,
+        ]
+    )
+
+
+def write_survey(
+    path: str | os.PathLike[str],
+    survey: Survey,
+    data: DataSource = None,
+    *,
+    per_shot: bool | None = None,
+    text: Sequence[str] = (),
+) -> list[Path]:
+    """Write a survey as SEG-Y rev 1 or, for names ending in ``.su``, as SU.
+
+    Parameters
+    ----------
+    path : path-like
+        A file for all shots, or a folder (made when missing) for one file per shot, ``shot_000001.sgy``.
+    survey : Survey
+        Geometry and time axis; positions are written in map coordinates (`survey.frame`).
+    data : mapping, callable or None
+        Traces (nr, nt) by shot id or as ``data(shot)``; `Survey.traces` when None. One shot is held at a time.
+    per_shot : bool, optional
+        One file per shot; by default when `path` has no suffix or is a folder.
+    text : sequence of str
+        More lines for the textual header.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    DataError, GeometryError
+        When SEG-Y cannot hold the time axis, the positions or the data.
+    DiskError, CannotCreateError
+        When a file cannot be written; no half-written file remains.
+    """
+    _check(survey)
+    target = Path(path)
+    if per_shot is None:
+        per_shot = target.is_dir() or target.suffix == ""
+    scalars = _Scalars(survey)
+    if not per_shot:
+        _write_file(target, survey, survey.shots, data, scalars, text)
+        return [target]
+    make_folder(target)
+    out = []
+    for shot in survey.shots:
+        name = target / f"shot_{shot.id:06d}.sgy"
+        _write_file(name, survey, [shot], data, scalars, text)
+        out.append(name)
+    return out
+
+
+def _write_file(
+    path: Path, survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, text: Sequence[str]
+) -> None:
+    su = path.suffix.lower() == ".su"
+    counts = [len(s.rcv) for s in shots]
+    ns = survey.time.nt
+    size = (0 if su else 3600) + sum(counts) * (240 + 4 * ns)
+    with atomic_write(path, size=size) as f:
+        if not su:
+            f.write(_text(survey, survey.time, scalars, text))
+            f.write(binary_header(ns, _microseconds(survey.time.dt), max(counts), sorting=1))
+        for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
+            f.write(block)
+
+
+def _blocks(
+    survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, endian: Literal["big", "little"]
+) -> Iterator[memoryview]:
+    first = 0
+    for shot in shots:
+        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
+        if endian == "little":
+            clear_su(rows)
+        first += len(rows)
+        yield memoryview(rows.reshape(-1))
+
+
+def clear_su(rows: NDArray[np.uint8]) -> None:
+    """Zero the bytes that SU uses for something else than SEG-Y rev 1 (181 to 240)."""
+    rows[:, 180:240] = 0
+
+
+def write_su(
+    file: IO[bytes],
+    survey: Survey,
+    data: DataSource = None,
+    endian: Literal["big", "little"] = "little",
+) -> None:
+    """Write a survey as SU to an open binary stream such as ``sys.stdout.buffer``, for pipes.
+
+    Parameters
+    ----------
+    endian : {"little", "big"}
+        SU programs use the byte order of their machine.
+    """
+    if endian not in ("big", "little"):
+        raise ConfigError(f"endian = {endian!r}", "use big or little")
+    _check(survey)
+    first = 0
+    scalars = _Scalars(survey)
+    for shot in survey.shots:
+        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
+        clear_su(rows)
+        first += len(rows)
+        view = memoryview(rows.reshape(-1))
+        # a raw stream may take only part of it
+        while len(view):
+            n = file.write(view)
+            view = view[n if n is not None else len(view) :]
+    file.flush()

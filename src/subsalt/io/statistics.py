@@ -1,0 +1,115 @@
+"""Statistics of a bounded sample of traces, and the suspicion that the sample format is not what the header says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.io.files import InputFile
+from subsalt.io.layout import FileLayout
+from subsalt.io.samples import decode
+
+
+@dataclass(frozen=True)
+class SampleStatistics:
+    """What the sampled traces hold; `complete` says that they are all traces of the file."""
+
+    traces: int
+    complete: bool
+    minimum: float
+    maximum: float
+    rms: float
+    not_finite: int
+    zero_traces: int
+    constant_traces: int
+    suspicion: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values."""
+        return asdict(self)
+
+
+def sample_traces(layout: FileLayout, budget: int) -> NDArray[np.int64]:
+    """Return numbers of traces spread evenly over the file, so that their bytes stay within `budget`."""
+    most = max(1, budget // layout.trace_bytes)
+    if most >= layout.n_traces:
+        return np.arange(layout.n_traces)
+    return np.unique(np.linspace(0, layout.n_traces - 1, most).astype(np.int64))
+
+
+def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> SampleStatistics:
+    """Return the statistics of traces that take at most `budget` bytes (at least one trace, in pieces)."""
+    index = sample_traces(layout, budget)
+    low, high, squares, count = math.inf, -math.inf, 0.0, 0
+    bad = zero = constant = 0
+    suspicion = ""
+    step = max(1, (4 << 20) // layout.trace_bytes)
+    # one very long trace is sampled by its beginning: memory stays bounded whatever the header says
+    width = layout.header_bytes + min(layout.ns, 1 << 22) * (
+        (layout.trace_bytes - layout.header_bytes) // layout.ns
+    )
+    for a in range(0, len(index), step):
+        raw = np.empty((len(index[a : a + step]), width), np.uint8)
+        for row, trace in zip(raw, index[a : a + step], strict=True):
+            file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, memoryview(row))
+        samples = raw[:, layout.header_bytes :]
+        x = decode(samples, layout.format, layout.endian)
+        finite = np.isfinite(x)
+        bad += int(x.size - np.count_nonzero(finite))
+        x64 = np.where(finite, x, 0.0).astype(np.float64)
+        zero += int(np.count_nonzero(~(x != 0).any(axis=1)))
+        constant += int(np.count_nonzero((x == x[:, :1]).all(axis=1) & (x[:, 0] != 0)))
+        if finite.any():
+            low, high = min(low, float(x[finite].min())), max(high, float(x[finite].max()))
+        squares += float((x64 * x64).sum())
+        count += int(np.count_nonzero(finite))
+        if a == 0 and layout.format in (1, 5):
+            suspicion = _suspect(samples, layout)
+    return SampleStatistics(
+        traces=len(index),
+        complete=len(index) == layout.n_traces and width == layout.trace_bytes,
+        minimum=low if count else math.nan,
+        maximum=high if count else math.nan,
+        rms=math.sqrt(squares / count) if count else math.nan,
+        not_finite=bad,
+        zero_traces=zero,
+        constant_traces=constant,
+        suspicion=suspicion,
+    )
+
+
+def _roughness(x: NDArray[np.float32]) -> float:
+    """Return the energy of first differences over the energy: about 2 for noise, small for band-limited traces."""
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        x64 = x.astype(np.float64)
+    x64[~np.isfinite(x64) | (np.abs(x64) > 1e30)] = 1e30
+    scale = np.abs(x64).max()
+    if scale == 0 or x64.shape[1] < 8:
+        return math.nan
+    x64 /= scale
+    return float((np.diff(x64, axis=1) ** 2).sum() / (x64**2).sum())
+
+
+def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> str:
+    """Return a sentence when another format or byte order gives clearly smoother traces than the declared one."""
+    samples = samples[:64]
+    other = 6 - layout.format
+    swapped = "little" if layout.endian == "big" else "big"
+    names = {1: "IBM", 5: "IEEE"}
+    declared = _roughness(decode(samples, layout.format, layout.endian))
+    if not math.isfinite(declared) or declared < 0.02:
+        return ""
+    trials = {
+        f"samples look like {names[other]} floats, the header says {names[layout.format]}": (
+            other,
+            layout.endian,
+        ),
+        f"samples look {swapped}-endian, the headers are {layout.endian}-endian": (layout.format, swapped),
+    }
+    for sentence, (code, endian) in trials.items():
+        if _roughness(decode(samples, code, endian)) < 0.25 * declared:
+            return sentence
+    return ""

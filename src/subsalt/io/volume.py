@@ -1,0 +1,336 @@
+"""Volumes (models and images) from and to any format, chosen by the suffix of the name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, Finding, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.io.npy import NpzFile, read_npy, write_npz
+from subsalt.io.publish import publish_array
+from subsalt.io.rsf import read_rsf, write_rsf
+
+#: factors to SI by unit name
+UNITS: dict[str, float] = {
+    "": 1.0,
+    "1": 1.0,
+    "m/s": 1.0,
+    "km/s": 1000.0,
+    "mm/s": 0.001,
+    "ft/s": 0.3048,
+    "%": 0.01,
+    "percent": 0.01,
+    "m": 1.0,
+    "km": 1000.0,
+    "ft": 0.3048,
+    "kg/m3": 1.0,
+    "g/cm3": 1000.0,
+}
+
+
+@dataclass
+class Volume:
+    """Values on a grid, as read.
+
+    Parameters
+    ----------
+    grid : Grid
+        Local coordinates, m.
+    frame : Frame
+        Where they lie on the map.
+    values : ndarray, grid.shape, float32
+        The values, in SI when a unit was given.
+    unit : str
+        The unit the values were stored in; empty when the file does not say.
+    source : str
+        File name, with the key for NPZ.
+    findings : list of Finding
+        Oddities.
+    """
+
+    grid: Grid
+    frame: Frame
+    values: NDArray[np.float32]
+    unit: str = ""
+    source: str = ""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells the format: ``.segy`` counts as ``.sgy``."""
+    suffix = Path(path).suffix.lower()
+    return ".sgy" if suffix in (".segy", ".seg", ".sgy") else suffix
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    unit: str | None = None,
+    spacing: Sequence[float] | None = None,
+    origin: Sequence[float] | None = None,
+    rsf_outside: bool = False,
+) -> Volume:
+    """Read a volume.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.rsf``, ``.npz``, ``.npy``, ``.sgy``/``.segy``, ``.vti``, ``.nc`` or ``.zarr``.
+    key : str, optional
+        Name of the array in formats that hold several; may be left out when there is one.
+    unit : str, optional
+        Unit of the stored values, such as ``km/s``; they are converted to SI.
+    spacing, origin : sequence of float, optional
+        Replace the file's; needed for ``.npy`` (and SEG-Y without coordinates). m, x first.
+    rsf_outside : bool
+        Let an RSF header name data outside its folder.
+
+    Raises
+    ------
+    ModelError, SegyError, MissingInputError
+        When it cannot be read, with the cure.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _READERS:
+        raise ModelError(
+            f"{path}: format {suffix or 'without suffix'} is not known",
+            f"use one of {', '.join(_READERS)}",
+            code="E429",
+        )
+    if suffix == ".rsf":
+        volume = _read_rsf(path, key, spacing, origin, rsf_outside)
+    else:
+        volume = _READERS[suffix](path, key, spacing, origin)
+    volume.source = str(path) + (f"[{key}]" if key else "")
+    if unit is not None:
+        if unit not in UNITS:
+            raise ConfigError(
+                f"unit {unit!r} of {path} is not known", f"use one of {', '.join(u for u in UNITS if u)}"
+            )
+        volume.unit = unit
+        if UNITS[unit] != 1.0:
+            volume.values = volume.values * np.float32(UNITS[unit])
+    return volume
+
+
+def _grid(
+    path: object,
+    shape: tuple[int, ...],
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Grid:
+    if len(shape) not in (2, 3):
+        raise ModelError(
+            f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E430"
+        )
+    if spacing is None:
+        raise ModelError(
+            f"{path} does not say its spacing",
+            f"give it: spacing = [{'dx, dz' if len(shape) == 2 else 'dx, dy, dz'}]",
+            code="E425",
+        )
+    if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
+        raise ModelError(
+            f"{path} has shape {shape}; spacing {list(spacing)}, origin {None if origin is None else list(origin)}",
+            "give one value per axis",
+            code="E425",
+        )
+    return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
+
+
+def as_float32(values: NDArray, path: object) -> NDArray[np.float32]:
+    """Return real numbers as C-ordered float32."""
+    if values.dtype.kind not in "fiub":
+        raise ModelError(f"{path} holds {values.dtype}, not real numbers", "store float32", code="E424")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _read_npy(path: str | os.PathLike[str], key: str | None, spacing: object, origin: object) -> Volume:
+    a = read_npy(path)
+    return Volume(_grid(path, a.shape, spacing, origin), Frame(), as_float32(a, path))  # type: ignore[arg-type]
+
+
+def _read_npz(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Volume:
+    with NpzFile(path) as z:
+        volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
+        if key is None and len(volumes) == 1:
+            key = volumes[0]
+        if key is None or key not in z:
+            asked = "holds several arrays" if key is None else f"has no array {key!r}"
+            raise ModelError(
+                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E431"
+            )
+        a = as_float32(z[key], f"{path}[{key}]")
+
+        def small(name: str) -> NDArray | None:
+            return z[name].reshape(-1) if name in z and np.prod(z.shape(name)) <= 16 else None
+
+        if spacing is None and (h := small("spacing_m")) is not None:
+            spacing = [float(v) for v in h]
+        if origin is None and (o := small("origin_m")) is not None:
+            origin = [float(v) for v in o]
+        world = small("frame")
+        axes = small("axes")
+    if axes is not None and axes.dtype.kind in "US":
+        names = [str(v.decode() if isinstance(v, bytes) else v) for v in axes]
+        names = names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
+        if names and names[-1] not in ("z", "depth"):
+            raise ModelError(
+                f"{path}: axes are {', '.join(names)}", "store depth as the last axis", code="E430"
+            )
+    frame = Frame()
+    if world is not None and world.size == 4 and world.dtype.kind == "f":
+        frame = Frame(float(world[0]), float(world[1]), float(world[2]), bool(world[3]))
+    return Volume(_grid(path, a.shape, spacing, origin), frame, a)
+
+
+def _read_rsf(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+    outside: bool,
+) -> Volume:
+    header, a = read_rsf(path, allow_outside=outside)
+    axes = header.axes[::-1]
+    factor = [UNITS.get(x[4], 1.0) if x[4] in ("m", "km", "ft") else 1.0 for x in axes]
+    spacing = [x[1] * f for x, f in zip(axes, factor, strict=True)] if spacing is None else spacing
+    origin = [x[2] * f for x, f in zip(axes, factor, strict=True)] if origin is None else origin
+    k = header.keys
+    try:
+        frame = Frame(
+            float(k["frame_x0"]), float(k["frame_y0"]), float(k["frame_azimuth"]), k["frame_flip"] == "1"
+        )
+    except (KeyError, ValueError):
+        frame = Frame()
+    return Volume(
+        _grid(path, a.shape, spacing, origin), frame, as_float32(a, path), header.keys.get("unit", "")
+    )
+
+
+def _read_sgy(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Volume:
+    from subsalt.io.segy_image import read_segy_volume
+
+    v = read_segy_volume(path, spacing=spacing, origin=origin)
+    return Volume(v.grid, v.frame, v.values, findings=v.findings)
+
+
+_READERS: dict[str, Callable[..., Volume]] = {
+    ".rsf": _read_rsf,
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".sgy": _read_sgy,
+}
+
+
+# ------------------------------------------------------------------------------------------------------------ write
+
+
+def write(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray,
+    frame: Frame | None = None,
+    meta: dict[str, str] | None = None,
+    *,
+    key: str = "values",
+) -> None:
+    """Write a volume in the format of the suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.rsf``, ``.npz``, ``.npy``, ``.sgy``, ``.vti``, ``.nc`` or ``.zarr``.
+    grid : Grid
+        Local coordinates, m.
+    values : ndarray, grid.shape
+        Written as float32.
+    frame : Frame, optional
+        Where the grid lies on the map; kept by every format but ``.npy`` and ``.vti``.
+    meta : dict of str
+        Provenance: lines of the SEG-Y text header, keys of RSF, attributes of the others.
+    key : str
+        Name of the array in formats that have names.
+
+    Raises
+    ------
+    ConfigError
+        When the suffix is not known.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _WRITERS:
+        raise ConfigError(
+            f"{path}: format {suffix or 'without suffix'} is not known", f"use one of {', '.join(_WRITERS)}"
+        )
+    a = np.ascontiguousarray(values, dtype=np.float32)
+    if a.shape != grid.shape:
+        raise ModelError(
+            f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
+        )
+    _WRITERS[suffix](path, grid, a, frame or Frame(), dict(meta or {}), key)
+
+
+def _write_rsf(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+) -> None:
+    place = {
+        "frame_x0": repr(frame.x0),
+        "frame_y0": repr(frame.y0),
+        "frame_azimuth": repr(frame.azimuth),
+        "frame_flip": str(int(frame.flip)),
+    }
+    write_rsf(path, a, grid.spacing, grid.origin, extra={**meta, **place})
+
+
+def _write_npz(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+) -> None:
+    arrays: dict[str, NDArray] = {
+        key: a,
+        "spacing_m": np.array(grid.spacing),
+        "origin_m": np.array(grid.origin),
+        "axes": np.array(["x", "z"] if grid.ndim == 2 else ["x", "y", "z"]),
+        "frame": np.array([frame.x0, frame.y0, frame.azimuth, float(frame.flip)]),
+    }
+    arrays.update({f"meta_{k}": np.array(str(v)) for k, v in meta.items()})
+    write_npz(path, arrays)
+
+
+def _write_npy(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+) -> None:
+    publish_array(path, a)
+
+
+def _write_sgy(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+) -> None:
+    from subsalt.io.segy_image import write_image
+
+    write_image(path, a, grid, frame, [f"{k.upper()}: {v}" for k, v in meta.items()])
+
+
+_WRITERS: dict[str, Callable[..., None]] = {
+    ".rsf": _write_rsf,
+    ".npz": _write_npz,
+    ".npy": _write_npy,
+    ".sgy": _write_sgy,
+}
