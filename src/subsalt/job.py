@@ -65,6 +65,7 @@ class Job(Section):
 
     _path: Path | None = PrivateAttr(None)
     _base: Path = PrivateAttr(Path("."))
+    _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
     def _grid_is_known(self) -> Job:
@@ -107,6 +108,16 @@ class Job(Section):
         """Validate a job given as a dictionary; relative file names count from `base`."""
         job = cls._build(dict(raw), "", None)
         job._base = Path(base)
+        return job
+
+    def with_shots(self, selection: str) -> Job:
+        """Return the job with other shots selected, as in `[data] shots`."""
+        if self.data is None:
+            raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+        raw = self.model_dump(mode="json", exclude_none=True)
+        raw["data"]["shots"] = selection
+        job = Job._build(raw, "", None)
+        job._path, job._base = self._path, self._base
         return job
 
     @classmethod
@@ -185,17 +196,29 @@ class Job(Section):
             illumination=i.illumination,
         )
 
+    def remember(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` made at the first call with this key: files are read once, however many parts ask."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        return self._memory[key]
+
+    def forget(self) -> None:
+        """Drop what was read, for example after a file has changed."""
+        self._memory.clear()
+
     def load_model(self) -> EarthModel:
-        """Read or build the earth model on its grid; smoothed when the job says so."""
+        """Read or build the earth model on its grid, smoothed when the job says so; the same object at every call."""
         from subsalt.job_load import load_model
 
-        return load_model(self)
+        model: EarthModel = self.remember("model", lambda: load_model(self))
+        return model
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""
         from subsalt.job_load import load_survey
 
-        return load_survey(self)
+        survey: Survey = self.remember("survey", lambda: load_survey(self))
+        return survey
 
     def acquisition_survey(self) -> Survey:
         """Build the survey of `[acquisition]`, without data."""
@@ -212,9 +235,10 @@ class Job(Section):
     # -- what it does ------------------------------------------------------------------------------------------------
 
     def check(self) -> list[Finding]:
-        """Run every rule of `subsalt check` and return what was found."""
+        """Run every rule of `subsalt check` on the files as they are now, and return what was found."""
         from subsalt.job_check import check_job
 
+        self.forget()
         return check_job(self).findings
 
     def migrate(self, run_dir: str | Path | None = None, progress: Callable[..., None] | None = None) -> Any:

@@ -57,12 +57,17 @@ def open_survey(job: Job, frame: Frame | None = None) -> Survey:
     if section is None:
         raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
     header, fix = header_options(section)
-    ndim = {"2d": 2, "3d": 3, "auto": None}[section.line]
     survey = segy.read_survey(
-        expand_files(job, section.files), header, fix, ndim=ndim, frame=survey_frame(job) or frame
+        expand_files(job, section.files),
+        header,
+        fix,
+        ndim={"3d": 3, "auto": None}.get(section.line, 2),  # type: ignore[arg-type]
+        line=section.line if section.line in ("x", "y") else "project",  # type: ignore[arg-type]
+        frame=survey_frame(job) or frame,
+        shot_key=section.shot_key,
+        receivers=section.receivers,
     )
-    survey = select_shots(survey, section.shots)
-    return with_treatment(survey, section)
+    return with_treatment(select_shots(survey, section.shots), section)
 
 
 def select_shots(survey: Survey, selection: str | list[int]) -> Survey:

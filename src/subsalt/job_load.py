@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import units
+from subsalt.check.context import Parameter
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.model import EarthModel
@@ -24,32 +25,6 @@ if TYPE_CHECKING:
     from subsalt.wavelet import Wavelet
 
 PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction"}
-
-
-@dataclass
-class Parameter:
-    """One model parameter as the job gives it, in SI, before anything is checked.
-
-    Parameters
-    ----------
-    name : str
-        vp, epsilon or delta.
-    values : ndarray or float
-        Volume of a file on `grid`, or a constant.
-    grid, frame : Grid, Frame, optional
-        Of the file.
-    depths : ndarray, optional
-        Depths of `values` when it is a function of depth, m.
-    source : str
-        Where it comes from, for messages.
-    """
-
-    name: str
-    values: NDArray[Any] | float
-    grid: Grid | None = None
-    frame: Frame | None = None
-    depths: NDArray[np.float64] | None = None
-    source: str = ""
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:
@@ -290,10 +265,23 @@ def smooth(values: NDArray[np.float32], grid: Grid, sigma: float, top: float | N
     return out
 
 
+def load_parameters(job: Job) -> dict[str, Parameter]:
+    """Read all parameters of `[model]` that the job gives."""
+    return {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
+
+
 def load_model(job: Job) -> EarthModel:
     """Return the earth model of a job, on one grid, smoothed when asked for."""
-    given = {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
-    return build_model(job, given)
+    return build_model(job, job.remember("parameters", lambda: load_parameters(job)))
+
+
+def model_frame(job: Job) -> Frame | None:
+    """Return the frame of the job's model files; None when they give none, so that the survey may choose its own."""
+    if all(s is None or s.file is None for s in (job.model.vp, job.model.epsilon, job.model.delta)):
+        return None
+    given = job.remember("parameters", lambda: load_parameters(job))
+    frames = [p.frame for p in given.values() if p.frame is not None and p.frame != Frame()]
+    return frames[0] if frames else None
 
 
 def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
@@ -315,10 +303,10 @@ def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
 
 
 def load_survey(job: Job) -> Survey:
-    """Return the recorded survey of a job; see `subsalt.job_data`."""
+    """Return the recorded survey of a job in the frame of its model; see `subsalt.job_data`."""
     from subsalt.job_data import open_survey
 
-    return open_survey(job)
+    return open_survey(job, model_frame(job))
 
 
 def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
@@ -326,15 +314,19 @@ def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
     from subsalt import wavelet
 
     s = job.source
-    delay = None if s.t0 == "auto" else float(s.t0)
     if s.wavelet == "ricker":
         assert not isinstance(s.f0, str)
-        made = wavelet.ricker(s.f0, dt, nt, delay)
+        made = wavelet.ricker(s.f0, dt, nt)
     elif s.wavelet == "ormsby":
-        made = wavelet.ormsby(*(float(f or 0.0) for f in (s.f1, s.f2, s.f3, s.f4)), dt, nt, delay)
+        f1, f2, f3, f4 = (float(f or 0.0) for f in (s.f1, s.f2, s.f3, s.f4))
+        made = wavelet.ormsby(f1, f2, f3, f4, dt, nt)
     else:
         assert s.file is not None
         made = wavelet.from_file(_existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt)
+    if s.t0 != "auto":
+        # the whole wavelet moves: one that peaks at zero starts before it, instead of losing its first half
+        peak = float(s.t0)
+        made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
     if s.fmax != "auto":
         made = replace(made, fmax=float(s.fmax))
     return made

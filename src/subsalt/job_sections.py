@@ -71,7 +71,13 @@ class DataSection(Section):
     preset: Literal["rev1", "su", "marine2d", "obn"] = Field("rev1", description="which header bytes hold what")
     bytes: dict[str, int] = Field({}, description="header bytes that differ from the preset, 1-based")
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
-    line: Literal["auto", "2d", "3d"] = Field("auto", description="2d projects sources and receivers on their best line")
+    line: Literal["auto", "2d", "3d", "x", "y"] = Field(
+        "auto", description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions"
+    )
+    shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
+    receivers: Literal["coordinates", "offset"] = Field(
+        "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
+    )
     shots: Literal["all"] | list[int] | str = Field("all", description='ids, or ranges such as "1-100:5, 201"')
     bad_traces: Literal["error", "zero"] = Field("error", description="traces with NaN or Inf: stop, or set to zero")
     dead_traces: Literal["skip", "zero"] = Field("skip", description="traces marked as dead: leave out, or keep as zeros")

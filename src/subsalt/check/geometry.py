@@ -1,0 +1,316 @@
+"""Where sources and receivers stand on the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.errors import Finding
+from subsalt.grid import Grid
+from subsalt.survey import Survey
+
+Points = NDArray[np.float64]
+
+#: positions this far outside, in cells, still count as on the edge: coordinates are rounded to centimetres
+SLACK = 1e-3
+
+#: factors by which coordinates are wrong when a scalar or a unit was forgotten
+FACTORS = {
+    10.0: "coordinates are ten times too small: is the scalar (byte 71) applied twice? [data.fix] scalar",
+    0.1: "[data.fix] scalar = -10",
+    0.01: "[data.fix] scalar = -100",
+    0.001: "[data.fix] scalar = -1000",
+    0.3048: 'coordinates look like feet: [data.fix] unit = "ft"',
+    1 / 0.3048: 'coordinates look converted from feet twice: [data.fix] unit = "m"',
+}
+
+
+@dataclass
+class Layout:
+    """All sources and receivers of a survey against the box of a grid."""
+
+    src: Points
+    rcv: Points
+    shot_ids: NDArray[np.int64]
+    rcv_shot: NDArray[np.int64]
+    low: Points
+    high: Points
+    axes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, survey: Survey, grid: Grid) -> Layout:
+        """Collect the positions; `axes` are the horizontal ones."""
+        ids = np.array([s.id for s in survey.shots], dtype=np.int64)
+        counts = [len(s.rcv) for s in survey.shots]
+        src = np.stack([s.src for s in survey.shots])
+        rcv = np.concatenate([s.rcv for s in survey.shots]) if sum(counts) else np.zeros((0, 3))
+        spacing = np.array(grid.spacing3)
+        first = np.array(grid.origin3)
+        last = first + (np.array(grid.shape3) - 1) * spacing
+        axes = (0,) if grid.ndim == 2 else (0, 1)
+        return cls(src, rcv, ids, np.repeat(ids, counts), first - SLACK * spacing, last + SLACK * spacing, axes)
+
+    def outside(self, points: Points) -> NDArray[np.bool_]:
+        """Return which points lie outside horizontally."""
+        out = np.zeros(len(points), bool)
+        for i in self.axes:
+            out |= (points[:, i] < self.low[i]) | (points[:, i] > self.high[i])
+        return out
+
+    def inside_share(self, points: Points) -> float:
+        """Return the share of points inside horizontally."""
+        return 1.0 - float(self.outside(points).mean()) if len(points) else 0.0
+
+    def edge(self, points: Points) -> str:
+        """Return how far points reach beyond which edges, such as ``beyond x_max by 640 m``."""
+        parts = []
+        for i in self.axes:
+            under, over = float((self.low[i] - points[:, i]).max()), float((points[:, i] - self.high[i]).max())
+            if under > 0:
+                parts.append(f"beyond {'xy'[i]}_min by up to {under:.4g} m")
+            if over > 0:
+                parts.append(f"beyond {'xy'[i]}_max by up to {over:.4g} m")
+        return ", ".join(parts)
+
+
+def _layout(context: Context) -> Layout:
+    """Return the layout of the context, collected once for all rules."""
+    if "_layout" not in context.facts:
+        assert context.survey is not None and context.model is not None
+        context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
+    found: Layout = context.facts["_layout"]
+    return found
+
+
+@rule("geometry", "model", "survey")
+def same_dimension(context: Context) -> Iterator[Finding]:
+    """A line on a volume, or an areal survey on a section."""
+    assert context.model is not None and context.survey is not None
+    ndim = context.model.grid.ndim
+    if ndim != context.survey.ndim:
+        cure = '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
+        yield error("E329", f"the model is {ndim}-D, the survey is {context.survey.ndim}-D", cure)
+
+
+@rule("geometry", "model", "survey")
+def overlap(context: Context) -> Iterator[Finding]:
+    """Survey and model in different frames: not one position lies on the model."""
+    lay = _layout(context)
+    both = np.concatenate([lay.src, lay.rcv])
+    if lay.inside_share(both) > 0:
+        return
+    centre = (lay.low + lay.high) / 2
+    offset = centre - (both.min(axis=0) + both.max(axis=0)) / 2
+    where = " and ".join(
+        f"{'xy'[i]} {both[:, i].min():.6g} .. {both[:, i].max():.6g} (model {lay.low[i]:.6g} .. {lay.high[i]:.6g})"
+        for i in lay.axes
+    )
+    shift = ", ".join(f"{'xyz'[i]} {offset[i]:+.6g} m" for i in lay.axes)
+    yield error(
+        "E330",
+        f"survey and model do not overlap: {where}",
+        _guess(lay, both) or f"to bring the centres together, shift the survey by {shift} ([data.frame] x0, y0)",
+        offset=[float(offset[i]) for i in lay.axes],
+    )
+
+
+def _guess(lay: Layout, points: Points) -> str:
+    """Return the single mistake that explains all positions outside: x and y swapped, or a factor; else nothing."""
+    if 1 in lay.axes and lay.inside_share(points[:, [1, 0, 2]]) > 0.99:
+        return "x and y look exchanged: [data.fix] swap_xy = true"
+    for factor, cure in FACTORS.items():
+        scaled = points * np.array([factor, factor, 1.0])
+        extent = float(np.ptp(scaled[:, 0])) if len(scaled) else 0.0
+        # a factor small enough brings anything near the origin: the survey must also span a good part of the model
+        if lay.inside_share(scaled) > 0.99 and extent > 0.05 * float(lay.high[0] - lay.low[0]):
+            return cure
+    return ""
+
+
+@rule("geometry", "model", "survey")
+def on_the_model(context: Context) -> Iterator[Finding]:
+    """Some sources or receivers beside the model."""
+    lay = _layout(context)
+    both = np.concatenate([lay.src, lay.rcv])
+    if lay.inside_share(both) == 0:
+        return
+    clean = True
+    out = lay.outside(lay.src)
+    if out.any():
+        clean = False
+        yield error(
+            "E331",
+            f"{int(out.sum())} of {len(out)} sources lie outside the model ({lay.edge(lay.src[out])}); "
+            f"first shot {int(lay.shot_ids[out][0])}",
+            _guess_outside(lay, both) or "leave them out with [data] shots, or extend the model",
+            count=int(out.sum()),
+            shots=lay.shot_ids[out][:20].tolist(),
+        )
+    out = lay.outside(lay.rcv)
+    if out.any():
+        clean = False
+        shots = np.unique(lay.rcv_shot[out])
+        yield error(
+            "E332",
+            f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
+            f"in {len(shots)} shots, first {int(shots[0])}",
+            _guess_outside(lay, both) or "extend the model, or leave these shots out with [data] shots",
+            count=int(out.sum()),
+            shots=shots[:20].tolist(),
+        )
+    if clean:
+        assert context.survey is not None
+        yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
+
+
+def _guess_outside(lay: Layout, points: Points) -> str:
+    """Return the guess when it explains clearly more than what is inside now."""
+    return _guess(lay, points) if lay.inside_share(points) < 0.5 else ""
+
+
+@rule("geometry", "model", "survey")
+def depths(context: Context) -> Iterator[Finding]:
+    """Sources or receivers above the surface or below the model."""
+    lay = _layout(context)
+    top, bottom = float(lay.low[2]), float(lay.high[2])
+    for code, name, points, key in (
+        ("E333", "sources", lay.src, "source_depth"),
+        ("E334", "receivers", lay.rcv, "receiver_depth"),
+    ):
+        above = points[:, 2] < top
+        if above.any():
+            highest = float(points[:, 2].min())
+            mirrored = bool((-points[above, 2] <= bottom).all() and (-points[above, 2] >= top).all())
+            cure = (
+                "if elevations are depths, positive down: [data.fix] z_sign = -1; "
+                if mirrored and name == "receivers"
+                else ""
+            )
+            yield error(
+                code,
+                f"{int(above.sum())} of {len(points)} {name} lie above the surface of the model, "
+                f"up to {top - highest:.4g} m (z = {highest:.4g}, the model begins at {top:.4g})",
+                f"{cure}[data.fix] {key} = ..., or begin the model higher",
+                count=int(above.sum()),
+            )
+        below = points[:, 2] > bottom
+        if below.any():
+            yield error(
+                "E335",
+                f"{int(below.sum())} of {len(points)} {name} lie below the model (z up to {float(points[:, 2].max()):.4g}, "
+                f"the model ends at {bottom:.4g})",
+                "check the elevation scalar (byte 69): [data.fix] elevation_scalar, or extend the model",
+                count=int(below.sum()),
+            )
+
+
+@rule("geometry", "model", "survey")
+def on_the_free_surface(context: Context) -> Iterator[Finding]:
+    """Sources or receivers exactly on a free surface, where pressure is zero."""
+    if not context.propagation.free_surface:
+        return
+    assert context.model is not None
+    lay = _layout(context)
+    grid = context.model.grid
+    for name, points in (("sources", lay.src), ("receivers", lay.rcv)):
+        on = np.abs(points[:, 2] - grid.origin[-1]) < 0.01 * grid.spacing[-1]
+        if on.any():
+            yield warning(
+                "W336",
+                f"{int(on.sum())} of {len(points)} {name} lie on the free surface, where pressure is always zero",
+                "give them a depth, or set [propagation] free_surface = false",
+                count=int(on.sum()),
+            )
+
+
+@rule("geometry", "survey")
+def repeated_positions(context: Context) -> Iterator[Finding]:
+    """Shots that share a position; receivers of a shot that do."""
+    assert context.survey is not None
+    src = np.stack([s.src for s in context.survey.shots])
+    _, first, counts = np.unique(np.round(src, 2), axis=0, return_index=True, return_counts=True)
+    twice = counts > 1
+    if twice.any():
+        ids = [context.survey.shots[int(i)].id for i in first[twice][:5]]
+        yield warning(
+            "W337",
+            f"{int((counts[twice] - 1).sum())} shots stand where another does (as shots {ids})",
+            "check the shot key and the coordinates, or leave repeated shots out with [data] shots",
+            shots=ids,
+        )
+    for shot in context.survey.shots:
+        places = len(np.unique(np.round(shot.rcv, 2), axis=0))
+        if places < len(shot.rcv):
+            yield warning(
+                "W338",
+                f"shot {shot.id}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does",
+                "check the receiver coordinates (bytes 81, 85) and the shot key",
+                shot=shot.id,
+            )
+            return
+
+
+@rule("geometry", "survey")
+def empty_shots(context: Context) -> Iterator[Finding]:
+    """Shots without a receiver."""
+    assert context.survey is not None
+    empty = [s.id for s in context.survey.shots if len(s.rcv) == 0]
+    if empty:
+        yield error("E306", f"{len(empty)} shots have no receiver, first {empty[0]}", "leave them out with [data] shots")
+
+
+@rule("geometry", "survey")
+def line_misfit(context: Context) -> Iterator[Finding]:
+    """A crooked line: positions far from the straight line they are projected on."""
+    assert context.survey is not None
+    line = context.survey.notes.get("line")
+    misfit = line.get("misfit_max_m", 0.0) if isinstance(line, dict) else 0.0
+    low, high = context.survey.bounds
+    length = float(high[0] - low[0])
+    if misfit > 0.02 * length:
+        yield warning(
+            "W339",
+            f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are projected",
+            "image a crooked line in 3-D, or choose a straight part with [data] shots",
+            misfit=misfit,
+        )
+
+
+@rule("geometry", "model", "survey")
+def thin_window(context: Context) -> Iterator[Finding]:
+    """An aperture of a few cells."""
+    assert context.model is not None
+    aperture = context.imaging.aperture
+    widest = max(context.model.grid.spacing[:-1])
+    if not context.modelling and aperture is not None and aperture < 10 * widest:
+        yield warning(
+            "W340",
+            f"the aperture of {aperture:g} m is {aperture / widest:.2g} cells: dipping reflectors will be missing",
+            "use about the depth of the target",
+            aperture=aperture,
+        )
+
+
+@rule("geometry", "velocity", "survey")
+def record_length(context: Context) -> Iterator[Finding]:
+    """A record too short for the depth of the model."""
+    assert context.model is not None and context.survey is not None
+    grid = context.model.grid
+    slowness = (1.0 / context.model.vp).mean(axis=tuple(range(grid.ndim - 1)), dtype=np.float64)
+    two_way = 2 * np.concatenate([[0.0], np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])])
+    record = context.survey.time.duration
+    if record < 0.9 * float(two_way[-1]):
+        reach = float(np.interp(record, two_way, grid.axis(-1)))
+        yield warning(
+            "W341",
+            f"the record of {record:.4g} s ends before the echo of the model's bottom ({two_way[-1]:.4g} s, vertical): "
+            f"nothing below about {reach:.4g} m can be imaged",
+            f"cut the model at {reach:.4g} m to save time"
+            + (", or lengthen record_length" if context.modelling else ", or use longer records"),
+            reach=reach,
+            two_way=float(two_way[-1]),
+        )

@@ -1,0 +1,149 @@
+"""Model volumes: do they agree, are their values possible, are their axes in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subsalt.check.context import Context, Parameter, error, ok, rule, warning
+from subsalt.errors import Finding
+
+
+@rule("grids", "parameters")
+def values_possible(context: Context) -> Iterator[Finding]:
+    """Values that are not finite, or that no medium has."""
+    for name, lowest in (("vp", 0.0), ("epsilon", -0.5), ("delta", -0.5)):
+        p = context.parameters.get(name)
+        if p is None:
+            continue
+        a = np.asarray(p.values, dtype=np.float64)
+        bad = ~np.isfinite(a)
+        what, code = "not finite", "E410"
+        if not bad.any():
+            bad = a <= lowest
+            what, code = f"<= {lowest:g}", "E411"
+        if not bad.any():
+            continue
+        count, size = int(bad.sum()), a.size
+        first = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(bad)))
+        good = a[np.isfinite(a)]
+        span = f"; finite values run from {good.min():g} to {good.max():g}" if good.size else ""
+        yield error(
+            code,
+            f"{name}: {count} of {size} values {what}, the first at index {first}{span}",
+            f"replace them in {p.source or name}",
+            count=count,
+            first=first,
+        )
+
+
+@rule("grids", "parameters")
+def grids_agree(context: Context) -> Iterator[Finding]:
+    """Volumes on different grids."""
+    volumes = [p for p in context.parameters.values() if p.grid is not None]
+    if len(volumes) < 2:
+        return
+    base, bad = volumes[0], False
+    for p in volumes[1:]:
+        for finding in _compare(base, p, context.resampling):
+            bad = bad or finding.level == "error"
+            yield finding
+    if not bad and base.grid is not None:
+        shape = " x ".join(map(str, base.grid.shape))
+        yield ok(f"grids agree  {shape} @ {'/'.join(f'{h:g}' for h in base.grid.spacing)} m")
+
+
+def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Finding]:
+    a, b = base.grid, other.grid
+    assert a is not None and b is not None
+    cure = f"resample {other.name} to the grid of {base.name}, or add [grid] to interpolate all on one"
+    if a.ndim != b.ndim:
+        yield error("E403", f"{other.name} has {b.ndim} axes, {base.name} has {a.ndim}", "use models of one dimension")
+        return
+    if sorted(a.shape) == sorted(b.shape) and a.shape != b.shape:
+        yield error(
+            "E404",
+            f"{other.name} has shape {b.shape}, {base.name} has {a.shape}: the order of axes differs",
+            f"write {other.name} as (x, z) or (x, y, z), z fastest",
+        )
+    elif not resampling and a.shape != b.shape:
+        yield error("E401", f"{other.name} has shape {b.shape}, {base.name} has {a.shape}", cure)
+    elif not resampling:
+        same = all(abs(x - y) <= 1e-3 * x / max(n, 1) for x, y, n in zip(a.spacing, b.spacing, a.shape, strict=True))
+        placed = all(abs(x - y) <= 1e-3 * h for x, y, h in zip(a.origin, b.origin, a.spacing, strict=True))
+        if not (same and placed):
+            yield error(
+                "E402",
+                f"{other.name} has spacing {b.spacing}, origin {b.origin}; {base.name} has {a.spacing}, {a.origin}",
+                cure,
+            )
+    if base.frame is not None and other.frame is not None and base.frame != other.frame:
+        yield warning(
+            "W405",
+            f"{other.name} and {base.name} lie in different frames on the map; that of {base.name} is used",
+            f"check the coordinates in {other.source}",
+        )
+
+
+@rule("grids", "model")
+def depth_axis(context: Context) -> Iterator[Finding]:
+    """Depth axis flipped, or not the last one.
+
+    Velocity grows with depth. A mean profile that falls steadily downwards, or one that is level along z and steady
+    along x, is an axis in the wrong place. Both need a steep, nearly monotonous trend, so salt does not disturb them.
+    """
+    assert context.model is not None
+    v = context.model.vp
+    if v.shape[-1] < 16 or float(v.max()) < 1.05 * float(v.min()):
+        return
+    trends = [_trend(v, axis) for axis in range(v.ndim)]
+    along_z, span_z = trends[-1]
+    if along_z < -0.9 and span_z > 0.2:
+        yield warning(
+            "W423",
+            f"vp falls with depth by {span_z:.0%} of its mean: the depth axis looks flipped",
+            "turn the z axis of the model around, z positive down",
+            correlation=along_z,
+        )
+    for axis in range(v.ndim - 1):
+        along, span = trends[axis]
+        if along > 0.95 and span > 0.4 and span_z < 0.1 and v.shape[axis] >= 16:
+            yield warning(
+                "W424",
+                f"vp grows by {span:.0%} of its mean along axis {axis} and is level along the last one",
+                "write the model as (x, z) or (x, y, z), z fastest",
+                correlation=along,
+            )
+
+
+def _trend(v: np.ndarray, axis: int) -> tuple[float, float]:
+    """Return correlation of the mean profile along an axis with its index, and the profile's span over its mean."""
+    profile = v.mean(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
+    n = len(profile)
+    if n < 3 or float(profile.max()) == float(profile.min()):
+        return 0.0, 0.0
+    index = np.arange(n) - (n - 1) / 2
+    centred = profile - profile.mean()
+    scale = float(np.sqrt((index**2).sum() * (centred**2).sum()))
+    end = max(1, n // 10)
+    span = abs(float(profile[-end:].mean() - profile[:end].mean())) / float(profile.mean())
+    return float((index * centred).sum()) / scale, span
+
+
+@rule("grids", "model")
+def constant_layers(context: Context) -> Iterator[Finding]:
+    """A null value that fills part of a model: exactly the same odd value at many nodes, far from all others."""
+    assert context.model is not None
+    v = context.model.vp
+    low = float(v.min())
+    at_low = v == v.min()
+    rest = v[~at_low]
+    if rest.size and at_low.sum() > 0.001 * v.size and low > 0 and float(rest.min()) > 4 * low:
+        yield warning(
+            "W425",
+            f"vp is {low:g} at {int(at_low.sum())} nodes and at least {float(rest.min()):g} elsewhere: a null value?",
+            "fill the model where it is not known",
+            value=low,
+            count=int(at_low.sum()),
+        )

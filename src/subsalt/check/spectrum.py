@@ -1,0 +1,83 @@
+"""Frequencies against the grid and against the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.stability import gated
+from subsalt.errors import Finding
+from subsalt.stencil import POINTS_PER_WAVELENGTH
+
+
+@rule("spectrum", "velocity", "wavelet")
+def dispersion(context: Context) -> Iterator[Finding]:
+    """Too few grid points per shortest wavelength."""
+    assert context.wavelet is not None
+    model, order = gated(context), context.propagation.order
+    fmax, h = context.wavelet.fmax, max(model.grid.spacing)
+    wavelength = model.slowest / fmax
+    points, need = wavelength / h, POINTS_PER_WAVELENGTH[order]
+    clean = model.slowest / (need * h)
+    context.facts |= {"points_per_wavelength": points, "fmax": fmax, "fmax_without_dispersion": clean}
+    text = f"{points:.3g} points per shortest wavelength ({model.slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
+    cure = f"use spacing <= {model.slowest / (need * fmax):.3g} m or frequencies up to {clean:.3g} Hz"
+    if points < 2.2:
+        yield error("E531", f"{text}: the grid cannot carry the wavelet", cure, points=points, needed=need)
+    # the rule's figure is a phase error of 0.1 %; within a tenth of it nothing is lost
+    elif points < 0.9 * need:
+        yield warning(
+            "W530",
+            f"{text}; order {order} needs {need:g} for clean waveforms",
+            cure + (", or a higher order" if order < 16 else ""),
+            points=points,
+            needed=need,
+        )
+    else:
+        yield ok(f"dispersion  {text}")
+
+
+@rule("spectrum", "wavelet")
+def zero_mean(context: Context) -> Iterator[Finding]:
+    """A wavelet with a mean: its zero frequency stays in the model as a static load."""
+    assert context.wavelet is not None
+    ratio = context.wavelet.mean_ratio
+    if ratio > 0.05:
+        yield warning(
+            "W535",
+            f"the wavelet has a mean ({ratio:.1%} of its absolute sum), which does not travel but stays at the source",
+            "subtract the mean, or filter out the lowest frequencies",
+            ratio=ratio,
+        )
+
+
+@rule("spectrum", "samples", "wavelet", "survey")
+def data_band(context: Context) -> Iterator[Finding]:
+    """Data whose energy lies above the wavelet's band: it would be imaged with a wavelet that has none there."""
+    assert context.wavelet is not None and context.survey is not None
+    total = None
+    for item in context.samples:
+        data = item.data[:: max(1, len(item.data) // 64)].astype(np.float64)
+        level = np.sqrt((data**2).mean(axis=1, keepdims=True))
+        data = np.divide(data, level, out=np.zeros_like(data), where=level > 0)
+        power = (np.abs(np.fft.rfft(data, axis=1)) ** 2).sum(axis=0)
+        total = power if total is None or len(total) != len(power) else total + power
+    if total is None or not np.isfinite(total).all() or total.sum() <= 0:
+        return
+    f = np.fft.rfftfreq(context.survey.time.nt, context.survey.time.dt)
+    if len(f) != len(total):
+        return
+    above = float(total[f > context.wavelet.fmax].sum() / total.sum())
+    peak = float(f[int(np.argmax(np.convolve(total, np.ones(5), "same")))])
+    context.facts |= {"data_peak_frequency": peak, "data_energy_above_fmax": above}
+    if above > 0.6:
+        yield warning(
+            "W536",
+            f"{above:.0%} of the data's energy lies above {context.wavelet.fmax:g} Hz, where the wavelet has none "
+            f"(the data peak at {peak:.3g} Hz)",
+            f"use [source] f0 near {max(1.0, peak):.3g} Hz, or check the sampling interval",
+            share=above,
+            peak=peak,
+        )

@@ -1,0 +1,124 @@
+"""The time step and what the medium allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.errors import Finding
+from subsalt.model import EarthModel
+
+
+def gated(context: Context) -> EarthModel:
+    """Return the model as it will be propagated: isotropic when asked for, delta <= epsilon."""
+    assert context.model is not None
+    model = context.model
+    if context.propagation.medium == "isotropic" and model.medium != "isotropic":
+        return EarthModel(model.grid, model.vp, frame=model.frame)
+    rule_ = "lower-delta" if context.propagation.anisotropy == "reject" else context.propagation.anisotropy
+    return model.anisotropy_gate(rule_)[0]
+
+
+@rule("stability", "velocity")
+def time_step(context: Context) -> Iterator[Finding]:
+    """A time step above the bound of the exact scheme, or far below it."""
+    order, dt = context.propagation.order, context.propagation.dt
+    bound = gated(context).stable_dt(order)
+    context.facts["stable_dt"] = bound
+    if dt is None:
+        context.facts["dt"] = 0.95 * bound
+        yield ok(f"time step {0.95e3 * bound:.4g} ms  (bound {1e3 * bound:.4g} ms, order {order})")
+        return
+    context.facts["dt"] = dt
+    if dt > bound:
+        yield error(
+            "E501",
+            f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
+            f"use [propagation] dt <= {0.95e3 * bound:.4g} ms, or leave dt out",
+            dt=dt,
+            bound=bound,
+        )
+    elif dt < 0.2 * bound:
+        yield warning(
+            "W502",
+            f"dt = {dt * 1e3:g} ms is {bound / dt:.1f} times below the stability bound of {bound * 1e3:.4g} ms",
+            "leave [propagation] dt out: the run gets faster, and time dispersion is corrected anyway",
+            dt=dt,
+            bound=bound,
+        )
+
+
+@rule("stability", "model")
+def anisotropy(context: Context) -> Iterator[Finding]:
+    """Nodes with delta > epsilon, which no time step makes stable."""
+    assert context.model is not None
+    epsilon, delta = context.model.epsilon, context.model.delta
+    if epsilon is None or delta is None or context.propagation.medium == "isotropic":
+        return
+    bad = delta > epsilon
+    count = int(bad.sum())
+    if not count:
+        return
+    first = tuple(int(i[0]) for i in np.nonzero(bad))
+    gap = float((delta - epsilon)[bad].max())
+    what = f"delta > epsilon at {count} of {bad.size} nodes (by up to {gap:.3g}, first at index {first})"
+    if context.propagation.anisotropy == "reject":
+        yield error(
+            "E520",
+            f"{what}: unstable whatever the time step",
+            'correct the model, or set [propagation] anisotropy = "lower-delta" or "raise-epsilon"',
+            count=count,
+            gap=gap,
+        )
+        return
+    repair = "delta is lowered to epsilon" if context.propagation.anisotropy == "lower-delta" else "epsilon is raised to delta"
+    yield warning(
+        "W521",
+        f"{what}: {repair} there",
+        'to refuse such models instead: [propagation] anisotropy = "reject"',
+        count=count,
+        gap=gap,
+    )
+
+
+@rule("stability", "parameters")
+def incomplete_anisotropy(context: Context) -> Iterator[Finding]:
+    """One Thomsen parameter without the other; Thomsen parameters that are not used."""
+    has = {n for n in ("epsilon", "delta") if n in context.parameters}
+    medium = context.propagation.medium
+    if medium == "isotropic" and has:
+        yield warning(
+            "W522",
+            f'medium = "isotropic" ignores {" and ".join(sorted(has))}',
+            'leave medium out, or set it to "vti"',
+        )
+    elif medium == "vti" and not has:
+        yield warning(
+            "W523", 'medium = "vti" but neither epsilon nor delta is given: both are zero', "give them, or leave medium out"
+        )
+    elif len(has) == 1:
+        other = "delta" if has == {"epsilon"} else "epsilon"
+        yield warning("W524", f"{has.pop()} is given without {other}, which is taken as zero", f"give [model] {other}")
+
+
+@rule("stability")
+def layer_width(context: Context) -> Iterator[Finding]:
+    """An absorbing layer too thin to absorb."""
+    p = context.propagation
+    cells = p.layer_cells
+    if p.boundary == "none":
+        yield warning(
+            "W503",
+            'boundary = "none": every wave that reaches an edge comes back',
+            'use boundary = "pml" unless the echo is wanted',
+        )
+    elif (p.boundary == "pml" and cells < 6) or (p.boundary == "damping" and cells < 20):
+        usual = 12 if p.boundary == "pml" else 40
+        yield warning(
+            "W504",
+            f"an absorbing layer ({p.boundary}) of {cells} cells reflects noticeably",
+            f"use layer = {usual}, or leave it out",
+            cells=cells,
+        )

@@ -1,0 +1,159 @@
+"""The recorded traces: what the files say, and what a few shots hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.errors import Finding
+
+#: samples larger than this are no pressure in any unit: IBM floats read as IEEE, or the reverse
+HUGE = 1e25
+
+
+@rule("traces", "scan")
+def what_the_files_say(context: Context) -> Iterator[Finding]:
+    """Hand on the findings of the scan: formats, scalars, header conflicts, trace kinds."""
+    yield from context.scan.findings
+    if not any(f.level != "ok" for f in context.scan.findings):
+        yield ok(f"headers agree  {len(context.scan.files)} files, {context.scan.n_traces} traces")
+
+
+@rule("traces", "samples")
+def dead_traces(context: Context) -> Iterator[Finding]:
+    """Traces that are zero, or one constant value, all along."""
+    for what, code in (("zero", "W272"), ("constant", "W276")):
+        count = total = 0
+        names: list[str] = []
+        silent: list[int] = []
+        for item in context.samples:
+            if not item.data.shape[1]:
+                continue
+            flat = (item.data == item.data[:, :1]).all(axis=1)
+            bad = flat & ((item.data[:, 0] == 0) == (what == "zero"))
+            count, total = count + int(bad.sum()), total + len(bad)
+            names += [f"shot {item.shot.id} trace {int(i) + 1}" for i in np.flatnonzero(bad)[:3]]
+            if what == "zero" and len(bad) and bad.all():
+                silent.append(item.shot.id)
+        if silent:
+            yield error(
+                "E273",
+                f"shots {silent[:5]} hold nothing but zeros",
+                "leave them out with [data] shots",
+                shots=silent,
+            )
+        elif count:
+            yield warning(
+                code,
+                f"{count} of {total} traces looked at are {what} all along ({', '.join(names[:3])})",
+                "they add nothing to the image; if they should not: check format and header bytes",
+                count=count,
+                looked_at=total,
+            )
+
+
+@rule("traces", "samples")
+def sample_values(context: Context) -> Iterator[Finding]:
+    """Samples that are not finite, impossibly large, or clipped."""
+    for item in context.samples:
+        finite = np.isfinite(item.data)
+        if not finite.all():
+            trace = int(np.flatnonzero(~finite.all(axis=1))[0])
+            yield error(
+                "E274",
+                f"shot {item.shot.id}: {int((~finite).sum())} samples are NaN or Inf, first in trace {trace + 1}",
+                'set [data] bad_traces = "zero", or repair the file',
+                shot=item.shot.id,
+            )
+            return
+        size = np.abs(item.data)
+        largest = float(size.max()) if size.size else 0.0
+        if largest > HUGE:
+            yield error(
+                "E275",
+                f"shot {item.shot.id}: samples reach {largest:.3g}: the sample format is not what the header says",
+                "[data.fix] format = 1 (IBM) or 5 (IEEE)",
+                shot=item.shot.id,
+                largest=largest,
+            )
+            return
+        clipped = int((size == largest).sum())
+        if largest > 0 and clipped > max(50, 0.002 * size.size):
+            yield warning(
+                "W277",
+                f"shot {item.shot.id}: {clipped} samples ({clipped / size.size:.1%}) have the largest value {largest:g}: clipped",
+                "use data before they were clipped; the image will carry the edges",
+                shot=item.shot.id,
+                count=clipped,
+            )
+            return
+
+
+@rule("traces", "samples", "velocity")
+def time_zero(context: Context) -> Iterator[Finding]:
+    """Energy before anything can have arrived: wrong time zero, sampling or coordinates.
+
+    Nothing is faster than the straight way at the model's largest velocity. Traces whose strongest tenth of samples lies
+    mostly before that are not noise alone.
+    """
+    assert context.model is not None and context.survey is not None
+    early = total = 0
+    worst = 0.0
+    for item in context.samples:
+        distance = np.sqrt(((item.shot.rcv - item.shot.src) ** 2).sum(axis=1))
+        first = distance / context.model.fastest - 0.05
+        t = context.survey.time.values()
+        for trace, arrival in zip(item.data, first, strict=True):
+            energy = trace.astype(np.float64) ** 2
+            whole = float(energy.sum())
+            if arrival <= t[0] or whole <= 0:
+                continue
+            total += 1
+            share = float(energy[t < arrival].sum()) / whole
+            worst = max(worst, share)
+            early += share > 0.5
+    if total and early > 0.3 * total:
+        yield warning(
+            "W278",
+            f"{early} of {total} traces looked at have most of their energy before the first possible arrival",
+            "check time zero ([data.fix] delay), the sampling interval, and the coordinates",
+            share=early / total,
+            worst=worst,
+        )
+
+
+@rule("traces", "survey", "wavelet")
+def wavelet_fits(context: Context) -> Iterator[Finding]:
+    """A wavelet longer than the record, or peaking after its end."""
+    assert context.survey is not None and context.wavelet is not None
+    record = context.survey.time.duration
+    if context.wavelet.peak_time >= record:
+        yield error(
+            "E279",
+            f"the wavelet peaks at {context.wavelet.peak_time:.3g} s, the record ends at {record:.3g} s",
+            "check the units of [source] f0 and t0, and the sampling interval",
+        )
+
+
+@rule("traces", "survey", "wavelet")
+def sampling(context: Context) -> Iterator[Finding]:
+    """A sampling interval too coarse for the wavelet."""
+    assert context.survey is not None and context.wavelet is not None
+    nyquist = 0.5 / context.survey.time.dt
+    fmax = context.wavelet.fmax
+    if context.wavelet.f0 > nyquist:
+        yield error(
+            "E533",
+            f"the wavelet peaks at {context.wavelet.f0:g} Hz, the records carry nothing above {nyquist:g} Hz (Nyquist)",
+            "lower [source] f0, or sample finer",
+            nyquist=nyquist,
+        )
+    elif fmax > nyquist:
+        yield warning(
+            "W534",
+            f"the wavelet reaches {fmax:g} Hz, the records carry nothing above {nyquist:g} Hz (Nyquist)",
+            f"lower [source] f0, or set fmax = {0.9 * nyquist:.3g}",
+            nyquist=nyquist,
+        )

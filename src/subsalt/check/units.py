@@ -1,0 +1,151 @@
+"""Units that look wrong: km/s, feet, slowness, per cent, milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from subsalt.check.context import Context, Parameter, error, rule, warning
+from subsalt.errors import Finding
+
+#: P velocities of rocks and water lie inside, m/s
+SLOWEST, FASTEST = 150.0, 9500.0
+
+
+def _cure(parameter: Parameter, unit: str) -> str:
+    """Return how to declare the unit of a parameter."""
+    if parameter.grid is not None:
+        return f'[model] {parameter.name} = {{file = "{parameter.source}", unit = "{unit}"}}'
+    return f"write the values of [model] {parameter.name} with their unit, or in SI"
+
+
+@rule("units", "parameters")
+def velocity_unit(context: Context) -> Iterator[Finding]:
+    """Velocity in km/s, ft/s, mm/s, or slowness.
+
+    Water flows at 1500 m/s and no rock is faster than about 8500 m/s, so the median tells the unit. Feet per second need
+    more: their range overlaps that of fast rocks, so all of the model must lie above 4500 and its fastest above 10000.
+    """
+    vp = context.parameters.get("vp")
+    if vp is None or not vp.finite.size:
+        return
+    v = vp.finite
+    mid, low, high = float(np.median(v)), float(v.min()), float(v.max())
+    evidence = {"median": mid, "min": low, "max": high}
+    if mid <= 0:
+        return
+    known = dict(context.facts)
+    context.facts["_vp_wrong"] = True
+    if mid < 1e-7:
+        yield error("E414", f"vp median {mid:.3g}: looks like squared slowness in s2/m2", _cure(vp, "s2/m2"), **evidence)
+    elif mid < 2e-3:
+        yield error("E413", f"vp median {mid:.3g}: looks like slowness in s/m", _cure(vp, "s/m"), **evidence)
+    elif mid < 0.9 and high <= 1.05:
+        yield error(
+            "E413",
+            f"vp median {mid:.3g}: looks like slowness in s/km, or squared slowness in s2/km2",
+            _cure(vp, "s/km") + ' (or unit = "s2/km2")',
+            **evidence,
+        )
+    elif mid < 15:
+        yield error("E412", f"vp median {mid:.3g}: looks like km/s", _cure(vp, "km/s"), **evidence)
+    elif mid > 100_000:
+        yield error("E415", f"vp median {mid:.4g}: looks like mm/s, or not like a velocity", _cure(vp, "mm/s"), **evidence)
+    elif low >= 4500 and high > 10_000:
+        yield error("E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence)
+    else:
+        context.facts = known
+        yield from _unusual_velocity(low, high)
+
+
+def _unusual_velocity(low: float, high: float) -> Iterator[Finding]:
+    if high > FASTEST or (0 < low < SLOWEST):
+        yield warning(
+            "W417",
+            f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to {FASTEST:g})",
+            "check the unit, and null values in the file",
+            min=low,
+            max=high,
+        )
+
+
+@rule("units", "parameters")
+def thomsen_unit(context: Context) -> Iterator[Finding]:
+    """Thomsen parameters in per cent, or larger than rocks have."""
+    for name in ("epsilon", "delta"):
+        p = context.parameters.get(name)
+        if p is None or not p.finite.size:
+            continue
+        size = float(np.abs(p.finite).max())
+        if size > 1.0:
+            yield error(
+                "E418",
+                f"{name} reaches {size:.3g}: looks like per cent",
+                _cure(p, "%"),
+                max_abs=size,
+            )
+        elif size > 0.5:
+            yield warning("W419", f"|{name}| reaches {size:.3g}; above 0.5 is rare", "check the file", max_abs=size)
+
+
+@rule("units", "model")
+def grid_unit(context: Context) -> Iterator[Finding]:
+    """Grid spacing in km or feet."""
+    assert context.model is not None
+    grid = context.model.grid
+    smallest, largest = min(grid.spacing), max(grid.spacing)
+    deepest = (grid.shape[-1] - 1) * grid.spacing[-1]
+    # small grids are right for small waves: only far too many points per wavelength betray kilometres
+    wavelength = context.model.slowest / context.wavelet.fmax if context.wavelet is not None else 10.0
+    if largest < 0.2 and deepest < 40 and wavelength > 200 * largest:
+        yield error(
+            "E420",
+            f"grid spacing {grid.spacing}: looks like km (depth {deepest:.3g}, shortest wavelength {wavelength:.3g} m)",
+            "give spacing and origin in metres, or with a unit",
+            spacing=grid.spacing,
+        )
+    elif deepest > 60_000:
+        yield warning(
+            "W421",
+            f"the model is {deepest / 1000:.4g} km deep",
+            "check the unit of the spacing along z",
+            spacing=grid.spacing,
+        )
+    elif largest > 20 * smallest:
+        yield warning(
+            "W422",
+            f"grid spacings {grid.spacing} differ by more than a factor of 20",
+            "check the unit and order of the axes",
+            spacing=grid.spacing,
+        )
+
+
+@rule("units", "survey")
+def sampling_unit(context: Context) -> Iterator[Finding]:
+    """Sampling interval in the wrong power of ten: seismic records have 0.1 to 20 ms."""
+    assert context.survey is not None
+    dt, nt = context.survey.time.dt, context.survey.time.nt
+    if dt > 0.1:
+        yield error(
+            "E270",
+            f"the sampling interval is {dt:g} s: looks like milliseconds",
+            f"[data.fix] dt = {dt / 1000:g}",
+            dt=dt,
+        )
+    elif dt < 5e-5 and dt * nt < 0.05:
+        yield warning(
+            "W271",
+            f"the sampling interval is {dt * 1e6:g} us, the record {dt * nt * 1e3:.3g} ms long",
+            f"if the header meant milliseconds: [data.fix] dt = {dt * 1000:g}",
+            dt=dt,
+        )
+
+
+@rule("units", "wavelet")
+def frequency_unit(context: Context) -> Iterator[Finding]:
+    """A peak frequency no seismic source has (kHz for Hz, or the reverse)."""
+    assert context.wavelet is not None
+    f0 = context.wavelet.f0
+    if not 0.5 <= f0 <= 2000:
+        yield warning("W532", f"the wavelet peaks at {f0:g} Hz", "check the unit of [source] f0", f0=f0)

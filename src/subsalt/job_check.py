@@ -1,0 +1,222 @@
+"""Every check of a job: what can be loaded is loaded, all rules run, all findings come at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from subsalt import check
+from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.job_data import header_options
+from subsalt.job_load import build_model, expand_files, load_parameters
+
+if TYPE_CHECKING:
+    from subsalt.job import Job
+
+T = TypeVar("T")
+
+#: shots whose traces are looked at: the first, the last and some between
+SAMPLED_SHOTS = 3
+#: bytes of traces of one shot above which it is not looked at
+SAMPLE_BYTES = 256 << 20
+
+
+@dataclass
+class CheckResult:
+    """What was found, and what was loaded on the way.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        Everything, what is in order included.
+    context : Context
+        Model, survey, wavelet and options, as far as they could be had.
+    codes : list of int
+        Exit codes of the errors that loading raised, in order.
+    """
+
+    findings: list[Finding]
+    context: check.Context
+    codes: list[int] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Numbers for people and programs: dt, bound, points per wavelength, memory."""
+        return {k: v for k, v in self.context.facts.items() if not k.startswith("_")}
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a run would be refused."""
+        return any(f.level == "error" for f in self.findings)
+
+    def exit_code(self, strict: bool = False) -> int:
+        """Return 0, or the exit code of the first error: 78 job, 66 missing input, else 65 data."""
+        if self.has_errors:
+            return self.codes[0] if self.codes else 65
+        return 65 if strict and any(f.level == "warning" for f in self.findings) else 0
+
+
+class _Loader:
+    """Calls loaders and keeps what they raise as findings."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.codes: list[int] = []
+
+    def __call__(self, load: Callable[[], T]) -> T | None:
+        try:
+            return load()
+        except FindingsError as error:
+            self.findings += error.findings
+            self.codes.append(error.exit_code)
+        except SubsaltError as error:
+            self.findings.append(Finding(error.code, "error", error.message, error.fix))
+            self.codes.append(error.exit_code)
+        return None
+
+
+def check_job(job: Job) -> CheckResult:
+    """Apply every rule to a job; the result is kept with the job.
+
+    Notes
+    -----
+    Reads the models, all trace headers, and the traces of three shots.
+    """
+    result: CheckResult = job.remember("check", lambda: _check(job))
+    return result
+
+
+def _check(job: Job) -> CheckResult:
+    load = _Loader()
+    context = check.Context(
+        resampling=job.grid is not None,
+        modelling=job.data is None,
+        propagation=job.propagation_options,
+        imaging=job.imaging_options,
+    )
+    if job.data is None and job.acquisition is None:
+        load.findings.append(
+            Finding(
+                "E102",
+                "error",
+                "the job has neither [data] nor [acquisition]",
+                "[data] names recorded shots (migrate), [acquisition] places shots to model",
+            )
+        )
+        load.codes.append(ConfigError.exit_code)
+    files_there = load(job.input_files) is not None
+    if files_there:
+        context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
+        context.survey = load(lambda: _survey(job))
+        if job.data is not None:
+            context.scan = load(lambda: _scan(job))
+        if "vp" in context.parameters and not _values_wrong(context.parameters):
+            # silent: rules on the volumes say it with more evidence
+            quiet = _Loader()
+            context.model = quiet(lambda: job.remember("model", lambda: build_model(job, context.parameters)))
+            _keep_new(load, quiet)
+    context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
+    if context.survey is not None and job.data is not None:
+        context.samples = load(lambda: _samples(context.survey)) or []
+    findings = check.run_rules(context, check.load_rules())
+    if context.velocity is not None and context.wavelet is not None and context.survey is not None:
+        _memory(job, context, findings + load.findings, load)
+    return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
+    """Return whether a model cannot be built from these values; the rules say why."""
+    for name, p in parameters.items():
+        lowest = 0.0 if name == "vp" else -0.5
+        a = np.asarray(p.values)
+        if not np.isfinite(a).all() or bool((a <= lowest).any()):
+            return True
+    return False
+
+
+def _keep_new(load: _Loader, quiet: _Loader) -> None:
+    load.findings += quiet.findings
+    load.codes += quiet.codes
+
+
+def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
+    """Return all findings, each error once: what a rule says goes before what a loader raised under the same code."""
+    codes = {f.code for f in found if f.level == "error"}
+    out: list[Finding] = []
+    for f in [*(f for f in raised if f.code not in codes), *found]:
+        if f not in out:
+            out.append(f)
+    return out
+
+
+def _survey(job: Job) -> Any:
+    return job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
+
+
+def _scan(job: Job) -> Any:
+    from subsalt.io import segy
+
+    assert job.data is not None
+    header, fix = header_options(job.data)
+    return segy.scan(expand_files(job, job.data.files), header, fix)
+
+
+def _wavelet_dt(job: Job, context: check.Context) -> float:
+    """Return the time step at which the wavelet will be used, as far as it is known."""
+    dt = job.propagation_options.dt
+    if context.model is not None:
+        try:
+            return context.model.choose_dt(job.propagation.order, dt)
+        except SubsaltError:
+            return 0.95 * context.model.stable_dt(job.propagation.order)
+    return dt or (context.survey.time.dt if context.survey is not None else 1e-3)
+
+
+def _samples(survey: Any) -> list[check.SampledShot]:
+    """Read the traces of the first, the last and a middle shot."""
+    n = len(survey.shots)
+    chosen = sorted({0, n // 2, n - 1})[:SAMPLED_SHOTS] if n else []
+    out = []
+    for i in chosen:
+        shot = survey.shots[i]
+        if 4 * len(shot.rcv) * survey.time.nt <= SAMPLE_BYTES:
+            out.append(check.SampledShot(shot, survey.traces(shot)))
+    return out
+
+
+def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Loader) -> None:
+    """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
+    if job.data is None or any(f.level == "error" for f in findings):
+        return
+    from subsalt.imaging.memory import check_memory
+    from subsalt.imaging.setup import MigrationSetup
+
+    assert context.model is not None and context.wavelet is not None and context.survey is not None
+    survey, model, wavelet = context.survey, context.model, context.wavelet
+
+    def plan() -> dict[str, int]:
+        setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
+        context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
+        return check_memory(setup, survey.shots)
+
+    found = load(plan)
+    if found is not None:
+        context.facts["memory_bytes"] = sum(found.values())
+
+
+def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
+    """Draw the survey on the model into ``FOLDER/map.png``; None when one of both could not be had."""
+    context = result.context
+    if context.survey is None or context.model is None or not context.survey.shots:
+        return None
+    from subsalt import view
+    from subsalt.io.publish import make_folder
+
+    place = make_folder(folder if folder is not None else job.base / f"{job.name}.check")
+    return Path(view.survey_map(context.survey, context.model, place / "map.png", title=job.title or job.name))
+
+
