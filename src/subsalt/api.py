@@ -158,7 +158,7 @@ def forward(
     """
     clock = Phases()
     propagation, imaging = split_options(options)
-    kernels.get(propagation.device).set_threads(propagation.threads or 0)
+    kernels.prepare(propagation.device, propagation.threads)
     with clock("setup"):
         setup = ModellingSetup.build(model, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
@@ -201,7 +201,7 @@ def migrate(
     """
     clock = Phases()
     propagation, imaging = split_options(options)
-    kernels.get(propagation.device).set_threads(propagation.threads or 0)
+    kernels.prepare(propagation.device, propagation.threads)
     with clock("setup"):
         setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
         check_memory(setup, survey.shots)

@@ -19,8 +19,8 @@ from subsalt.io import volume
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.job import Job
 from subsalt.model import EarthModel
-from subsalt.runner import RunResult, migrate_job
 from subsalt.modelling_run import ModelResult, model_job
+from subsalt.runner import RunResult, migrate_job
 
 F0 = 10.0
 #: Gaussian smoothing of the migration model, m
@@ -52,6 +52,7 @@ title = "demo: VTI salt"
 
 [data]
 files = ["shots/*.sgy"]
+mute = {{ velocity = 1800, delay = 0.21, taper = 0.08 }}  # the direct wave
 
 [model]
 vp = "model/vp.rsf"

@@ -52,7 +52,8 @@ def _lower(x: NDArray, y: NDArray) -> NDArray:
 
 def _salt_top(x: NDArray, y: NDArray) -> NDArray:
     r2 = ((x - SALT_CENTRE[0]) / SALT_AXES[0]) ** 2 + ((y - SALT_CENTRE[1]) / SALT_AXES[1]) ** 2
-    return SALT_CENTRE[2] - SALT_AXES[2] * np.sqrt(np.maximum(0.0, 1.0 - r2))
+    with np.errstate(invalid="ignore"):  # nan beside the salt: there is no top
+        return SALT_CENTRE[2] - SALT_AXES[2] * np.sqrt(1.0 - r2)
 
 
 def _base(x: NDArray, y: NDArray) -> NDArray:
@@ -71,7 +72,7 @@ def true_model() -> EarthModel:
     x, y, z = np.meshgrid(*(GRID.axis(i) for i in range(3)), indexing="ij")
     vp = np.full(GRID.shape, 1800.0)
     epsilon, delta = np.zeros(GRID.shape), np.zeros(GRID.shape)
-    for depth, v, e, d in ((_upper, 2100.0, 0.10, 0.05), (_lower, 2450.0, 0.14, 0.07), (_base, 2900.0, 0.10, 0.05)):
+    for depth, v, e, d in ((_upper, 2100.0, 0.10, 0.05), (_lower, 2450.0, 0.14, 0.07), (_base, 3400.0, 0.10, 0.05)):
         below = z >= depth(x, y)
         vp[below], epsilon[below], delta[below] = v, e, d
     r2 = sum(((a - c) / s) ** 2 for a, c, s in zip((x, y, z), SALT_CENTRE, SALT_AXES, strict=True))

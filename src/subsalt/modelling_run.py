@@ -90,7 +90,7 @@ def model_job(
     with clock("setup"):
         survey = replace(job.acquisition_survey(), frame=model.frame)
         options, aperture = job.propagation_options, job.imaging_options.aperture
-        kernels.get(options.device).set_threads(options.threads or 0)
+        kernels.prepare(options.device, options.threads)
         gated, _ = gate(model, options)
         dt = gated.choose_dt(options.order, options.dt)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)

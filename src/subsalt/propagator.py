@@ -204,12 +204,13 @@ class Propagator:
     def source(self, positions: NDArray[np.float64], samples: NDArray) -> Source:
         """Return a source of `samples` (n, nt), in source units, at local positions (n, 3)."""
         scaled = np.asarray(samples, dtype=np.float64) / self.comp_grid.cell_volume
-        return Source(self.points(positions), np.ascontiguousarray(scaled, dtype=self.dtype))
+        # time-major in memory: every step takes one sample of all points
+        return Source(self.points(positions), np.asfortranarray(scaled, dtype=self.dtype))
 
     def recorder(self, positions: NDArray[np.float64], nt: int) -> Recorder:
         """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
         pts = self.points(positions)
-        return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype))
+        return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
 
     def advance(
         self,

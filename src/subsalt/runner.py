@@ -126,8 +126,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         survey = survey_of(job, model)
     with clock("setup"):
         options, imaging = job.propagation_options, job.imaging_options
-        device = kernels.get(options.device)
-        device.set_threads(options.threads or 0)
+        device = kernels.prepare(options.device, options.threads)
         setup = migration_setup(job, model, survey)
         plan = check_memory(setup, survey.shots)
     with clock("provenance"):

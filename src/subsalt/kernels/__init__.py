@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from types import ModuleType
 
@@ -15,3 +16,13 @@ def get(device: str = "cpu") -> ModuleType:
     if device not in DEVICES:
         raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
     return import_module(DEVICES[device])
+
+
+def prepare(device: str, threads: int | None) -> ModuleType:
+    """Return the kernels of a device, set to `threads` threads; None: OMP_NUM_THREADS, or all processors."""
+    module = get(device)
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    module.set_threads(
+        threads or (int(asked) if asked.isdigit() and int(asked) > 0 else len(os.sched_getaffinity(0)))
+    )
+    return module
