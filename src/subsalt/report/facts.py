@@ -1,0 +1,271 @@
+"""What a run directory says about its run; whatever is missing or damaged is said, not an error."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+import struct
+import tomllib
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import MissingInputError
+
+PNG = b"\x89PNG\r\n\x1a\n"
+# a report that grows beyond this is no longer something to send by mail
+MOST_PICTURE_BYTES = 12_000_000
+# text of one file that the report reads
+MOST_TEXT_BYTES = 64_000_000
+MOST_EVENTS = 200
+
+
+@dataclass
+class Picture:
+    """One PNG of the run, as it goes into the page."""
+
+    name: str
+    title: str
+    about: str
+    data: str
+    size: tuple[int, int]
+
+
+@dataclass
+class RunFacts:
+    """All that the report tells.
+
+    Parameters
+    ----------
+    folder : Path
+        Run directory.
+    run : dict
+        Content of run.json, or what the ledger knows of a run that has not got so far.
+    job_text : str
+        job.resolved.toml.
+    events : list of dict
+        The last events.
+    n_events : int
+        How many there are.
+    pictures : list of Picture
+        In reading order.
+    notes : list of str
+        What was missing or could not be read.
+    finished : bool
+        run.json was there.
+    """
+
+    folder: Path
+    run: dict[str, Any] = field(default_factory=dict)
+    job_text: str = ""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    n_events: int = 0
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    finished: bool = False
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """The job with every default."""
+        return section(self.run, "job")
+
+    @property
+    def shots(self) -> list[dict[str, Any]]:
+        """Rows of the shots."""
+        return [s for s in listed(self.run, "shots") if isinstance(s, dict)]
+
+
+def section(data: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a nested dictionary, empty when it is missing or something else."""
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def listed(data: dict[str, Any], key: str) -> list[Any]:
+    """Return a list, empty when it is missing or something else."""
+    value = data.get(key)
+    return value if isinstance(value, list) else []
+
+
+def gather(run_dir: str | Path) -> RunFacts:
+    """Read what the report needs from a run directory.
+
+    Parameters
+    ----------
+    run_dir : path
+        Finished or not.
+
+    Raises
+    ------
+    MissingInputError
+        When it is no directory, or holds nothing of a run.
+    """
+    folder = Path(run_dir)
+    if not folder.is_dir():
+        raise MissingInputError(
+            f"{folder} is no run directory", "give the directory that `migrate` made", code="E110"
+        )
+    facts = RunFacts(folder)
+    text = _text(folder / "run.json", facts)
+    if text:
+        try:
+            found = json.loads(text)
+            if not isinstance(found, dict):
+                raise ValueError("it holds no object")
+            facts.run, facts.finished = found, True
+        except ValueError as error:
+            facts.notes.append(f"run.json cannot be read: {error}")
+    facts.job_text = _text(folder / "job.resolved.toml", facts)
+    _events(facts)
+    _ledger(facts)
+    if not facts.finished and not facts.run and not facts.job_text:
+        raise MissingInputError(
+            f"{folder} holds no run: neither run.json, ledger.sqlite nor job.resolved.toml is in it",
+            "give the directory that `migrate` made",
+            code="E110",
+        )
+    if not facts.job and facts.job_text:
+        try:
+            facts.run["job"] = tomllib.loads(facts.job_text)
+        except tomllib.TOMLDecodeError as error:
+            facts.notes.append(f"job.resolved.toml cannot be read: {error}")
+    _pictures(facts)
+    if not facts.finished:
+        facts.notes.append("the run has not finished: what is known only at the end is missing here")
+    return facts
+
+
+def _text(path: Path, facts: RunFacts) -> str:
+    """Return the text of a file of the run, empty when there is none."""
+    try:
+        if path.stat().st_size > MOST_TEXT_BYTES:
+            facts.notes.append(f"{path.name} is left out: {path.stat().st_size / 1e6:.0f} MB")
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        facts.notes.append(f"{path.name} cannot be read: {error.strerror}")
+        return ""
+
+
+def _events(facts: RunFacts) -> None:
+    """Read the last events; a line cut short by a crash is skipped."""
+    for line in _text(facts.folder / "events.jsonl", facts).splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            facts.n_events += 1
+            facts.events.append(event)
+    facts.events = facts.events[-MOST_EVENTS:]
+
+
+def _ledger(facts: RunFacts) -> None:
+    """Fill from the ledger what run.json does not say: the state of the shots, run id, job, inputs."""
+    path = facts.folder / "ledger.sqlite"
+    if facts.finished or not path.is_file():
+        return
+    try:
+        # read-only: the run may be going on, and a report changes nothing
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
+        try:
+            rows = db.execute("SELECT id, state, seconds, sha256, reason FROM shot ORDER BY place").fetchall()
+            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+        finally:
+            db.close()
+        key = json.loads(meta.get("key", "{}"))
+    except (sqlite3.Error, ValueError) as error:
+        facts.notes.append(f"ledger.sqlite cannot be read: {error}")
+        return
+    names = ("id", "state", "seconds", "sha256", "reason")
+    facts.run["shots"] = [dict(zip(names, row, strict=True)) for row in rows]
+    facts.run["run_id"] = meta.get("run_id", "")
+    if isinstance(key, dict):
+        facts.run |= {k: key[k] for k in ("job", "inputs") if k in key}
+        if "numerics" in key:
+            facts.run["numerics"] = {"class": key["numerics"]}
+
+
+_FIRST = ("image", "overview", "section", "inline", "crossline", "depth", "survey", "model", "vp", "gather")
+
+
+def _reading_order(path: Path) -> tuple[int, int, str]:
+    """Order pictures: image and its planes, survey map, model, gathers, the rest by name."""
+    words = path.stem.lower().split("_")
+    place = [
+        _FIRST.index(w) if w in _FIRST else len(_FIRST)
+        for w in (words[0], words[1] if words[1:] else "image")
+    ]
+    return place[0], place[1], path.name
+
+
+def _pictures(facts: RunFacts) -> None:
+    """Read the PNG files of the run as base64."""
+    folder = facts.folder / "pictures"
+    total = 0
+    for path in sorted(folder.glob("*.png") if folder.is_dir() else [], key=_reading_order):
+        try:
+            # a link could bring any file of the machine into a page that is sent around
+            if path.is_symlink() or not path.is_file():
+                facts.notes.append(f"pictures/{path.name} is left out: no regular file")
+                continue
+            size = path.stat().st_size
+            if total + size > MOST_PICTURE_BYTES:
+                facts.notes.append(
+                    f"pictures/{path.name} is left out: the page would grow by {size / 1e6:.1f} MB"
+                )
+                continue
+            data = path.read_bytes()
+        except OSError as error:
+            facts.notes.append(f"pictures/{path.name} cannot be read: {error.strerror}")
+            continue
+        known = png_facts(data)
+        if known is None:
+            facts.notes.append(f"pictures/{path.name} is left out: no complete PNG")
+            continue
+        total += size
+        texts, shape = known
+        facts.pictures.append(
+            Picture(
+                path.stem,
+                texts.get("Title", path.stem),
+                texts.get("Description", ""),
+                base64.b64encode(data).decode("ascii"),
+                shape,
+            )
+        )
+
+
+def png_facts(data: bytes) -> tuple[dict[str, str], tuple[int, int]] | None:
+    """Return the texts and the size of a PNG; None when it is not a complete one with good checksums."""
+    if not data.startswith(PNG):
+        return None
+    texts: dict[str, str] = {}
+    shape = (0, 0)
+    at = len(PNG)
+    while at + 12 <= len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        end = at + 12 + length
+        if end > len(data):
+            return None
+        body = data[at + 8 : end - 4]
+        if zlib.crc32(data[at + 4 : end - 4]) != struct.unpack_from(">I", data, end - 4)[0]:
+            return None
+        if kind == b"IHDR" and length == 13:
+            shape = struct.unpack_from(">II", body)
+        elif kind == b"tEXt" and b"\0" in body:
+            key, _, value = body.partition(b"\0")
+            texts[key.decode("latin-1")] = value.decode("latin-1")
+        elif kind == b"iTXt":
+            parts = body.split(b"\0", 1)
+            # after the key: compressed (0 here), method, language, translated key, text
+            if len(parts) == 2 and parts[1][:2] == b"\0\0" and parts[1].count(b"\0", 2) >= 2:
+                texts[parts[0].decode("latin-1")] = parts[1][2:].split(b"\0", 2)[2].decode("utf-8", "replace")
+        elif kind == b"IEND":
+            return (texts, shape) if min(shape) > 0 else None
+        at = end
+    return None
