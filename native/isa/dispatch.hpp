@@ -8,7 +8,8 @@
 
 namespace subsalt {
 
-/// The table in use. Chosen once, at the first call; throws std::runtime_error when SUBSALT_ISA names one that is absent.
+/// The table in use. Chosen once, at the first call; throws std::runtime_error when SUBSALT_ISA names one that is
+/// absent.
 const Table& kernels();
 
 /// Names of the instruction sets that are compiled in and supported here, the best last.

@@ -1,8 +1,5 @@
-#include "isa/table.hpp"
-
-namespace subsalt::generic {
-const Table& table() {
-    static const Table t{"generic", "fma", 1};
-    return t;
-}
-} // namespace subsalt::generic
+// Any processor: one float at a time, std::fma.
+#define SUBSALT_NS generic
+#define SUBSALT_NAME "generic"
+#define SUBSALT_LANES 1
+#include "isa/driver.hpp"

@@ -1,12 +1,27 @@
 // The functions every instruction set provides, as pointers: the bindings call through it.
 #pragma once
 
+#include "problem.hpp"
+
 namespace subsalt {
 
 struct Table {
     const char* name;     // v2, v3, v4 or generic
     const char* numerics; // fields are equal bit for bit within one class: "fma" or "mul-add"
     int lanes;            // floats per vector
+
+    void (*memory_step)(const Problem&, const Levels&, const Box&, int threads);
+    void (*field_step)(const Problem&, const Levels&, const Box&, int threads, bool generic_radius);
+    void (*apply_l)(const Problem&, const float* const* fields, const Box&, float* const* out, int threads);
+    void (*inject)(const Problem&, float* const* fields, const Points&, const float* values, int threads);
+    void (*record)(const Problem&, const float* const* fields, const Points&, float* out, int threads);
+    void (*snapshot)(const Problem&, const float* const* fields, const Box&, float* out, int threads);
+    void (*correlate)(const Problem&, float* image, const float* u, const float* const* fields, const Box&, float scale,
+                      int threads);
+    void (*correlate_tt)(const Problem&, float* image, const float* u, const float* w_curr, const float* w_prev,
+                         const float* const* fields, const Box&, float scale, int threads);
+    void (*square)(float* image, const float* u, Index n, float scale, int threads);
+    bool (*is_finite)(const Problem&, const float* const* fields, int threads);
 };
 
 } // namespace subsalt

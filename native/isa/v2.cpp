@@ -1,8 +1,5 @@
-#include "isa/table.hpp"
-
-namespace subsalt::v2 {
-const Table& table() {
-    static const Table t{"v2", "mul-add", 4};
-    return t;
-}
-} // namespace subsalt::v2
+// x86-64-v2: 4 floats per vector; no fused multiply-add, hence a numerics class of its own.
+#define SUBSALT_NS v2
+#define SUBSALT_NAME "v2"
+#define SUBSALT_LANES 4
+#include "isa/driver.hpp"

@@ -1,8 +1,5 @@
-#include "isa/table.hpp"
-
-namespace subsalt::v3 {
-const Table& table() {
-    static const Table t{"v3", "fma", 8};
-    return t;
-}
-} // namespace subsalt::v3
+// x86-64-v3: 8 floats per vector, fused multiply-add.
+#define SUBSALT_NS v3
+#define SUBSALT_NAME "v3"
+#define SUBSALT_LANES 8
+#include "isa/driver.hpp"

@@ -1,8 +1,5 @@
-#include "isa/table.hpp"
-
-namespace subsalt::v4 {
-const Table& table() {
-    static const Table t{"v4", "fma", 16};
-    return t;
-}
-} // namespace subsalt::v4
+// x86-64-v4: 16 floats per vector, fused multiply-add.
+#define SUBSALT_NS v4
+#define SUBSALT_NAME "v4"
+#define SUBSALT_LANES 16
+#include "isa/driver.hpp"

@@ -32,7 +32,9 @@ def new_memory(problem: Problem) -> dict[str, NDArray]:
     if problem.boundary != "pml":
         return {}
     return {
-        f"{kind}_{axis}": allocate(problem.layout, problem.dtype) for kind in ("psi", "zeta") for axis in problem.axes
+        f"{kind}_{axis}": allocate(problem.layout, problem.dtype)
+        for kind in ("psi", "zeta")
+        for axis in problem.axes
     }
 
 
@@ -208,17 +210,17 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         if t is not None:
             new = (new + t * prev) / (1 + t)
         prev[...] = new
-        if problem.free_surface and box.lo[2] == 0:
+        if problem.free_surface:
             _reflect(problem, prev_, box)
 
 
 def _reflect(problem: Problem, u: NDArray, box: Box) -> None:
-    """Make the surface row zero and put odd images above it: u[-k] = -u[k]."""
+    """Make the surface row zero and put odd images of the rows of `box` above it: u[-k] = -u[k]."""
     r, h = problem.radius, problem.layout.y_halo
     rows = u[box.lo[0] + r : box.hi[0] + r, box.lo[1] + h : box.hi[1] + h]
-    rows[..., Z_FRONT] = 0
-    top = min(r, box.hi[2] - 1)
-    for k in range(1, top + 1):
+    if box.lo[2] == 0:
+        rows[..., Z_FRONT] = 0
+    for k in range(max(1, box.lo[2]), min(r + 1, box.hi[2])):
         rows[..., Z_FRONT - k] = -rows[..., Z_FRONT + k]
 
 
@@ -277,7 +279,9 @@ def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
         cut, w = _support(points, i, problem.layout)
         u = fields[0][cut] if len(fields) == 1 else half * (fields[0][cut] + fields[1][cut])
         total = problem.dtype(0)
-        for plane in (w.astype(problem.dtype) * u).reshape(w.shape[0], -1):  # partial sums per x plane, in x order
+        for plane in (w.astype(problem.dtype) * u).reshape(
+            w.shape[0], -1
+        ):  # partial sums per x plane, in x order
             total = total + problem.dtype(plane.sum())
         out[i] = total
     return out
@@ -309,7 +313,13 @@ def correlate(
 
 
 def correlate_tt(
-    problem: Problem, image: NDArray, u: NDArray, w_curr: NDArray, w_prev: NDArray, fields: list[NDArray], box: Box,
+    problem: Problem,
+    image: NDArray,
+    u: NDArray,
+    w_curr: NDArray,
+    w_prev: NDArray,
+    fields: list[NDArray],
+    box: Box,
     scale: float,
 ) -> None:
     """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next being the imaged field of `fields`."""

@@ -1,0 +1,14 @@
+// Memory for wavefields and models.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <vector>
+
+namespace subsalt {
+
+/// A zeroed float32 array as a NumPy array that owns it.
+nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads);
+
+} // namespace subsalt

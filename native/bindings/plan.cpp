@@ -1,0 +1,137 @@
+#include "plan.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace subsalt {
+
+namespace {
+
+const float all_bits = [] {
+    const std::uint32_t ones = 0xffffffffu;
+    float f;
+    std::memcpy(&f, &ones, sizeof f);
+    return f;
+}();
+
+Index rounded(Index n) {
+    return (n + 15) / 16 * 16;
+}
+
+std::string text(std::initializer_list<Index> v) {
+    std::string out;
+    for (Index i : v)
+        out += (out.empty() ? "(" : ", ") + std::to_string(i);
+    return out + ")";
+}
+
+} // namespace
+
+Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::array<Index, 6> width,
+           const std::string& boundary, bool free_surface, Table2 second, Table2 first, std::vector<Row1> profiles,
+           Padded m, std::optional<Padded> e, std::optional<Padded> s) {
+    if (dim != 2 && dim != 3) throw std::invalid_argument("dim must be 2 or 3");
+    if (radius < 1 || radius > max_radius) throw std::invalid_argument("radius must be 1 to 8");
+    if (e.has_value() != s.has_value()) throw std::invalid_argument("give both e and s, or neither");
+    if (row < z_front + rounded(shape[2] + radius) || row % 16 != 0) throw std::invalid_argument("row is too short");
+    for (int a = 0; a < 3; ++a) {
+        pb.n[a] = shape[a];
+        if (shape[a] < 1) throw std::invalid_argument("every axis needs a point");
+        if (width[2 * a] < 0 || width[2 * a + 1] < 0 || width[2 * a] + width[2 * a + 1] > shape[a])
+            throw std::invalid_argument("layers of axis " + std::to_string(a) + " overlap");
+    }
+    if (dim == 2 && (shape[1] != 1 || width[2] + width[3] != 0)) throw std::invalid_argument("2-D has one row in y");
+    pb.radius = radius;
+    pb.dim = dim;
+    pb.y_halo = dim == 3 ? radius : 0;
+    pb.row = row;
+    pb.plane = (shape[1] + 2 * pb.y_halo) * row;
+    pb.vti = e.has_value();
+    pb.free_surface = free_surface;
+    if (boundary == "pml")
+        pb.boundary = Boundary::pml;
+    else if (boundary == "damping")
+        pb.boundary = Boundary::damping;
+    else if (boundary == "none")
+        pb.boundary = Boundary::none;
+    else
+        throw std::invalid_argument("boundary must be pml, damping or none");
+    for (int i = 0; i < 6; ++i)
+        pb.width[i] = pb.boundary == Boundary::none ? 0 : width[i];
+
+    const auto rows = static_cast<std::size_t>(3), cols = static_cast<std::size_t>(radius + 1);
+    if (second.shape(0) != rows || second.shape(1) != cols || first.shape(0) != rows || first.shape(1) != cols)
+        throw std::invalid_argument("weights must have shape (3, radius + 1)");
+    for (int a = 0; a < 3; ++a)
+        for (int k = 0; k <= radius; ++k) {
+            pb.c[a][k] = second(a, k);
+            pb.d[a][k] = first(a, k);
+        }
+    pb.centre = pb.c[0][0];
+    if (dim == 3) pb.centre += pb.c[1][0];
+    if (!pb.vti) pb.centre += pb.c[2][0];
+
+    pb.m = padded(m, "m");
+    keep_.push_back(m);
+    if (pb.vti) {
+        pb.e = padded(*e, "e");
+        pb.s = padded(*s, "s");
+        keep_.push_back(*e);
+        keep_.push_back(*s);
+    }
+
+    pb.compact_row = rounded(shape[2]);
+    if (pb.boundary != Boundary::none) {
+        if (profiles.size() != 3) throw std::invalid_argument("give one profile per axis");
+        for (int a = 0; a < 3; ++a) {
+            if (profiles[a].shape(0) != static_cast<std::size_t>(shape[a]))
+                throw std::invalid_argument("profile of axis " + std::to_string(a) + " has another length");
+            const float* p = profiles[a].data();
+            profile_[a].assign(p, p + shape[a]);
+            profile_[a].resize(shape[a] + 16, 0.0f);
+            (pb.boundary == Boundary::pml ? pb.b : pb.t)[a] = profile_[a].data();
+        }
+    }
+    if (pb.boundary == Boundary::pml) make_windows(profile_[2]);
+}
+
+void Plan::make_windows(const std::vector<float>& b) {
+    const Index n = pb.n[2], lo = pb.width[4], hi = pb.width[5], reach = pb.radius;
+    pb.wz.front = lo > 0 ? rounded(lo + reach) : 0;
+    pb.wz.back = hi > 0 ? rounded(hi + reach) : 0;
+    const Index total = pb.wz.front + pb.wz.back;
+    window_b_.assign(total, 1.0f);
+    window_in_.assign(total, 0.0f);
+    window_near_.assign(total, 0.0f);
+    for (Index j = 0; j < total; ++j) {
+        const bool front = j < pb.wz.front;
+        const Index z = front ? j : n - total + j;
+        const bool near_front = lo > 0 && z < lo + reach;
+        const bool inside = front ? z < lo : z >= n - hi;
+        if (z < 0 || z >= n) continue;
+        if (inside) window_b_[j] = b[z];
+        if (inside) window_in_[j] = all_bits;
+        if (front ? near_front : (z >= n - hi - reach && !near_front)) window_near_[j] = all_bits;
+    }
+    pb.wz.b = window_b_.data();
+    pb.wz.in_layer = window_in_.data();
+    pb.wz.near_side = window_near_.data();
+}
+
+float* Plan::padded(const Padded& a, const char* what) const {
+    const Index want[3] = {pb.n[0] + 2 * pb.radius, pb.n[1] + 2 * pb.y_halo, pb.row};
+    for (int i = 0; i < 3; ++i)
+        if (static_cast<Index>(a.shape(i)) != want[i])
+            throw std::invalid_argument(std::string(what) + " has shape " +
+                                        text({(Index)a.shape(0), (Index)a.shape(1), (Index)a.shape(2)}) +
+                                        ", the problem needs " + text({want[0], want[1], want[2]}));
+    return a.data();
+}
+
+std::array<Index, 3> Plan::memory_shape(int axis) const {
+    if (axis == 0) return {pb.width[0] + pb.width[1], pb.n[1], pb.compact_row};
+    if (axis == 1) return {pb.n[0], pb.width[2] + pb.width[3], pb.compact_row};
+    return {pb.n[0], pb.n[1], pb.wz.front + pb.wz.back};
+}
+
+} // namespace subsalt

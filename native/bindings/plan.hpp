@@ -1,0 +1,44 @@
+// A `Problem` that owns its tables and keeps the arrays of the model alive; built once per problem from Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace subsalt {
+
+namespace nb = nanobind;
+
+using Padded = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Table2 = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Row1 = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+class Plan {
+public:
+    Problem pb{};
+
+    Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::array<Index, 6> width,
+         const std::string& boundary, bool free_surface, Table2 second, Table2 first, std::vector<Row1> profiles,
+         Padded m, std::optional<Padded> e, std::optional<Padded> s);
+
+    /// Pointer to a padded array of this problem; throws when its shape is another.
+    float* padded(const Padded& a, const char* what) const;
+
+    /// Shapes of the memory fields: x, y, z.
+    std::array<Index, 3> memory_shape(int axis) const;
+
+private:
+    std::array<std::vector<float>, 3> profile_; // b or t per axis
+    std::vector<float> window_b_, window_in_, window_near_;
+    std::vector<Padded> keep_;
+
+    void make_windows(const std::vector<float>& b);
+};
+
+} // namespace subsalt

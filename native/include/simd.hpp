@@ -1,0 +1,245 @@
+// One float vector of the instruction set this file is compiled for: 16 lanes (v4), 8 (v3), 4 (v2), or 1 (generic).
+//
+// `fma` is one rounding, except in v2, which has no such instruction: there it is a multiplication and an addition, and
+// v2 is therefore a numerics class of its own. Nothing here is shared between instruction sets: SUBSALT_NS differs.
+#pragma once
+
+#include "problem.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define SUBSALT_INLINE inline __attribute__((always_inline))
+
+namespace subsalt::SUBSALT_NS {
+
+#if SUBSALT_LANES == 16
+
+using Vec = __m512;
+SUBSALT_INLINE Vec load(const float* p) {
+    return _mm512_loadu_ps(p);
+}
+SUBSALT_INLINE void store(float* p, Vec a) {
+    _mm512_storeu_ps(p, a);
+}
+SUBSALT_INLINE Vec set1(float a) {
+    return _mm512_set1_ps(a);
+}
+SUBSALT_INLINE Vec add(Vec a, Vec b) {
+    return _mm512_add_ps(a, b);
+}
+SUBSALT_INLINE Vec sub(Vec a, Vec b) {
+    return _mm512_sub_ps(a, b);
+}
+SUBSALT_INLINE Vec mul(Vec a, Vec b) {
+    return _mm512_mul_ps(a, b);
+}
+SUBSALT_INLINE Vec div(Vec a, Vec b) {
+    return _mm512_div_ps(a, b);
+}
+SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
+    return _mm512_fmsub_ps(a, b, c);
+}
+/// a where the bits of mask are set, else b
+SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
+    return _mm512_castsi512_ps(
+        _mm512_ternarylogic_epi32(_mm512_castps_si512(mask), _mm512_castps_si512(a), _mm512_castps_si512(b), 0xca));
+}
+/// a where t is not zero, else b
+SUBSALT_INLINE Vec where_nonzero(Vec t, Vec a, Vec b) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(t, _mm512_setzero_ps(), _CMP_NEQ_UQ), b, a);
+}
+/// a in the lanes with z0 <= z + lane < z1, else b
+SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i at = _mm512_add_epi32(lane, _mm512_set1_epi32(static_cast<int>(z)));
+    const __mmask16 in = _mm512_cmpge_epi32_mask(at, _mm512_set1_epi32(static_cast<int>(z0))) &
+                         _mm512_cmplt_epi32_mask(at, _mm512_set1_epi32(static_cast<int>(z1)));
+    return _mm512_mask_blend_ps(in, b, a);
+}
+
+#elif SUBSALT_LANES == 8
+
+using Vec = __m256;
+SUBSALT_INLINE Vec load(const float* p) {
+    return _mm256_loadu_ps(p);
+}
+SUBSALT_INLINE void store(float* p, Vec a) {
+    _mm256_storeu_ps(p, a);
+}
+SUBSALT_INLINE Vec set1(float a) {
+    return _mm256_set1_ps(a);
+}
+SUBSALT_INLINE Vec add(Vec a, Vec b) {
+    return _mm256_add_ps(a, b);
+}
+SUBSALT_INLINE Vec sub(Vec a, Vec b) {
+    return _mm256_sub_ps(a, b);
+}
+SUBSALT_INLINE Vec mul(Vec a, Vec b) {
+    return _mm256_mul_ps(a, b);
+}
+SUBSALT_INLINE Vec div(Vec a, Vec b) {
+    return _mm256_div_ps(a, b);
+}
+SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
+    return _mm256_fmsub_ps(a, b, c);
+}
+SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
+    return _mm256_blendv_ps(b, a, mask);
+}
+SUBSALT_INLINE Vec where_nonzero(Vec t, Vec a, Vec b) {
+    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(t, _mm256_setzero_ps(), _CMP_NEQ_UQ));
+}
+SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
+    const __m256i at = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)z));
+    const __m256i out = _mm256_or_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)z0), at),
+                                        _mm256_cmpgt_epi32(at, _mm256_set1_epi32((int)(z1 - 1))));
+    return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(out));
+}
+
+#elif SUBSALT_LANES == 4
+
+using Vec = __m128;
+SUBSALT_INLINE Vec load(const float* p) {
+    return _mm_loadu_ps(p);
+}
+SUBSALT_INLINE void store(float* p, Vec a) {
+    _mm_storeu_ps(p, a);
+}
+SUBSALT_INLINE Vec set1(float a) {
+    return _mm_set1_ps(a);
+}
+SUBSALT_INLINE Vec add(Vec a, Vec b) {
+    return _mm_add_ps(a, b);
+}
+SUBSALT_INLINE Vec sub(Vec a, Vec b) {
+    return _mm_sub_ps(a, b);
+}
+SUBSALT_INLINE Vec mul(Vec a, Vec b) {
+    return _mm_mul_ps(a, b);
+}
+SUBSALT_INLINE Vec div(Vec a, Vec b) {
+    return _mm_div_ps(a, b);
+}
+SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+    return _mm_add_ps(_mm_mul_ps(a, b), c);
+}
+SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
+    return _mm_sub_ps(_mm_mul_ps(a, b), c);
+}
+SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
+    return _mm_blendv_ps(b, a, mask);
+}
+SUBSALT_INLINE Vec where_nonzero(Vec t, Vec a, Vec b) {
+    return _mm_blendv_ps(b, a, _mm_cmpneq_ps(t, _mm_setzero_ps()));
+}
+SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
+    const __m128i at = _mm_add_epi32(_mm_setr_epi32(0, 1, 2, 3), _mm_set1_epi32((int)z));
+    const __m128i out =
+        _mm_or_si128(_mm_cmpgt_epi32(_mm_set1_epi32((int)z0), at), _mm_cmpgt_epi32(at, _mm_set1_epi32((int)(z1 - 1))));
+    return _mm_blendv_ps(a, b, _mm_castsi128_ps(out));
+}
+
+#else
+
+using Vec = float;
+SUBSALT_INLINE Vec load(const float* p) {
+    return *p;
+}
+SUBSALT_INLINE void store(float* p, Vec a) {
+    *p = a;
+}
+SUBSALT_INLINE Vec set1(float a) {
+    return a;
+}
+SUBSALT_INLINE Vec add(Vec a, Vec b) {
+    return a + b;
+}
+SUBSALT_INLINE Vec sub(Vec a, Vec b) {
+    return a - b;
+}
+SUBSALT_INLINE Vec mul(Vec a, Vec b) {
+    return a * b;
+}
+SUBSALT_INLINE Vec div(Vec a, Vec b) {
+    return a / b;
+}
+SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+    return __builtin_fmaf(a, b, c);
+}
+SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
+    return __builtin_fmaf(a, b, -c);
+}
+SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
+    std::uint32_t bits;
+    __builtin_memcpy(&bits, &mask, sizeof bits);
+    return bits != 0 ? a : b;
+}
+SUBSALT_INLINE Vec where_nonzero(Vec t, Vec a, Vec b) {
+    return t != 0.0f ? a : b;
+}
+SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
+    return z0 <= z && z < z1 ? a : b;
+}
+
+#endif
+
+constexpr Index lanes = SUBSALT_LANES;
+
+/// Lanes k .. k + lanes - 1 of the concatenation lo, hi (16-lane vectors only; others load unaligned instead).
+#if SUBSALT_LANES == 16
+template <int k>
+SUBSALT_INLINE Vec shift(Vec lo, Vec hi) {
+    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(hi), _mm512_castps_si512(lo), k));
+}
+#endif
+
+/// Scalar multiply-add of the same numerics class as `fma`.
+SUBSALT_INLINE float fma1(float a, float b, float c) {
+#if SUBSALT_LANES == 4
+    return a * b + c;
+#else
+    return __builtin_fmaf(a, b, c);
+#endif
+}
+
+/// Ask for a cache line in L2; into L1 it would throw out the rows in use.
+SUBSALT_INLINE void prefetch(const void* p) {
+    __builtin_prefetch(p, 0, 2);
+}
+
+/// Flush denormals while it lives: they cost hundreds of cycles each and carry no signal.
+class FlushDenormals {
+public:
+#if defined(__x86_64__)
+    FlushDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040u); }
+    ~FlushDenormals() { _mm_setcsr(saved_); }
+
+private:
+    unsigned saved_;
+#elif defined(__aarch64__)
+    FlushDenormals() {
+        asm volatile("mrs %0, fpcr" : "=r"(saved_));
+        asm volatile("msr fpcr, %0" : : "r"(saved_ | (1ull << 24)));
+    }
+    ~FlushDenormals() { asm volatile("msr fpcr, %0" : : "r"(saved_)); }
+
+private:
+    std::uint64_t saved_;
+#else
+    FlushDenormals() {}
+    ~FlushDenormals() {}
+#endif
+    FlushDenormals(const FlushDenormals&) = delete;
+    FlushDenormals& operator=(const FlushDenormals&) = delete;
+};
+
+} // namespace subsalt::SUBSALT_NS

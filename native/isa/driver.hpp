@@ -1,0 +1,191 @@
+// Loops of the kernels over rows, tiles and threads; included once per instruction set (SUBSALT_NS, _NAME, _LANES).
+//
+// Every point is computed by the same chain of operations whoever computes it, so threads, tiles and boxes change no
+// bit. Schedules are static. A row belongs to one thread, so that whole vectors may be written at the ends of a box and
+// the lanes outside it put back. No template of the standard library is used here: the linker would merge its code
+// between instruction sets.
+#pragma once
+
+#include <omp.h>
+
+#include "isa/rows.hpp"
+#include "isa/table.hpp"
+#include "kernels/imaging.hpp"
+#include "kernels/points.hpp"
+
+namespace subsalt::SUBSALT_NS {
+
+/// Cut [lo, hi) into `parts` equal ranges and return range number i.
+struct Range {
+    Index lo, hi;
+};
+SUBSALT_INLINE Range part(Index lo, Index hi, Index parts, Index i) {
+    return {lo + (hi - lo) * i / parts, lo + (hi - lo) * (i + 1) / parts};
+}
+
+/// How a box is cut into tiles: `ny` along y, their number a multiple of the threads, or, when there are few rows, `nx`
+/// along x.
+struct Tiles {
+    Index nx, ny;
+};
+inline Tiles tiles_of(const Problem& pb, const Box& box, Index threads) {
+    const Index rows = box.hi[1] - box.lo[1];
+    if (rows < 4 * threads) return {threads, 1};
+    // rows per tile such that 2 M + 3 planes of p and the other streams of a tile stay in L2 (1 MiB)
+    const Index wanted = 12288 / pb.row < 16 ? 16 : (12288 / pb.row > 64 ? 64 : 12288 / pb.row);
+    const Index per_thread = (rows + threads * wanted - 1) / (threads * wanted);
+    return {1, threads * per_thread};
+}
+
+inline bool empty(const Box& b) {
+    return b.lo[0] >= b.hi[0] || b.lo[1] >= b.hi[1] || b.lo[2] >= b.hi[2];
+}
+
+void memory_step(const Problem& pb, const Levels& lv, const Box& box, int threads) {
+    if (pb.boundary != Boundary::pml || empty(box)) return;
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+#pragma omp for schedule(static)
+        for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
+            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy)
+                memory_row(pb, lv, ix, iy, box.lo[2], box.hi[2]);
+    }
+}
+
+void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
+    if (empty(box)) return;
+    const Tiles tiles = tiles_of(pb, box, threads);
+    const RowKernels kernels = row_kernels(pb, generic_radius);
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        Scratch scratch(pb);
+#pragma omp for schedule(static)
+        for (Index t = 0; t < tiles.nx * tiles.ny; ++t) {
+            const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
+            const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
+            for (Index ix = x.lo; ix < x.hi; ++ix)
+                for (Index iy = y.lo; iy < y.hi; ++iy) {
+                    // two rows on in the order of this march, for the prefetch
+                    const Index skip = iy + 2 < y.hi ? 2 * pb.row : pb.plane + (y.lo - y.hi + 2) * pb.row;
+                    field_row(pb, lv, kernels, scratch, ix, iy, box.lo[2], box.hi[2], skip);
+                }
+        }
+    }
+}
+
+void apply_l(const Problem& pb, const float* const* fields, const Box& box, float* const* out, int threads) {
+    if (empty(box)) return;
+    const RowKernels kernels = row_kernels(pb, false);
+    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        Scratch scratch(pb);
+#pragma omp for schedule(static)
+        for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
+            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
+                float* a = scratch.extra[0];
+                float* b = scratch.extra[1];
+                laplacian_row(pb, fields, kernels, a, b, ix, iy, box.lo[2], box.hi[2]);
+                const Index at = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
+                for (Index k = 0; k < nz; ++k)
+                    out[0][at + k] = a[box.lo[2] + k];
+                if (pb.vti)
+                    for (Index k = 0; k < nz; ++k)
+                        out[1][at + k] = b[box.lo[2] + k];
+            }
+    }
+}
+
+void inject(const Problem& pb, float* const* fields, const Points& pts, const float* values, int threads) {
+    // a parallel region costs a few microseconds, a support about a tenth of one
+    const int used = pts.n < 16 ? 1 : threads;
+#pragma omp parallel num_threads(used) if (used > 1)
+    {
+        FlushDenormals flush;
+#pragma omp for schedule(static)
+        for (Index j = 0; j < pts.n_planes; ++j)
+            inject_plane(pb, fields, pts, values, j);
+    }
+}
+
+void record(const Problem& pb, const float* const* fields, const Points& pts, float* out, int threads) {
+    const int used = pts.n < 16 ? 1 : threads;
+#pragma omp parallel num_threads(used) if (used > 1)
+    {
+        FlushDenormals flush;
+#pragma omp for schedule(static)
+        for (Index i = 0; i < pts.n; ++i)
+            out[i] = record_point(pb, fields, pts, i);
+    }
+}
+
+/// Call `row(p, q, at, n)` for every row of the box: fields at its first point, and its place in an array of the box.
+template <class Row>
+SUBSALT_INLINE void for_rows(const Problem& pb, const float* const* fields, const Box& box, int threads, Row row) {
+    if (empty(box)) return;
+    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
+    const Index rows = (box.hi[0] - box.lo[0]) * ny;
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+#pragma omp for schedule(static)
+        for (Index r = 0; r < rows; ++r) {
+            const Index at = row_offset(pb, box.lo[0] + r / ny, box.lo[1] + r % ny) + box.lo[2];
+            row(fields[0] + at, pb.vti ? fields[1] + at : nullptr, r * nz, nz);
+        }
+    }
+}
+
+void snapshot(const Problem& pb, const float* const* fields, const Box& box, float* out, int threads) {
+    for_rows(pb, fields, box, threads,
+             [=](const float* p, const float* q, Index at, Index n) { snapshot_row(out + at, p, q, n); });
+}
+
+void correlate(const Problem& pb, float* image, const float* u, const float* const* fields, const Box& box, float scale,
+               int threads) {
+    for_rows(pb, fields, box, threads, [=](const float* p, const float* q, Index at, Index n) {
+        correlate_row(image + at, u + at, p, q, scale, n);
+    });
+}
+
+void correlate_tt(const Problem& pb, float* image, const float* u, const float* w_curr, const float* w_prev,
+                  const float* const* fields, const Box& box, float scale, int threads) {
+    for_rows(pb, fields, box, threads, [=](const float* p, const float* q, Index at, Index n) {
+        correlate_tt_row(image + at, u + at, w_curr + at, w_prev + at, p, q, scale, n);
+    });
+}
+
+void square(float* image, const float* u, Index n, float scale, int threads) {
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        const Range r = part(0, n, omp_get_num_threads(), omp_get_thread_num());
+        square_row(image + r.lo, u + r.lo, scale, r.hi - r.lo);
+    }
+}
+
+bool is_finite(const Problem& pb, const float* const* fields, int threads) {
+    bool finite = true;
+    const Index rows = pb.n[0] * pb.n[1];
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : finite)
+    for (Index r = 0; r < rows; ++r)
+        for (int f = 0; f < (pb.vti ? 2 : 1); ++f)
+            finite = finite && finite_row(fields[f] + row_offset(pb, r / pb.n[1], r % pb.n[1]), pb.n[2]);
+    return finite;
+}
+
+const Table& table() {
+    static constexpr Table t{SUBSALT_NAME,  SUBSALT_LANES == 4 ? "mul-add" : "fma",
+                             SUBSALT_LANES, memory_step,
+                             field_step,    apply_l,
+                             inject,        record,
+                             snapshot,      correlate,
+                             correlate_tt,  square,
+                             is_finite};
+    return t;
+}
+
+} // namespace subsalt::SUBSALT_NS

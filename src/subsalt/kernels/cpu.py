@@ -1,0 +1,279 @@
+"""The compiled kernels, float32: the same functions as `subsalt.kernels.reference`, bit for bit whatever the threads.
+
+The instruction set is the best this processor has (x86-64-v4, v3 or v2), or the one the environment variable
+``SUBSALT_ISA`` names. v3 and v4 give the same bits; v2 has no fused multiply-add and is a numerics class of its own.
+Threads: ``set_threads``, else ``OMP_NUM_THREADS``, else the cores this process may use.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import _native
+from subsalt.errors import ConfigError
+from subsalt.fields import Layout
+from subsalt.grid import Box
+from subsalt.kernels.problem import Problem, State
+
+if TYPE_CHECKING:
+    from subsalt.injection import Points
+
+NAME = "cpu"
+
+_PLAN = "cpu.plan"
+
+
+def _default_threads() -> int:
+    """Return OMP_NUM_THREADS, else the number of cores this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+class _Settings:
+    """What the tests change: threads, instruction set ("" is the chosen one), run-time radius also at orders 4 and 8."""
+
+    threads = _default_threads()
+    isa = ""
+    generic_radius = False
+
+
+def set_threads(n: int) -> None:
+    """Use `n` threads from now on; no result depends on it."""
+    if n < 1:
+        raise ConfigError(f"threads = {n}", "use 1 or more")
+    _Settings.threads = int(n)
+
+
+@contextmanager
+def forced(isa: str = "", *, threads: int | None = None, generic_radius: bool = False) -> Iterator[None]:
+    """Compute with a given instruction set, threads and radius kernels inside the ``with`` block (tests, benchmarks)."""
+    saved = _Settings.isa, _Settings.threads, _Settings.generic_radius
+    _Settings.isa, _Settings.generic_radius = isa, generic_radius
+    if threads is not None:
+        set_threads(threads)
+    try:
+        yield
+    finally:
+        _Settings.isa, _Settings.threads, _Settings.generic_radius = saved
+
+
+def available() -> list[str]:
+    """Return the instruction sets that are built and that this processor has."""
+    return list(_native.available_isas())
+
+
+def describe() -> dict[str, object]:
+    """Return what computes: device, instruction set, numerics class, threads.
+
+    Raises
+    ------
+    ConfigError
+        When ``SUBSALT_ISA`` names an instruction set that is not available here.
+    """
+    try:
+        isa, numerics = _Settings.isa or _native.isa(), _native.numerics()
+    except RuntimeError as err:
+        raise ConfigError(str(err), "unset SUBSALT_ISA", code="E702") from err
+    return {"device": NAME, "isa": isa, "class": numerics, "threads": _Settings.threads}
+
+
+def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
+    """Return a padded array of zeros, aligned, on huge pages when large."""
+    if np.dtype(dtype) != np.float32:
+        raise ConfigError(f"dtype {np.dtype(dtype)} on the cpu device", "use float32, or device = reference")
+    return _native.allocate(list(layout.padded_shape), _Settings.threads)
+
+
+def _plan(problem: Problem) -> Any:
+    """Return the compiled form of `problem`, built once; moves its parameters to aligned memory."""
+    plan = problem.cache.get(_PLAN)
+    if plan is not None:
+        return plan
+    describe()  # a wrong SUBSALT_ISA is reported here, before any work
+    lay = problem.layout
+    for name, values in problem.params.items():
+        if values.dtype != np.float32:
+            raise ConfigError(f"parameter {name} is {values.dtype} on the cpu device", "use float32")
+        moved = allocate(lay)
+        moved[...] = values
+        problem.params[name] = moved
+    profiles: list[NDArray] = []
+    if problem.boundary == "pml":
+        assert problem.decay is not None
+        profiles = [np.ascontiguousarray(b, dtype=np.float32) for b in problem.decay]
+    elif problem.boundary == "damping":
+        assert problem.sigma is not None
+        profiles = [np.ascontiguousarray(s * problem.dt, dtype=np.float32) for s in problem.sigma]
+    first = np.zeros((3, problem.radius + 1), dtype=np.float32)
+    for axis in range(3):
+        first[axis, 1:] = problem.first(axis)
+    plan = _native.Plan(
+        shape=lay.shape3,
+        dim=lay.ndim,
+        radius=problem.radius,
+        row=lay.row,
+        width=problem.widths,
+        boundary=problem.boundary,
+        free_surface=problem.free_surface,
+        second=np.stack([problem.second(axis) for axis in range(3)]).astype(np.float32),
+        first=first,
+        profiles=profiles,
+        m=problem.params["m"],
+        e=problem.params.get("e"),
+        s=problem.params.get("s"),
+    )
+    problem.cache[_PLAN] = plan
+    return plan
+
+
+def new_memory(problem: Problem) -> dict[str, NDArray]:
+    """Return zeroed memory fields of the PML, in the layer only: psi and zeta per axis, in rows along z."""
+    if problem.boundary != "pml":
+        return {}
+    plan = _plan(problem)
+    return {
+        f"{kind}_{axis}": _native.allocate(list(plan.memory_shape(axis)), _Settings.threads)
+        for kind in ("psi", "zeta")
+        for axis in problem.axes
+    }
+
+
+def new_state(problem: Problem) -> State:
+    """Return a state at rest at time index 0."""
+
+    def level() -> list[NDArray]:
+        return [allocate(problem.layout) for _ in range(problem.n_fields)]
+
+    return State(level(), level(), new_memory(problem))
+
+
+def memory_step(problem: Problem, state: State, box: Box) -> None:
+    """Advance Psi of every axis inside the layer; for all boxes before the first `field_step` of the time step."""
+    if problem.boundary == "pml":
+        memory = list(state.memory.values())
+        _native.memory_step(
+            _plan(problem), state.prev, state.curr, memory, box.lo, box.hi, _Settings.threads, _Settings.isa
+        )
+
+
+def field_step(problem: Problem, state: State, box: Box) -> None:
+    """Write the next time level over `state.prev` in `box`; `state.rotate` comes after all boxes."""
+    _native.field_step(
+        _plan(problem),
+        state.prev,
+        state.curr,
+        list(state.memory.values()),
+        box.lo,
+        box.hi,
+        _Settings.threads,
+        _Settings.isa,
+        _Settings.generic_radius,
+    )
+
+
+#: compiled point sets by the id of their Points; an entry goes when its Points do
+_point_sets: dict[tuple[int, tuple[int, int, int]], tuple[weakref.ref, Any]] = {}
+
+
+def _points(problem: Problem, points: Points) -> Any:
+    """Return the compiled form of `points` on this grid, built once."""
+    key = id(points), problem.layout.shape3
+    found = _point_sets.get(key)
+    if found is not None and found[0]() is points:
+        return found[1]
+    base = np.ascontiguousarray(points.base, dtype=np.int32)
+    weights = np.ascontiguousarray(points.weights, dtype=np.float32)
+    made = _native.PointSet(base, weights, problem.layout.shape3)
+    _point_sets[key] = weakref.ref(points, lambda _: _point_sets.pop(key, None)), made
+    return made
+
+
+def _values(values: NDArray) -> NDArray[np.float32]:
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDArray) -> None:
+    """Add a source sample at every point, through C."""
+    _native.inject(
+        _plan(problem), fields, _points(problem, points), _values(values), _Settings.threads, _Settings.isa
+    )
+
+
+def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
+    """Return p, or (p + q) / 2, interpolated at every point, (n,)."""
+    out = np.empty(len(points.base), dtype=np.float32)
+    _native.record(_plan(problem), fields, _points(problem, points), out, _Settings.threads, _Settings.isa)
+    return out
+
+
+def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) -> None:
+    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box)."""
+    _native.snapshot(_plan(problem), fields, out, box.lo, box.hi, _Settings.threads, _Settings.isa)
+
+
+def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
+    """Return L u in `box` without the layer: [lap p], or [(Dxx + Dyy) p, Dzz q]."""
+    out = [np.empty(box.shape, dtype=np.float32) for _ in range(problem.n_fields)]
+    _native.apply_l(_plan(problem), fields, out, box.lo, box.hi, _Settings.threads, _Settings.isa)
+    return out
+
+
+def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
+    """Return a copy of the imaged field, p or (p + q) / 2, in `box`."""
+    out = np.empty(box.shape, dtype=np.float32)
+    snapshot(problem, fields, out, box)
+    return out
+
+
+def correlate(
+    problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
+) -> None:
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box` (the shape of image and u)."""
+    _native.correlate(
+        _plan(problem), image, u, fields, box.lo, box.hi, scale, _Settings.threads, _Settings.isa
+    )
+
+
+def correlate_tt(
+    problem: Problem,
+    image: NDArray,
+    u: NDArray,
+    w_curr: NDArray,
+    w_prev: NDArray,
+    fields: list[NDArray],
+    box: Box,
+    scale: float,
+) -> None:
+    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next being the imaged field of `fields`."""
+    _native.correlate_tt(
+        _plan(problem),
+        image,
+        u,
+        w_curr,
+        w_prev,
+        fields,
+        box.lo,
+        box.hi,
+        scale,
+        _Settings.threads,
+        _Settings.isa,
+    )
+
+
+def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) -> None:
+    """Accumulate illumination += (scale u) u (contiguous arrays of one shape)."""
+    _native.square(illumination, u, scale, _Settings.threads, _Settings.isa)
+
+
+def is_finite(problem: Problem, fields: list[NDArray]) -> bool:
+    """Return whether every point of every field is finite."""
+    return bool(_native.is_finite(_plan(problem), fields, _Settings.threads, _Settings.isa))

@@ -1,0 +1,134 @@
+"""Random problems and states for the kernel tests, and the map between the memory formats of the devices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subsalt.fields import Layout
+from subsalt.grid import Box
+from subsalt.kernels import cpu, reference
+from subsalt.kernels.problem import Problem, State
+from subsalt.stencil import radius_of
+
+SPACING = (1.0, 1.1, 0.9)
+DT = 0.2
+
+
+def make_problem(
+    shape3: tuple[int, int, int],
+    medium: str,
+    boundary: str,
+    order: int,
+    *,
+    ndim: int = 3,
+    free_surface: bool = False,
+    widths: tuple[int, int, int, int, int, int] = (5, 4, 3, 5, 4, 6),
+    dtype: type = np.float32,
+    seed: int = 0,
+) -> Problem:
+    """Return a problem with random parameters; the same numbers, rounded to float32, in every dtype."""
+    rng = np.random.default_rng(seed)
+    layout = Layout(shape3, radius_of(order), ndim)
+    w = list(widths) if boundary != "none" else [0] * 6
+    if ndim == 2:
+        w[2] = w[3] = 0
+    if free_surface:
+        w[4] = 0
+    values = {"m": rng.uniform(0.02, 0.1, shape3)}
+    if medium == "vti":
+        values["e"] = 1 + 2 * rng.uniform(0, 0.3, shape3)
+        values["s"] = np.sqrt(1 + 2 * rng.uniform(-0.1, 0.0, shape3))
+    if free_surface:
+        values["m"][..., 0] = 0
+    params = {k: layout.pad(v.astype(np.float32), dtype) for k, v in values.items()}
+    sigma = []
+    for axis in range(3):
+        s, n = np.zeros(shape3[axis]), shape3[axis]
+        lo, hi = w[2 * axis], w[2 * axis + 1]
+        s[:lo] = 3.0 * ((lo - np.arange(lo)) / max(lo, 1)) ** 2
+        s[n - hi :] = 3.0 * ((1 + np.arange(hi)) / max(hi, 1)) ** 2
+        sigma.append(s)
+    # rounded to float32, so that both precisions solve one problem
+    decay = tuple(np.exp(-s * DT).astype(np.float32).astype(np.float64) for s in sigma)
+    sigma = [(s * DT).astype(np.float32).astype(np.float64) / DT for s in sigma]
+    return Problem(
+        layout,
+        medium,
+        order,
+        DT,
+        SPACING,
+        params,
+        boundary,
+        tuple(w),
+        tuple(sigma) if boundary != "none" else None,
+        decay if boundary != "none" else None,
+        free_surface,
+        dtype,
+    )
+
+
+def random_state(problem: Problem, seed: int = 1) -> State:
+    """Return a reference state full of random numbers (rounded to float32), the halo and what lies outside zero."""
+    rng = np.random.default_rng(seed)
+    state = reference.new_state(problem)
+    lay = problem.layout
+
+    def fill(a: np.ndarray, box: Box, scale: float) -> None:
+        part = reference._at(problem, a, box)
+        part[...] = (scale * rng.uniform(-1, 1, part.shape)).astype(np.float32)
+
+    whole = Box((0, 0, 0), lay.shape3)
+    for a in [*state.prev, *state.curr]:
+        fill(a, whole, 1.0)
+        if problem.free_surface:
+            reference._reflect(problem, a, whole)
+    if problem.boundary == "pml":
+        for axis in problem.axes:
+            for layer in reference.layer_boxes(problem, axis):
+                fill(state.memory[f"psi_{axis}"], layer, 0.5)
+                fill(state.memory[f"zeta_{axis}"], layer, 0.5)
+    return state
+
+
+def windows_z(problem: Problem) -> tuple[int, int]:
+    """Return the lengths of the two windows of the compiled memory along z."""
+    lo, hi, m = problem.widths[4], problem.widths[5], problem.radius
+    return (-(-(lo + m) // 16) * 16 if lo else 0), (-(-(hi + m) // 16) * 16 if hi else 0)
+
+
+def compact(problem: Problem, name: str, full: np.ndarray, out: np.ndarray) -> None:
+    """Copy a padded memory field of the reference into the compiled format."""
+    view, axis = problem.layout.view(full), int(name[-1])
+    lo, hi = problem.widths[2 * axis], problem.widths[2 * axis + 1]
+    n = problem.layout.shape3[axis]
+    if axis == 2:
+        front, back = windows_z(problem)
+        out[..., :lo] = view[..., :lo]
+        if hi:
+            out[..., front + back - hi :] = view[..., n - hi :]
+        return
+    nz = problem.layout.shape3[2]
+    cells = [*range(lo), *range(n - hi, n)]
+    target = out[..., :nz]
+    target[...] = np.take(view, cells, axis=axis)
+
+
+def to_cpu(problem: Problem, state: State) -> State:
+    """Return the state as the compiled kernels hold it."""
+    out = cpu.new_state(problem)
+    for a, b in zip([*out.prev, *out.curr], [*state.prev, *state.curr], strict=True):
+        a[...] = b
+    for name, full in state.memory.items():
+        compact(problem, name, full, out.memory[name])
+    out.it = state.it
+    return out
+
+
+def step(kernels: object, problem: Problem, state: State, boxes: list[Box] | None = None) -> None:
+    """Advance by one step, box after box."""
+    boxes = boxes or [Box((0, 0, 0), problem.layout.shape3)]
+    for box in boxes:
+        kernels.memory_step(problem, state, box)
+    for box in boxes:
+        kernels.field_step(problem, state, box)
+    state.rotate()

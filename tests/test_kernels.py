@@ -1,0 +1,202 @@
+"""The compiled kernels against the NumPy reference in double precision, and their bits against each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from kernel_problems import DT, SPACING, compact, make_problem, random_state, step, to_cpu
+
+from subsalt.errors import ConfigError
+from subsalt.fields import Layout
+from subsalt.grid import Box
+from subsalt.kernels import cpu, get, reference
+from subsalt.stencil import ORDERS, first_derivative, second_derivative
+
+ISAS = cpu.available()
+FMA_ISAS = [i for i in ISAS if i != "v2"]
+MEDIA = ("isotropic", "vti")
+BOUNDARIES = ("none", "damping", "pml")
+SHAPES = {3: (21, 18, 37), 2: (23, 1, 41)}
+
+
+def rounding_bound(problem, state) -> dict[str, float]:
+    """Return bounds of the rounding error of one step: operations in a row times eps times the sum of all terms.
+
+    A value of a step is a sum of terms t_i, each rounded at most once per operation that follows it; with `ops` the
+    longest chain, the error is below ops * eps * sum |t_i| (eps is half a unit in the last place of float32).
+    """
+    eps, m = 2.0**-24, problem.radius
+    c, d = np.abs(second_derivative(problem.order)), np.abs(first_derivative(problem.order))
+    u = max(float(np.abs(a).max()) for a in [*state.prev, *state.curr])
+    mem = max([float(np.abs(a).max()) for a in state.memory.values()], default=0.0)
+    second = sum((c[0] + 2 * c[1:].sum()) / SPACING[a] ** 2 for a in problem.axes) * u
+    first = 2 * d.sum() / min(SPACING)
+    psi = mem + first * u
+    layer = 2 * (first * psi + second + mem) if problem.boundary == "pml" else 0.0
+    ops = 3 * m + 2 * m + 14  # one chain over three axes, D1 of Psi, and what follows
+    big_m = float(problem.params["m"].max()) * (
+        3.5 if problem.medium == "vti" else 1.0
+    )  # e + s, s + 1 at most
+    field = ops * eps * (big_m * (second + 3 * layer) + 4 * u)
+    return {"field": field, "memory": ops * eps * (psi + layer + second)}
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_one_step_agrees_with_the_reference_to_rounding(medium, boundary, ndim, isa):
+    for order, surface in itertools.product(ORDERS, (False, True)):
+        kw = dict(ndim=ndim, free_surface=surface)
+        p64 = make_problem(SHAPES[ndim], medium, boundary, order, dtype=np.float64, **kw)
+        p32 = make_problem(SHAPES[ndim], medium, boundary, order, **kw)
+        ref = random_state(p64)
+        got = to_cpu(p32, ref)
+        bound = rounding_bound(p64, ref)
+        before = [a.copy() for a in got.prev]
+        with cpu.forced(isa):
+            step(cpu, p32, got)
+        step(reference, p64, ref)
+        for a, b in zip(got.curr, ref.curr, strict=True):
+            assert np.abs(a - b).max() <= bound["field"], (order, surface)
+        for name, full in ref.memory.items():
+            want = np.zeros_like(got.memory[name], dtype=np.float64)
+            compact(p64, name, full, want)
+            assert np.abs(got.memory[name] - want).max(initial=0) <= bound["memory"], (order, surface, name)
+        outside = np.ones(p32.layout.padded_shape, dtype=bool)
+        outside[p32.layout.interior] = False
+        if surface:  # the odd images are written, and only they
+            x, y, _ = p32.layout.interior
+            outside[x, y, 16 - p32.radius : 16] = False
+        for a, b in zip(got.curr, before, strict=True):
+            assert a[outside].tobytes() == b[outside].tobytes() == bytes(4 * int(outside.sum()))
+
+
+def run(problem, start, steps=4, boxes=None, **forced):
+    """Return the bytes of the whole state after some steps."""
+    state = to_cpu(problem, start)
+    with cpu.forced(**forced):
+        for _ in range(steps):
+            step(cpu, problem, state, boxes)
+    return b"".join(a.tobytes() for a in state.arrays())
+
+
+@pytest.mark.skipif(
+    len(FMA_ISAS) < 2, reason="this processor has only one instruction set with fused multiply-add"
+)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_instruction_sets_with_fma_give_the_same_bits(medium, boundary):
+    for order, ndim, surface in itertools.product(ORDERS, (2, 3), (False, True)):
+        problem = make_problem(SHAPES[ndim], medium, boundary, order, ndim=ndim, free_surface=surface)
+        start = random_state(problem)
+        assert len({run(problem, start, isa=isa) for isa in FMA_ISAS}) == 1, (order, ndim, surface)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_threads_do_not_change_bits(medium, boundary, isa):
+    for ndim in (2, 3):
+        problem = make_problem(SHAPES[ndim], medium, boundary, 8, ndim=ndim)
+        start = random_state(problem)
+        assert len({run(problem, start, isa=isa, threads=n) for n in (1, 2, 3)}) == 1
+
+
+def tiny_boxes(shape3, size):
+    """Return boxes of `size` points that tile the grid, the last ones smaller, and empty ones between them."""
+    starts = [range(0, n, s) for n, s in zip(shape3, size, strict=True)]
+    for lo in itertools.product(*starts):
+        yield Box(lo, tuple(min(n, l + s) for n, l, s in zip(shape3, lo, size, strict=True)))
+        yield Box(lo, lo)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_boxes_do_not_change_bits(medium, boundary, isa):
+    for order, ndim, surface in ((8, 3, False), (8, 2, True), (4, 3, True), (6, 3, True), (2, 2, False)):
+        shape = SHAPES[ndim]
+        problem = make_problem(shape, medium, boundary, order, ndim=ndim, free_surface=surface)
+        start = random_state(problem)
+        whole = run(problem, start, 2, isa=isa)
+        for axis in (0, 1, 2):
+            for at in (0, 1, shape[axis] // 2, 3):
+                parts = list(Box((0, 0, 0), shape).split(axis, at))
+                assert run(problem, start, 2, parts, isa=isa) == whole, (order, axis, at)
+                assert run(problem, start, 2, parts[::-1], isa=isa) == whole, (order, axis, at)
+        assert run(problem, start, 2, list(tiny_boxes(shape, (4, 5, 3))), isa=isa) == whole
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_kernels_of_orders_4_and_8_equal_the_run_time_radius(medium, isa):
+    for order, ndim, boundary in itertools.product((4, 8), (2, 3), BOUNDARIES):
+        problem = make_problem(SHAPES[ndim], medium, boundary, order, ndim=ndim)
+        start = random_state(problem)
+        assert run(problem, start, isa=isa) == run(problem, start, isa=isa, generic_radius=True)
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+@pytest.mark.parametrize("shape", [(9, 9, 9), (11, 12, 5), (8, 9, 16), (8, 9, 17), (5, 5, 33), (3, 1, 3)])
+def test_odd_small_grids_where_layers_touch(shape, medium):
+    ndim = 2 if shape[1] == 1 else 3
+    widths = tuple(w for n in shape for w in (n // 2, n - n // 2 if n > 1 else 0))
+    for order, boundary in itertools.product((2, 8, 16), ("pml", "damping")):
+        kw = dict(ndim=ndim, widths=widths)
+        p64 = make_problem(shape, medium, boundary, order, dtype=np.float64, **kw)
+        p32 = make_problem(shape, medium, boundary, order, **kw)
+        ref = random_state(p64)
+        bits = {run(p32, ref, 2, isa=isa) for isa in FMA_ISAS or ISAS}
+        bits |= {run(p32, ref, 2, list(tiny_boxes(shape, (3, 2, 2))), isa=isa) for isa in FMA_ISAS or ISAS}
+        assert len(bits) == 1
+        got, bound = to_cpu(p32, ref), rounding_bound(p64, ref)
+        step(cpu, p32, got)
+        step(reference, p64, ref)
+        for a, b in zip(got.curr, ref.curr, strict=True):
+            assert np.abs(a - b).max() <= bound["field"], order
+
+
+def test_tiny_numbers_are_flushed_and_the_callers_mode_is_kept():
+    problem = make_problem((20, 20, 20), "isotropic", "none", 8)
+    state = cpu.new_state(problem)
+    # a state of numbers just above the smallest normal one: sums of differences underflow
+    for a in (*state.prev, *state.curr):
+        problem.layout.view(a)[...] = np.random.default_rng(3).uniform(1.2e-38, 3e-38, (20, 20, 20))
+    for _ in range(3):
+        step(cpu, problem, state)
+    values = np.abs(state.curr[0])
+    assert not ((values > 0) & (values < np.finfo(np.float32).tiny)).any()
+    denormal = np.array([1e-39], dtype=np.float32) * np.float32(0.5)
+    assert denormal[0] > 0
+
+
+def test_errors_name_the_problem():
+    problem = make_problem((12, 12, 20), "isotropic", "none", 8)
+    state = cpu.new_state(problem)
+    with pytest.raises(ValueError, match="leaves the grid"):
+        cpu.field_step(problem, state, Box((0, 0, 0), (12, 12, 21)))
+    state.prev[0] = np.zeros((3, 3, 3), dtype=np.float32)
+    with pytest.raises(ValueError, match=r"shape \(3, 3, 3\), the problem needs"):
+        cpu.field_step(problem, state, Box((0, 0, 0), (12, 12, 20)))
+    with pytest.raises(ConfigError, match="float32"):
+        cpu.allocate(Layout((4, 4, 4), 2, 3), np.float64)
+    with pytest.raises(ConfigError, match="use 1 or more"):
+        cpu.set_threads(0)
+    with pytest.raises(ConfigError, match="not one of cpu, reference"):
+        get("abacus")
+    assert get("cpu") is cpu
+    assert DT > 0
+
+
+def test_allocated_arrays_are_zero_aligned_and_own_their_memory():
+    for shape in ((10, 10, 20), (70, 70, 300)):
+        a = cpu.allocate(Layout(shape, 4, 3))
+        assert a.ctypes.data % 64 == 0
+        assert not a.any()
+        b = a[1:]
+        del a
+        b[...] = 1  # the memory outlives the first name
+        assert b.all()
