@@ -82,8 +82,8 @@ def positions(
 
     Notes
     -----
-    Source depth below the surface (49) counts downward from the source elevation (45): z = depth - elevation. A receiver
-    lies at z = -elevation (41).
+    Source depth below the surface (49) counts downward from the source elevation (45): z = depth - elevation.
+    A receiver lies at z = -elevation (41).
     """
     n = layout.n_traces
     length = unit_factor(layout, fix)
@@ -96,7 +96,7 @@ def positions(
     if not scaled:
         xy = zz = np.int32(1)
 
-    def get(name: str, scalar: NDArray) -> NDArray[np.float64]:
+    def get(name: str, scalar: NDArray | np.int32) -> NDArray[np.float64]:
         return apply_scalar(column(values, name, n), scalar) * length
 
     sx, sy = get("source_x", xy), get("source_y", xy)

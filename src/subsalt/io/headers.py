@@ -1,6 +1,7 @@
 """Where the header values of SEG-Y and SU traces lie, and what the user says about a file that lies.
 
-Byte numbers are 1-based, as in the standard. Every one can be overridden; 0 says that the file does not have the value.
+Byte numbers are 1-based, as in the standard. Every one can be overridden; 0 says that the file does not have
+the value.
 """
 
 from __future__ import annotations
@@ -191,8 +192,10 @@ class Fix:
                 )
 
 
-def apply_scalar(values: NDArray, scalar: NDArray | int) -> NDArray[np.float64]:
-    """Return header values with their SEG-Y scalar applied: positive multiplies, negative divides, 0 counts as 1."""
+def apply_scalar(values: NDArray, scalar: NDArray | np.int32 | int) -> NDArray[np.float64]:
+    """Return header values with their SEG-Y scalar applied: positive multiplies, negative divides, 0 counts
+    as 1.
+    """
     s = np.asarray(scalar, dtype=np.float64)
     v = np.asarray(values, dtype=np.float64)
     # dividing by 100 and multiplying by 0.01 differ in the last bit; the division is the exact one

@@ -80,7 +80,8 @@ def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: f
     for name, s in zip(("inline", "crossline"), steps, strict=True):
         if len(s) > 1:
             raise ModelError(
-                f"{lay.path}: {name} numbers step by {', '.join(str(int(v)) for v in s[:5])}; lines are missing",
+                f"{lay.path}: {name} numbers step by {', '.join(str(int(v)) for v in s[:5])}; lines are "
+                "missing",
                 "fill the gaps first",
                 code="E427",
             )
@@ -146,7 +147,8 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
         raise ModelError(
             f"{lay.path}: coordinates leave the regular grid of its lines by up to {misfit * unit:,.2f} m "
             f"(spacing {ha * unit:,.2f} and {hb * unit:,.2f} m)",
-            "resample to a regular grid, or give the grid: spacing = [...], with [data.bytes] cdp_x = 0, source_x = 0",
+            "resample to a regular grid, or give the grid: spacing = [...], with [data.bytes] cdp_x = 0, "
+            "source_x = 0",
             code="E428",
         )
     across = abs(a[0] * b[0] + a[1] * b[1])

@@ -1,7 +1,8 @@
 """What a SEG-Y or SU file is: byte order, sample format, samples per trace, where the traces begin.
 
-Headers contradict each other in the wild; the length of the file is the evidence that decides. Nothing here trusts a
-header value: each is tried against the length, and the file is refused with the numbers when nothing fits.
+Headers contradict each other in the wild; the length of the file is the evidence that decides. Nothing here
+trusts a header value: each is tried against the length, and the file is refused with the numbers when nothing
+fits.
 """
 
 from __future__ import annotations
@@ -87,13 +88,11 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     return _segy_layout(file, header, fix)
 
 
-# ---------------------------------------------------------------------------------------------------------- SEG-Y
-
-
 def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     if file.size < FIRST_TRACE + TRACE_HEADER:
         raise SegyError(
-            f"{file.path} has {file.size} bytes; SEG-Y needs {FIRST_TRACE} bytes of file header and at least one trace",
+            f"{file.path} has {file.size} bytes; SEG-Y needs {FIRST_TRACE} bytes of file header and at least "
+            "one trace",
             "check how the file was copied; name SU files .su",
             code="E212",
         )
@@ -199,9 +198,6 @@ def _first_trace(file: InputFile, ext: int, offset: int) -> tuple[int, int]:
     return FIRST_TRACE + n * TEXT_HEADER, n
 
 
-# -------------------------------------------------------------------------------------------------------------- SU
-
-
 def _su_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     if file.size < TRACE_HEADER + 4:
         raise SegyError(f"{file.path} has {file.size} bytes; an SU trace needs at least 244", code="E212")
@@ -235,9 +231,6 @@ def _su_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         raise problem
     _find_dt(best, fix, 0.0)
     return best
-
-
-# ------------------------------------------------------------------------------------------------ samples, interval
 
 
 def _trace_value(file: InputFile, layout: FileLayout, byte: int, trace: int, kind: str = "H") -> int:
@@ -331,7 +324,9 @@ def _say_ns(layout: FileLayout, named: dict[str, int]) -> None:
 
 
 def _find_dt(layout: FileLayout, fix: Fix, extended_us: float) -> None:
-    """Set dt from the headers; findings when they disagree or are silent. `dt_trace_us` must be set by the scan."""
+    """Set dt from the headers; findings when they disagree or are silent. `dt_trace_us` must be set by the
+    scan.
+    """
     if fix.dt is not None:
         layout.dt, layout.dt_source = fix.dt, "fix"
     elif extended_us > 0:
@@ -356,7 +351,8 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
             Finding(
                 "E214",
                 "error",
-                f"{where} varies between traces: {', '.join(map(str, positive[:5]))} microseconds (byte {header.dt})",
+                f"{where} varies between traces: {', '.join(map(str, positive[:5]))} microseconds (byte "
+                f"{header.dt})",
                 "split the file by interval, or give [data.fix] dt = ...",
                 {"dt_us": positive[:100]},
             )
@@ -397,7 +393,8 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
                 "error",
                 f"{where} is {layout.dt_binary_us} microseconds in the binary header (byte 3217), "
                 f"{trace} in the trace headers (byte {header.dt})",
-                f"say which is right: [data.fix] dt = {layout.dt_binary_us * 1e-6:g} or dt = {trace * 1e-6:g}",
+                f"say which is right: [data.fix] dt = {layout.dt_binary_us * 1e-6:g} or dt = "
+                f"{trace * 1e-6:g}",
                 {"binary_us": layout.dt_binary_us, "trace_us": trace},
             )
         )

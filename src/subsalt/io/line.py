@@ -21,7 +21,8 @@ class LineFit:
     Parameters
     ----------
     frame : Frame
-        Local x runs along the line. A line along map x keeps map x as local x; any other line has x = 0 at its end.
+        Local x runs along the line. A line along map x keeps map x as local x; any other line has x = 0 at
+        its end.
     length, width : float
         Extent of the stations along and across the line, m.
     misfit_rms, misfit_max : float
@@ -50,8 +51,8 @@ def fit_line(points: NDArray[np.float64]) -> LineFit:
 
     Notes
     -----
-    The direction is the principal axis of the covariance, azimuth = atan2(2 c_xy, c_xx - c_yy) / 2, in (-90, 90]
-    degrees. Sums are correctly rounded (`math.fsum`): the frame does not depend on the order or machine.
+    The direction is the principal axis of the covariance, azimuth = atan2(2 c_xy, c_xx - c_yy) / 2, in (-90,
+    90] degrees. Sums are correctly rounded (`math.fsum`): the frame does not depend on the order or machine.
     """
     # no more than about 10^5 stations are needed to find a direction
     xy = points[:: max(1, len(points) // 100_000), :2]
@@ -89,8 +90,8 @@ def fit_line(points: NDArray[np.float64]) -> LineFit:
 def to_local(points: NDArray[np.float64], frame: Frame) -> NDArray[np.float64]:
     """Return local coordinates rounded to a micrometre.
 
-    Sine and cosine of the system's library may differ in their last bit from one processor to another; an image must
-    not.
+    Sine and cosine of the system's library may differ in their last bit from one processor to another; an
+    image must not.
     """
     if frame == Frame():
         return points

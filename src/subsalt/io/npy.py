@@ -1,4 +1,6 @@
-"""NumPy files: models in NPZ (arrays with spacing_m, origin_m, axes) and bare arrays in NPY. Never a pickle."""
+"""NumPy files: models in NPZ (arrays with spacing_m, origin_m, axes) and bare arrays in NPY. Never a
+pickle.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray:
         have = file.size - stream.tell()
         if have < need:
             raise ModelError(
-                f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds {have}",
+                f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds "
+                f"{have}",
                 "copy the file anew",
                 code="E423",
             )

@@ -1,10 +1,11 @@
 """Writing files: complete or not at all.
 
-Every output goes through `atomic_write`: a temporary name in the same folder, full-write loops, fsync, rename, fsync of
-the folder. A reader therefore never sees half a file, and a failure leaves neither the old file damaged nor a stray one.
+Every output goes through `atomic_write`: a temporary name in the same folder, full-write loops, fsync,
+rename, fsync of the folder. A reader therefore never sees half a file, and a failure leaves neither the old
+file damaged nor a stray one.
 
-Tests inject failures through `set_fault`: the hook is asked before every system call and may raise an `OSError` or
-shorten a write.
+Tests inject failures through `set_fault`: the hook is asked before every system call and may raise an
+`OSError` or shorten a write.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
+from subsalt.io.raw import raw_bytes
 
-#: asked before each call as hook(operation, path, bytes); returns how many bytes may be written, or None for all
+#: asked before each call as hook(operation, path, bytes); returns how many bytes may be written, or None for
+#: all
 FaultHook = Callable[[str, str, int], int | None]
 
 _fault: FaultHook | None = None
@@ -102,7 +105,9 @@ def human(nbytes: float) -> str:
 
 
 def free_bytes(path: str | os.PathLike[str]) -> int:
-    """Return the bytes an ordinary user may still write where `path` lies (the nearest folder that exists)."""
+    """Return the bytes an ordinary user may still write where `path` lies (the nearest folder that
+    exists).
+    """
     folder = Path(path).absolute()
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -235,7 +240,8 @@ def atomic_write(
     Raises
     ------
     DiskError
-        Disk full (``need X, have Y at PATH``) or failing; nothing is left behind and an older file stays as it was.
+        Disk full (``need X, have Y at PATH``) or failing; nothing is left behind and an older file stays as
+        it was.
     CannotCreateError
         Folder missing or not writable, or `path` is a folder or a device.
     """
@@ -335,7 +341,7 @@ def publish_array(path: str | os.PathLike[str], array: NDArray) -> str:
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(a))
     with atomic_write(path, size=a.nbytes + head.tell()) as f:
-        for part in (memoryview(head.getvalue()), memoryview(a.reshape(-1)).cast("B")):
+        for part in (memoryview(head.getvalue()), raw_bytes(a)):
             digest.update(part)
             f.write(part)
     return digest.hexdigest()

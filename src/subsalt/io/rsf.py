@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.raw import raw_bytes
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20
@@ -44,8 +45,8 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
     path : path-like
         The ``.rsf`` file.
     allow_outside : bool
-        Follow ``in=`` out of the header's folder: absolute names, ``..`` and symbolic links. Off by default, because a
-        header from elsewhere may name any file of this machine.
+        Follow ``in=`` out of the header's folder: absolute names, ``..`` and symbolic links. Off by default,
+        because a header from elsewhere may name any file of this machine.
 
     Raises
     ------
@@ -120,7 +121,8 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
     Raises
     ------
     ModelError
-        When the format is not known or the size of the data is not n1 n2 ... esize; nothing is allocated before.
+        When the format is not known or the size of the data is not n1 n2 ... esize; nothing is allocated
+        before.
     """
     header = read_header(path, allow_outside=allow_outside)
     keys = header.keys
@@ -151,7 +153,7 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
             )
         dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
         out = np.empty(header.shape, dtype)
-        file.read_into(header.offset, memoryview(out.reshape(-1).view(np.uint8)))
+        file.read_into(header.offset, raw_bytes(out))
     return header, out.astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -215,5 +217,5 @@ def write_rsf(
     lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
     # the header last: whoever sees it finds its data complete
     with atomic_write(data, size=a.nbytes) as f:
-        f.write(memoryview(a.reshape(-1)).cast("B"))  # type: ignore[arg-type]
+        f.write(raw_bytes(a))  # type: ignore[arg-type]
     publish_text(target, "\n".join(lines) + "\n")

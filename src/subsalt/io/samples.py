@@ -1,7 +1,7 @@
 """Sample formats of SEG-Y: from the bytes of a trace to float32.
 
-The conversion is ours because segyio 1.9.14 decodes IBM numbers with leading zero digits wrongly (0x4700374C, which is
-226496, comes out as 8501856) and turns an overflow into NaN.
+The conversion is ours because segyio 1.9.14 decodes IBM numbers with leading zero digits wrongly (0x4700374C,
+which is 226496, comes out as 8501856) and turns an overflow into NaN.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def ibm_to_float(words: NDArray[np.uint32]) -> NDArray[np.float32]:
 
     Notes
     -----
-    value = (-1)^s 16^(e - 64) f / 2^24 with one sign bit, seven bits of exponent and 24 of fraction. The product is
-    exact in double precision and rounded once; what exceeds float32 becomes infinite, so that the check for finite
-    samples finds it.
+    value = (-1)^s 16^(e - 64) f / 2^24 with one sign bit, seven bits of exponent and 24 of fraction. The
+    product is exact in double precision and rounded once; what exceeds float32 becomes infinite, so that the
+    check for finite samples finds it.
     """
     exponent = ((words >> np.uint32(24)) & np.uint32(0x7F)).astype(np.int32)
     out = (words & np.uint32(0x00FFFFFF)).astype(np.float64)

@@ -1,4 +1,6 @@
-"""What a set of SEG-Y and SU files holds: facts per file, totals over all, and findings with evidence and cure."""
+"""What a set of SEG-Y and SU files holds: facts per file, totals over all, and findings with evidence and
+cure.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,11 @@ class FileFacts:
     Parameters
     ----------
     headers : dict
-        Header value -> (smallest, largest, number of distinct values), unscaled, for values that are not all zero.
+        Header value -> (smallest, largest, number of distinct values), unscaled, for values that are not all
+        zero.
     boxes : dict
-        ``source``, ``receiver`` and the same with ``_raw`` (no scalar applied) -> ((x, x), (y, y), (z, z)), m.
+        ``source``, ``receiver`` and the same with ``_raw`` (no scalar applied) -> ((x, x), (y, y), (z, z)),
+        m.
     """
 
     path: str
@@ -146,7 +150,9 @@ def open_headers(
 
 
 def header_for(layout: FileLayout, header: HeaderBytes) -> HeaderBytes:
-    """Return the bytes that fit the kind of file: SU has no rev 1 fields after byte 180, unless told otherwise."""
+    """Return the bytes that fit the kind of file: SU has no rev 1 fields after byte 180, unless told
+    otherwise.
+    """
     return PRESETS["su"] if layout.kind == "su" and header == HeaderBytes() else header
 
 
@@ -178,8 +184,8 @@ def scan(
 
     Notes
     -----
-    Reads all trace headers and a bounded sample of the traces (16 MB per file, 256 MB in all). Memory: about 90 bytes
-    per trace.
+    Reads all trace headers and a bounded sample of the traces (16 MB per file, 256 MB in all). Memory: about
+    90 bytes per trace.
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)

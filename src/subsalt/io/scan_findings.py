@@ -114,7 +114,8 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     if angles and lengths:
         yield _warn(
             "W240",
-            f"{lay.path}: coordinates are called angles (byte 89 = {angles[0]}), but offsets or size say lengths; "
+            f"{lay.path}: coordinates are called angles (byte 89 = {angles[0]}), but offsets or size say "
+            "lengths; "
             "they are taken as lengths",
             "[data.bytes] coordinate_units = 0 silences this",
         )
@@ -157,7 +158,8 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     if (depth < 0).any() and fix.source_depth is None:
         yield _warn(
             "W242",
-            f"{lay.path}: source depths (byte 49) reach {src[:, 2].min():g} m; they count downward and should be positive",
+            f"{lay.path}: source depths (byte 49) reach {src[:, 2].min():g} m; they count downward and "
+            "should be positive",
             "give the depth: [data.fix] source_depth = ...",
         )
     # elevations up at sea: a receiver above the source's surface by as much as cables lie below
@@ -196,9 +198,6 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
         yield _warn("W233", f"{path}: {s.zero_traces} traces{of} are all zero", count=s.zero_traces)
     if s.constant_traces and one.layout.ns > 1:
         yield _warn("W234", f"{path}: {s.constant_traces} traces{of} are constant", count=s.constant_traces)
-
-
-# ------------------------------------------------------------------------------------------------------ over files
 
 
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:
@@ -248,7 +247,8 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
     if table.spread > SAME_PLACE:
         yield _warn(
             "W224",
-            f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} m apart; "
+            f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} "
+            "m apart; "
             f"source positions tell {result.n_shots} shots apart",
             'if the numbers are right: [data] shot_key = "ffid"',
             spread_m=table.spread,

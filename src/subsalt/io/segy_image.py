@@ -16,9 +16,10 @@ from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.geometry import column, unit_factor
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.layout import FileLayout
 from subsalt.io.lattice import Lattice, fit_lattice
+from subsalt.io.layout import FileLayout
 from subsalt.io.publish import atomic_write
+from subsalt.io.raw import raw_bytes
 from subsalt.io.scan import open_headers
 from subsalt.io.segy_write import binary_header, choose_scalar, trace_rows
 from subsalt.io.text_header import encode_text
@@ -63,11 +64,10 @@ class SegyVolume:
     findings: list[Finding] = field(default_factory=list)
 
 
-# ------------------------------------------------------------------------------------------------------------ write
-
-
 def _first_depth(z0: float) -> tuple[int, int]:
-    """Return delay and time scalar for the first depth (metres stand where milliseconds would), as near as it goes."""
+    """Return delay and time scalar for the first depth (metres stand where milliseconds would), as near as
+    it goes.
+    """
     for scalar in (1, -10, -100, -1000):
         value = z0 * (-scalar if scalar < 0 else 1)
         if abs(value) < 32768 and abs(value - round(value)) < 1e-6 * max(1.0, abs(value)):
@@ -93,7 +93,8 @@ def write_image(
     frame : Frame, optional
         Where the grid lies on the map.
     text : sequence of str
-        Provenance for the textual header; keep time, host and path out of it, so that equal images are equal files.
+        Provenance for the textual header; keep time, host and path out of it, so that equal images are equal
+        files.
 
     Raises
     ------
@@ -102,9 +103,9 @@ def write_image(
 
     Notes
     -----
-    Inline numbers 1, 2, ... follow x (byte 189), crossline numbers y (byte 193), coordinates stand in 181/185 (and 73/77)
-    with their scalar in 71. A 2-D image is inline 1. The interval field holds the depth step in millimetres, the delay
-    field (109, with 215) the first depth in metres; the textual header says both.
+    Inline numbers 1, 2, ... follow x (byte 189), crossline numbers y (byte 193), coordinates stand in 181/185
+    (and 73/77) with their scalar in 71. A 2-D image is inline 1. The interval field holds the depth step in
+    millimetres, the delay field (109, with 215) the first depth in metres; the textual header says both.
     """
     frame = frame or Frame()
     a = np.asarray(image)
@@ -134,7 +135,8 @@ def write_image(
             f"DEPTH STEP {dz!r} M, FIRST DEPTH {z0!r} M, {nz} SAMPLES, DEPTH POSITIVE DOWN",
             "THE SAMPLE INTERVAL FIELDS (BYTES 3217, 117) HOLD THE DEPTH STEP IN MILLIMETRES,",
             "  THE DELAY FIELD (BYTE 109) THE FIRST DEPTH IN METRES (SCALAR 215)",
-            f"INLINE 189 (1..{nx if grid.ndim == 3 else 1}), CROSSLINE 193 (1..{ny if grid.ndim == 3 else nx}), "
+            f"INLINE 189 (1..{nx if grid.ndim == 3 else 1}), CROSSLINE 193 "
+            f"(1..{ny if grid.ndim == 3 else nx}), "
             f"CDP X 181, CDP Y 185, SCALAR (71) {scalar}",
             *text,
         ]
@@ -160,10 +162,7 @@ def write_image(
             t["delay"], t["time_scalar"] = delay, time_scalar
             t["ns"], t["dt"] = nz, interval
             t["samples"] = a3[ix]
-            f.write(memoryview(raw.reshape(-1)))
-
-
-# ------------------------------------------------------------------------------------------------------------- read
+            f.write(raw_bytes(raw))
 
 
 def read_volume(
@@ -199,7 +198,8 @@ def read_segy_volume(
     header, fix : HeaderBytes, Fix, optional
         Where inline, crossline and coordinates lie; what is wrong with them.
     spacing, origin : sequence of float, optional
-        Replace what the headers say, m, in the order of the grid's axes; needed where coordinates are missing.
+        Replace what the headers say, m, in the order of the grid's axes; needed where coordinates are
+        missing.
 
     Returns
     -------
@@ -213,8 +213,8 @@ def read_segy_volume(
 
     Notes
     -----
-    SEG-Y has no field for a depth step: the interval field is taken as millimetres (20000 means 20 m), which is what
-    most programs write.
+    SEG-Y has no field for a depth step: the interval field is taken as millimetres (20000 means 20 m), which
+    is what most programs write.
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     with InputFile(path) as file:
@@ -268,7 +268,8 @@ def _depths(
             Finding(
                 "W426",
                 "warning",
-                f"{lay.path}: the interval field {round(lay.dt * 1e6)} taken as millimetres gives a depth step of "
+                f"{lay.path}: the interval field {round(lay.dt * 1e6)} taken as millimetres gives a depth "
+                "step of "
                 f"{dz:g} m",
                 "if that is wrong: spacing = [dx, dy, dz]",
                 {"dz": dz},
@@ -303,7 +304,8 @@ def _assemble(
         steps = tuple(float(v) for v in spacing)
     elif any(v is None for v in found):
         raise ModelError(
-            f"{path}: no coordinates (bytes 181/185 or 73/77) from which to know the spacing of its {shape} points",
+            f"{path}: no coordinates (bytes 181/185 or 73/77) from which to know the spacing of its {shape} "
+            "points",
             "give it: spacing = [dx, dz] or [dx, dy, dz]",
             code="E425",
         )

@@ -85,7 +85,8 @@ class TraceReader:
             return
         row, at = (int(v[0]) for v in np.nonzero(~good))
         raise DataError(
-            f"{lay.path}: {int((~good).sum())} samples are not finite, the first in trace {int(traces[row]) + 1}, "
+            f"{lay.path}: {int((~good).sum())} samples are not finite, the first in trace "
+            f"{int(traces[row]) + 1}, "
             f"sample {at + 1}",
             'correct the data, or set such samples to zero: [data.fix] nan = "zero"',
             code="E250",
@@ -123,12 +124,14 @@ def read_survey(
     shot_key : {"auto", "ffid", "source"}
         What tells shots apart; see `subsalt.io.shots.shot_table`.
     receivers : {"coordinates", "offset"}
-        Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the source.
+        Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
+        source.
 
     Returns
     -------
     Survey
-        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, line (azimuth and misfit).
+        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, line (azimuth and
+        misfit).
 
     Raises
     ------
@@ -171,7 +174,7 @@ def read_survey(
 
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
-    src, rcv, ndim, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
+    src, rcv, dims, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
     time, shift = _time_axis(layouts, delay, use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
@@ -189,7 +192,7 @@ def read_survey(
             continue
         rows = order[bounds[k] : bounds[k + 1]]
         shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[rows], trace_index=index[rows]))
-    return Survey(shots, time, ndim, frame, reader, [str(p) for p in names], notes)
+    return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 
 def _refuse(findings: list[Finding]) -> None:
@@ -225,7 +228,8 @@ def _time_axis(
     # a thousandth of a sample is below what the interpolation in time resolves
     if off > 1e-3 or (last - t0) / dt > 10 * ns + 10000:
         raise GeometryError(
-            f"delays (byte 109) differ by up to {(last - t0) * 1e3:g} ms between traces, which is not a usable number of "
+            f"delays (byte 109) differ by up to {(last - t0) * 1e3:g} ms between traces, which is not a "
+            "usable number of "
             f"samples of {dt * 1e3:g} ms",
             "shift the traces to one start first, or set [data.fix] delay = 0",
             code="E262",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.errors import ConfigError, DataError, GeometryError
 from subsalt.io.headers import HeaderBytes
 from subsalt.io.publish import atomic_write, make_folder
+from subsalt.io.raw import raw_bytes
 from subsalt.io.text_header import encode_text
 from subsalt.survey import Shot, Survey, TimeAxis
 
@@ -24,7 +25,8 @@ _SCALARS = (-100, -1000, -10000)
 
 
 def choose_scalar(values: NDArray[np.float64], what: str = "positions") -> int:
-    """Return the coarsest SEG-Y scalar that stores `values` (m) exactly to a micrometre, else the finest that fits.
+    """Return the coarsest SEG-Y scalar that stores `values` (m) exactly to a micrometre, else the finest that
+    fits.
 
     Raises
     ------
@@ -57,7 +59,8 @@ def _microseconds(dt: float) -> int:
     us = round(dt * 1e6)
     if us < 1 or us > 32767 or abs(us - dt * 1e6) > 1e-6 * us:
         raise DataError(
-            f"dt = {dt * 1e3:.9g} ms is not a whole number of microseconds from 1 to 32767, which is all SEG-Y can say",
+            f"dt = {dt * 1e3:.9g} ms is not a whole number of microseconds from 1 to 32767, which is all "
+            "SEG-Y can say",
             f"record with dt = {min(max(us, 1), 32767) / 1e3:g} ms, or write RSF or NumPy",
             code="E270",
         )
@@ -95,8 +98,8 @@ def trace_rows(n: int, ns: int, endian: Literal["big", "little"] = "big") -> tup
     -------
     raw : ndarray, (n, 240 + 4 ns), uint8
     view : structured ndarray, (n,)
-        Fields of `HeaderBytes`, ``line_sequence`` (1), ``file_sequence`` (5), ``ensemble_sequence`` (25), ``use`` (35)
-        and ``samples`` (ns floats).
+        Fields of `HeaderBytes`, ``line_sequence`` (1), ``file_sequence`` (5), ``ensemble_sequence`` (25),
+        ``use`` (35) and ``samples`` (ns floats).
     """
     order = ">" if endian == "big" else "<"
     base = HeaderBytes().dtype(endian)
@@ -193,7 +196,8 @@ def _samples(survey: Survey, shot: Shot, data: DataSource) -> NDArray[np.float32
         raise DataError(f"no data for shot {shot.id}", "give the traces of every shot", code="E272")
     if d.shape != (len(shot.rcv), survey.time.nt):
         raise DataError(
-            f"shot {shot.id}: data have shape {d.shape}, receivers and samples say {(len(shot.rcv), survey.time.nt)}",
+            f"shot {shot.id}: data have shape {d.shape}, receivers and samples say "
+            f"{(len(shot.rcv), survey.time.nt)}",
             "order data as (receiver, sample)",
             code="E272",
         )
@@ -247,7 +251,8 @@ def write_survey(
     survey : Survey
         Geometry and time axis; positions are written in map coordinates (`survey.frame`).
     data : mapping, callable or None
-        Traces (nr, nt) by shot id or as ``data(shot)``; `Survey.traces` when None. One shot is held at a time.
+        Traces (nr, nt) by shot id or as ``data(shot)``; `Survey.traces` when None. One shot is held at a
+        time.
     per_shot : bool, optional
         One file per shot; by default when `path` has no suffix or is a folder.
     text : sequence of str
@@ -306,7 +311,7 @@ def _blocks(
         if endian == "little":
             clear_su(rows)
         first += len(rows)
-        yield memoryview(rows.reshape(-1))
+        yield raw_bytes(rows)
 
 
 def clear_su(rows: NDArray[np.uint8]) -> None:
@@ -336,7 +341,7 @@ def write_su(
         rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
         clear_su(rows)
         first += len(rows)
-        view = memoryview(rows.reshape(-1))
+        view = raw_bytes(rows)
         # a raw stream may take only part of it
         while len(view):
             n = file.write(view)

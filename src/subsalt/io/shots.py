@@ -1,4 +1,6 @@
-"""Which traces belong to one shot: by field record number, or by source position when the numbers are ambiguous."""
+"""Which traces belong to one shot: by field record number, or by source position when the numbers are
+ambiguous.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class ShotTable:
 
 
 def _group(values: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (index of the first trace of each group, group of each trace), groups in order of first appearance."""
+    """Return (index of the first trace of each group, group of each trace), groups in order of first
+    appearance.
+    """
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
@@ -54,8 +58,8 @@ def shot_table(ffid: NDArray, src: NDArray[np.float64], key: str) -> ShotTable:
     src : ndarray, (n, 3)
         Source positions, m.
     key : {"auto", "ffid", "source"}
-        ``auto`` takes the field record number unless one number stands for sources in several places, or one number
-        for all traces while sources move, or it is absent.
+        ``auto`` takes the field record number unless one number stands for sources in several places, or one
+        number for all traces while sources move, or it is absent.
     """
     if key not in ("auto", "ffid", "source"):
         raise ConfigError(f"shot_key = {key!r}", "use auto, ffid or source")

@@ -1,4 +1,6 @@
-"""Statistics of a bounded sample of traces, and the suspicion that the sample format is not what the header says."""
+"""Statistics of a bounded sample of traces, and the suspicion that the sample format is not what the header
+says.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.io.files import InputFile
 from subsalt.io.layout import FileLayout
+from subsalt.io.raw import raw_bytes
 from subsalt.io.samples import decode
 
 
@@ -54,7 +57,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
     for a in range(0, len(index), step):
         raw = np.empty((len(index[a : a + step]), width), np.uint8)
         for row, trace in zip(raw, index[a : a + step], strict=True):
-            file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, memoryview(row))
+            file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
         samples = raw[:, layout.header_bytes :]
         x = decode(samples, layout.format, layout.endian)
         finite = np.isfinite(x)
@@ -82,7 +85,9 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
 
 
 def _roughness(x: NDArray[np.float32]) -> float:
-    """Return the energy of first differences over the energy: about 2 for noise, small for band-limited traces."""
+    """Return the energy of first differences over the energy: about 2 for noise, small for band-limited
+    traces.
+    """
     with np.errstate(invalid="ignore"):  # signalling NaN
         x64 = x.astype(np.float64)
     x64[~np.isfinite(x64) | (np.abs(x64) > 1e30)] = 1e30
@@ -94,7 +99,9 @@ def _roughness(x: NDArray[np.float32]) -> float:
 
 
 def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> str:
-    """Return a sentence when another format or byte order gives clearly smoother traces than the declared one."""
+    """Return a sentence when another format or byte order gives clearly smoother traces than the declared
+    one.
+    """
     samples = samples[:64]
     other = 6 - layout.format
     swapped = "little" if layout.endian == "big" else "big"

@@ -12,11 +12,13 @@ from subsalt.errors import SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.headers import TRACE_HEADER, HeaderBytes
 from subsalt.io.layout import FileLayout
+from subsalt.io.raw import raw_bytes
 from subsalt.io.samples import decode
 
 #: traces whose headers are held as bytes at one time (16 MB)
 _BLOCK = 65536
-#: reading through short traces in one piece is faster than one call per header up to about this many bytes each
+#: reading through short traces in one piece is faster than one call per header up to about this many bytes
+#: each
 _CONTIGUOUS = 8192
 
 
@@ -28,14 +30,14 @@ def header_blocks(file: InputFile, layout: FileLayout) -> Iterator[tuple[int, ND
         whole = np.empty((block, layout.trace_bytes), np.uint8)
         for start in range(0, layout.n_traces, block):
             part = whole[: min(block, layout.n_traces - start)]
-            file.read_into(layout.first_trace + start * layout.trace_bytes, memoryview(part.reshape(-1)))
+            file.read_into(layout.first_trace + start * layout.trace_bytes, raw_bytes(part))
             yield start, np.ascontiguousarray(part[:, :TRACE_HEADER])
         return
     heads = np.empty((block, TRACE_HEADER), np.uint8)
     for start in range(0, layout.n_traces, block):
         part = heads[: min(block, layout.n_traces - start)]
         at = layout.first_trace + start * layout.trace_bytes
-        flat = memoryview(part.reshape(-1))
+        flat = raw_bytes(part)
         for i in range(0, len(flat), TRACE_HEADER):
             row = flat[i : i + TRACE_HEADER]
             if os.preadv(file.fd, [row], at) != TRACE_HEADER:
@@ -47,7 +49,9 @@ def header_blocks(file: InputFile, layout: FileLayout) -> Iterator[tuple[int, ND
 def read_headers(
     file: InputFile, layout: FileLayout, header: HeaderBytes, names: Sequence[str]
 ) -> dict[str, NDArray]:
-    """Return the named header values of every trace, in native byte order; values the file lacks are left out."""
+    """Return the named header values of every trace, in native byte order; values the file lacks are left
+    out.
+    """
     kind = header.dtype(layout.endian)
     names = [n for n in names if n in (kind.names or ())]
     out = {n: np.empty(layout.n_traces, kind[n].newbyteorder("=")) for n in names}
@@ -59,7 +63,8 @@ def read_headers(
 
 
 def read_traces(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the samples of the traces `index` as float32, (len(index), ns); runs of neighbours are read together.
+    """Return the samples of the traces `index` as float32, (len(index), ns); runs of neighbours are read
+    together.
 
     Raises
     ------
@@ -79,8 +84,6 @@ def read_traces(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -
         for a in range(lo, hi, most):
             b = min(hi, a + most)
             raw = np.empty((b - a, layout.trace_bytes), np.uint8)
-            file.read_into(
-                layout.first_trace + int(index[a]) * layout.trace_bytes, memoryview(raw.reshape(-1))
-            )
+            file.read_into(layout.first_trace + int(index[a]) * layout.trace_bytes, raw_bytes(raw))
             out[a:b] = decode(raw[:, layout.sample_offset :], layout.format, layout.endian)
     return out

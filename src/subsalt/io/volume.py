@@ -138,7 +138,8 @@ def _grid(
         )
     if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
         raise ModelError(
-            f"{path} has shape {shape}; spacing {list(spacing)}, origin {None if origin is None else list(origin)}",
+            f"{path} has shape {shape}; spacing {list(spacing)}, origin "
+            f"{None if origin is None else list(origin)}",
             "give one value per axis",
             code="E425",
         )
@@ -239,9 +240,6 @@ _READERS: dict[str, Callable[..., Volume]] = {
     ".npy": _read_npy,
     ".sgy": _read_sgy,
 }
-
-
-# ------------------------------------------------------------------------------------------------------------ write
 
 
 def write(
