@@ -1,7 +1,7 @@
 """Our side: the kernels of a device, driven step by step from Python as the reference propagator does.
 
 ``subsalt_worker.py CASE VARIANT``; the variant is the absorbing layer, ``damping`` (what the peer has) or
-``pml`` (our default, 12 cells), with ``@reference`` appended to run the NumPy kernels instead of the compiled ones.
+``pml`` (our default, 12 cells), with ``@reference`` appended to run the NumPy kernels instead.
 """
 
 from __future__ import annotations
