@@ -77,7 +77,7 @@ def test_samples_are_protected_and_scaled():
         lambda: wavelet.ricker(-5.0, 1e-3),
         lambda: wavelet.ricker(20.0, 0.0),
         lambda: wavelet.ricker(20.0, 0.03),
-        lambda: wavelet.ricker(20.0, 1e-3, delay=-1.0),
+        lambda: wavelet.ricker(20.0, 1e-3, delay=float('inf')),
         lambda: wavelet.ricker(20.0, 1e-3, nt=1),
         lambda: wavelet.ricker(float("nan"), 1e-3),
         lambda: wavelet.ormsby(10, 5, 40, 60, 1e-3),
@@ -152,3 +152,13 @@ def test_object_arrays_are_not_unpickled(tmp_path):
     np.save(tmp_path / "o.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError):
         wavelet.from_file(tmp_path / "o.npy", dt=1e-3)
+
+
+@pytest.mark.parametrize("make", [lambda d: wavelet.ricker(20.0, 1e-3, delay=d), lambda d: wavelet.ormsby(4, 8, 40, 60, 1e-3, delay=d)])
+def test_zero_phase_starts_before_time_zero_and_peaks_at_it(make):
+    zero, late = make(0.0), make(None)
+    assert zero.t0 < 0
+    assert zero.t0 + zero.dt * int(np.argmax(zero.samples)) == pytest.approx(0.0, abs=1e-12)
+    # the same wavelet, moved
+    np.testing.assert_allclose(zero.samples.max(), late.samples.max(), rtol=1e-12)
+    assert zero.nt == late.nt

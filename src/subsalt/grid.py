@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import fixedmath
 from subsalt.errors import ConfigError
 
 
@@ -165,11 +166,17 @@ class Frame:
     azimuth: float = 0.0
     flip: bool = False
 
+    @property
+    def _turn(self) -> tuple[float, float]:
+        """Cosine and sine of the azimuth, with the same bits on every machine; positions feed the image."""
+        if self.azimuth == 0.0:
+            return 1.0, 0.0
+        return float(fixedmath.cos(self.azimuth)), float(fixedmath.sin(self.azimuth))
+
     def to_local(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map points (n, 3) from map coordinates to local ones; z stays."""
         pts = np.array(points, dtype=np.float64, copy=True)
-        # exact for the common unrotated case: cos 0 = 1, sin 0 = 0
-        c, s = math.cos(self.azimuth), math.sin(self.azimuth)
+        c, s = self._turn
         dx, dy = pts[..., 0] - self.x0, pts[..., 1] - self.y0
         pts[..., 0] = c * dx + s * dy
         pts[..., 1] = (-1.0 if self.flip else 1.0) * (c * dy - s * dx)
@@ -178,7 +185,7 @@ class Frame:
     def to_world(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Map points (n, 3) from local coordinates to map ones; z stays."""
         pts = np.array(points, dtype=np.float64, copy=True)
-        c, s = math.cos(self.azimuth), math.sin(self.azimuth)
+        c, s = self._turn
         lx, ly = pts[..., 0].copy(), (-1.0 if self.flip else 1.0) * pts[..., 1]
         pts[..., 0] = self.x0 + c * lx - s * ly
         pts[..., 1] = self.y0 + s * lx + c * ly

@@ -108,19 +108,22 @@ def ricker(f0: float, dt: float, nt: int | None = None, delay: float | None = No
     dt : float
         Sampling interval, s.
     nt : int, optional
-        Samples; as many as reach `delay` beyond the peak when left out.
+        Samples; as many as reach 1.5 / f0 beyond the peak when left out.
     delay : float, optional
-        Time of the peak, s; 1.5 / f0 when left out.
+        Time of the peak, s; 1.5 / f0 when left out. With a smaller one (0: zero phase) the wavelet starts
+        before time zero.
 
-    Notes ----- ``w(t) = (1 - 2a) exp(-a)``, ``a = (pi f0 (t - delay))^2``; taken as band-limited at 2.5 f0.
-    It starts at time zero with 1e-8 of its peak under the default delay.
+    Notes
+    -----
+    ``w(t) = (1 - 2a) exp(-a)``, ``a = (pi f0 (t - delay))^2``; taken as band-limited at 2.5 f0. It starts with
+    1e-8 of its peak.
     """
     _check_band((f0,), dt, f"ricker f0 = {f0:g} Hz")
     peak = 1.5 / f0 if delay is None else float(delay)
-    n = _length(nt, peak, dt)
-    t = dt * np.arange(n) - peak
+    t0, n = _span(nt, peak, max(1.5 / f0, peak), dt)
+    t = (t0 - peak) + dt * np.arange(n)
     a = (fixedmath.PI * f0 * t) * (fixedmath.PI * f0 * t)
-    return Wavelet((1.0 - 2.0 * a) * fixedmath.exp(-a), dt, 0.0, f"ricker {f0:g} Hz", f0, 2.5 * f0, peak)
+    return Wavelet((1.0 - 2.0 * a) * fixedmath.exp(-a), dt, t0, f"ricker {f0:g} Hz", f0, 2.5 * f0, peak)
 
 
 def ormsby(
@@ -135,17 +138,22 @@ def ormsby(
     dt : float
         Sampling interval, s.
     nt : int, optional
-        Samples; as many as reach `delay` beyond the peak when left out.
+        Samples; as many as reach 3 / (narrower slope) beyond the peak when left out.
     delay : float, optional
-        Time of the peak, s; 3 / (narrower slope) when left out.
+        Time of the peak, s; 3 / (narrower slope) when left out. With a smaller one (0: zero phase) the wavelet
+        starts before time zero.
 
-    Notes ----- ``w(t) = sum of +- pi f^2 sinc(f t)^2 / slope width`` over the corners, times a taper that is
-    flat for half of `delay` and falls as a cosine to zero at `delay` from the peak.
+    Notes
+    -----
+    ``w(t) = sum of +- pi f^2 sinc(f t)^2 / slope width`` over the corners, times a taper that is flat for half
+    the reach of 3 / (narrower slope) and falls as a cosine to zero at its end.
     """
     _check_band((f1, f2, f3, f4), dt, f"ormsby {f1:g}-{f2:g}-{f3:g}-{f4:g} Hz")
-    peak = 3.0 / min(f2 - f1, f4 - f3) if delay is None else float(delay)
-    n = _length(nt, peak, dt)
-    t = dt * np.arange(n) - peak
+    reach = 3.0 / min(f2 - f1, f4 - f3)
+    peak = reach if delay is None else float(delay)
+    reach = max(reach, peak)  # a later peak leaves room for a longer, cleaner wavelet
+    t0, n = _span(nt, peak, reach, dt)
+    t = (t0 - peak) + dt * np.arange(n)
 
     def corner(f: float) -> NDArray[np.float64]:
         s = fixedmath.sinc(f * t)
@@ -153,9 +161,9 @@ def ormsby(
 
     w = (corner(f4) - corner(f3)) / (f4 - f3) - (corner(f2) - corner(f1)) / (f2 - f1)
     w = w / (f4 + f3 - f2 - f1)
-    outer = np.clip((np.abs(t) - 0.5 * peak) / (0.5 * peak), 0.0, 1.0)
+    outer = np.clip((np.abs(t) - 0.5 * reach) / (0.5 * reach), 0.0, 1.0)
     w = w * (0.5 + 0.5 * fixedmath.cos(fixedmath.PI * outer))
-    return Wavelet(w, dt, 0.0, f"ormsby {f1:g}-{f2:g}-{f3:g}-{f4:g} Hz", 0.5 * (f2 + f3), f4, peak)
+    return Wavelet(w, dt, t0, f"ormsby {f1:g}-{f2:g}-{f3:g}-{f4:g} Hz", 0.5 * (f2 + f3), f4, peak)
 
 
 def from_samples(
@@ -278,15 +286,15 @@ def _check_band(corners: tuple[float, ...], dt: float, what: str) -> None:
         )
 
 
-def _length(nt: int | None, delay: float, dt: float) -> int:
-    if not (delay > 0 and math.isfinite(delay)):
-        raise ConfigError(
-            f"wavelet delay = {delay} s", "use a positive delay, 1.5 / f0 for a Ricker", code="E160"
-        )
-    n = math.ceil(2.0 * delay / dt) + 1 if nt is None else int(nt)
+def _span(nt: int | None, peak: float, reach: float, dt: float) -> tuple[float, int]:
+    """Return the time of the first sample and the number of samples of a wavelet of `reach` around its peak."""
+    if not math.isfinite(peak):
+        raise ConfigError(f"wavelet delay = {peak} s", "use a time in seconds, 0 for zero phase", code="E160")
+    t0 = min(0.0, dt * math.floor((peak - reach) / dt + 1e-9))
+    n = math.ceil((peak + reach - t0) / dt - 1e-9) + 1 if nt is None else int(nt)
     if not 2 <= n <= MAX_SAMPLES:
         raise ConfigError(f"a wavelet of {n} samples", f"use 2 to {MAX_SAMPLES} samples", code="E160")
-    return n
+    return t0, n
 
 
 def _peak_time(samples: NDArray[np.float64], dt: float, t0: float) -> float:
