@@ -6,7 +6,7 @@ from subsalt import view
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Grid
 from subsalt.view.cuts import cuts_at
-from subsalt.view.slices import LEFT, TOP, fit
+from subsalt.view.pages import LEFT, TOP, fit
 from subsalt.view.style import DPI
 
 

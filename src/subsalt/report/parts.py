@@ -104,7 +104,7 @@ def numbers(facts: RunFacts) -> Markup | None:
         card(words.count(steps), "point-steps (grid points x time steps x wavefields)")
         stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
         if stepping > 0:
-            card(f"{words.rate(steps / stepping)}point-steps/s", "while wavefields are propagated")
+            card(f"{words.rate(steps / stepping)} point-steps/s", "while wavefields are propagated")
     plan = section(run, "memory_plan")
     if plan:
         planned = sum(v for v in plan.values() if words.is_number(v))
@@ -112,7 +112,7 @@ def numbers(facts: RunFacts) -> Markup | None:
     if words.is_number(run.get("peak_memory_bytes")):
         card(words.size(run["peak_memory_bytes"]), "largest memory of the process, measured")
     if words.is_number(run.get("repaired_nodes")):
-        card(words.count(run["repaired_nodes"]), "nodes where delta was above epsilon")
+        card(words.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon")
     if not cards:
         return None
     boxes = tag(

@@ -48,7 +48,7 @@ def shots(facts: RunFacts) -> Markup | None:
     note = None
     if holes:
         ids = ", ".join(str(s.get("id")) for s in holes[:30]) + (" ..." if len(holes) > 30 else "")
-        note = tag("p", f"Not in the image: {len(holes)} shots ({ids}).", class_="bad")
+        note = tag("p", f"Not in the image: {len(holes)} of {len(facts.shots)} shots ({ids}).", class_="bad")
     if len(rows) > LONG:
         body = tag("details", tag("summary", f"all {len(rows)} shots"), body)
     return join([note, body])

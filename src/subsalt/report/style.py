@@ -14,7 +14,7 @@ h2 { margin: 40px 0 10px; font-size: 18px; border-bottom: 1px solid var(--line);
 h3 { margin: 22px 0 6px; font-size: 15px; }
 p { margin: 6px 0; }
 .soft, caption, figcaption { color: var(--soft); font-size: 13px; }
-nav { margin: 12px 0 0; font-size: 13px; } nav a { margin-right: 14px; white-space: nowrap; }
+nav { margin: 12px 0 0; font-size: 13px; display: flex; flex-wrap: wrap; gap: 2px 14px; }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; }
 code, pre { font: 12.5px/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: 10px 12px;

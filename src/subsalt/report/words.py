@@ -38,13 +38,13 @@ def count(value: Any) -> str:
 
 
 def rate(value: Any) -> str:
-    """Return something per second with a prefix: ``1.23 G/s``."""
+    """Return a large number with a prefix: ``1.23 G``."""
     if not is_number(value):
         return "unknown"
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= factor:
             return f"{value / factor:.3g} {prefix}"
-    return f"{value:.3g} "
+    return f"{value:.3g}"
 
 
 def plain(value: Any) -> str:

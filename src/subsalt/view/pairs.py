@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subsalt.grid import Grid
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, draw_cut
-from subsalt.view.slices import BOTTOM, LEFT, RIGHT, bar, fit, png_path
+from subsalt.view.pages import BOTTOM, LEFT, RIGHT, bar, fit, png_path
 from subsalt.view.style import Length
 
 

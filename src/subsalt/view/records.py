@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.survey import Shot, Survey, TimeAxis
 from subsalt.view import style
-from subsalt.view.slices import BOTTOM, LEFT, png_path
+from subsalt.view.pages import BOTTOM, LEFT, png_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -171,7 +171,7 @@ def page(
             fig.text(
                 1 - 0.06 / size[0],
                 0.05 / size[1],
-                f"subsalt run {printable(run_id, 64)}",
+                f"subsalt run {printable(run_id[:16])}",
                 ha="right",
                 va="bottom",
                 fontsize=6,

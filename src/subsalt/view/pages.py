@@ -1,0 +1,153 @@
+"""Pages: how one cut, or three, are laid out with title, colour bar and legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subsalt.errors import ConfigError
+from subsalt.view import style
+from subsalt.view.cuts import Cut, Look, draw_cut
+from subsalt.view.style import Length
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# inches: room for title above, ticks and labels left and below, the colour bar right
+TOP, LEFT, BOTTOM, RIGHT, GAP = 0.55, 0.72, 0.55, 0.95, 0.62
+
+
+def png_path(path: str | Path, name: str) -> Path:
+    """Return the path of a PNG: `path`, or `name` inside it when it is a folder."""
+    out = Path(path)
+    if out.is_dir():
+        return out / name
+    if out.suffix.lower() != ".png":
+        raise ConfigError(f"a picture is written as PNG, not as {out.name}", "end its name in .png")
+    return out
+
+
+def fit(
+    width: float, height: float, exaggeration: float | None, room: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return the inches of a section of `width` x `height` metres, and its vertical exaggeration."""
+    if exaggeration is None:
+        # a section flatter than 1 in 8 shows nothing: drawn then in steps of a half until it is 1 in 8
+        exaggeration = max(1.0, np.ceil(2 * width / (8 * height)) / 2)
+    if not exaggeration > 0:
+        raise ConfigError(f"exaggeration = {exaggeration:g}", "give a number above 0")
+    scale = min(room[0] / width, room[1] / (height * exaggeration))
+    return max(1.5, width * scale), max(0.8, height * exaggeration * scale), exaggeration
+
+
+def single(
+    path: Path,
+    cut: Cut,
+    look: Look,
+    facts: str,
+    *,
+    title: str,
+    run_id: str,
+    label: str = "amplitude",
+    exaggeration: float | None = None,
+) -> Path:
+    """Draw one cut on a page of its own."""
+    unit = Length.fitting(*cut.lengths)
+    wide, tall, ratio = fit(*cut.lengths, exaggeration if cut.axes[1] == 2 else 1.0, (8.6, 6.2))
+    if ratio != 1:
+        facts += f" · vertical exaggeration {ratio:g}"
+    size = (LEFT + wide + RIGHT, TOP + tall + BOTTOM)
+    subtitle = facts if cut.grid.ndim == 2 else f"{cut.title(unit)} · {facts}"
+    with style.page(path, size, title=title, run_id=run_id, about=subtitle) as fig:
+        style.heading(fig, title, subtitle)
+        ax = style.place(fig, (LEFT, TOP, wide, tall))
+        drawn = draw_cut(ax, cut, look, unit)
+        bar(fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), label)
+        legend(fig, [ax])
+    return path
+
+
+def overview(
+    path: Path,
+    planes: Mapping[str, Cut],
+    look: Look,
+    facts: str,
+    *,
+    title: str,
+    run_id: str,
+    label: str = "amplitude",
+) -> Path:
+    """Draw three planes unfolded: the map above the inline section, the crossline section beside it."""
+    (lx, lz), (ly, _) = planes["inline"].lengths, planes["crossline"].lengths
+    unit = Length.fitting(lx, ly, lz)
+    scale = min(8.0 / (lx + ly), 6.6 / (ly + lz))
+    wx, wy, wz = (max(1.0, scale * length) for length in (lx, ly, lz))
+    top = TOP + 0.17
+    size = (LEFT + wx + GAP + wy + RIGHT, top + wy + GAP + wz + BOTTOM)
+    boxes = {
+        "depth": (LEFT, top, wx, wy),
+        "inline": (LEFT, top + wy + GAP, wx, wz),
+        "crossline": (LEFT + wx + GAP, top + wy + GAP, wy, wz),
+    }
+    with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
+        style.heading(fig, title, facts)
+        axes, drawn = {}, {}
+        for name, box in boxes.items():
+            cut = planes[name]
+            ax = axes[name] = style.place(fig, box)
+            drawn = draw_cut(ax, cut, look, unit)
+            ax.set_title(cut.title(unit), fontsize=8, color=style.FAINT, pad=3)
+            _cross(ax, cut, planes, unit)
+        axes["crossline"].set_ylabel("")
+        bar(fig, drawn, (LEFT + wx + GAP + wy + 0.12, top + wy + GAP, 0.14, wz), label)
+        # the corner above the crossline section is free
+        legend(fig, list(axes.values()), (LEFT + wx + GAP, top))
+    return path
+
+
+def _cross(ax: Axes, cut: Cut, planes: Mapping[str, Cut], unit: Length) -> None:
+    """Mark on one plane where the other two cut it."""
+    dotted: dict[str, Any] = {"color": style.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
+    for other in planes.values():
+        if other.normal == cut.axes[0]:
+            ax.axvline(float(unit(other.at)), **dotted)
+        elif other.normal == cut.axes[1]:
+            ax.axhline(float(unit(other.at)), **dotted)
+
+
+def bar(fig: Figure, drawn: Mapping[str, Any], box: tuple[float, float, float, float], label: str) -> None:
+    """Add the colour bar of the velocity when it is drawn, of the values otherwise."""
+    if "vp" in drawn:
+        style.colour_bar(fig, drawn["vp"], box, "vp (m/s)")
+    else:
+        style.colour_bar(fig, drawn["values"], box, label)
+
+
+def legend(
+    fig: Figure, axes: Sequence[Axes], corner: tuple[float, float] | None = None, columns: int = 1
+) -> None:
+    """Add one legend for all axes: at `corner` (inches from the upper left), else at the upper right."""
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(text, handle)
+    if not entries:
+        return
+    w, h = fig.get_size_inches()
+    place: Any
+    if corner is None:
+        place, anchor, columns = "upper right", (1 - 0.05 / w, 1 - 0.06 / h), len(entries)
+    else:
+        place, anchor = "upper left", (corner[0] / w, 1 - corner[1] / h)
+    fig.legend(
+        list(entries.values()),
+        list(entries),
+        loc=place,
+        bbox_to_anchor=anchor,
+        ncols=columns,
+        borderaxespad=0.0,
+    )
