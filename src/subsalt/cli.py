@@ -48,7 +48,9 @@ def _root(
 
 @app.command(epilog=_example("subsalt demo --out demo"))
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path("demo"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path(
+        "demo"
+    ),
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
@@ -83,14 +85,18 @@ def scan(
 @app.command(epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15"))
 def init(
     job: JobFile,
-    from_: Annotated[list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")] = None,
+    from_: Annotated[
+        list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")
+    ] = None,
     vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None,
     epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None,
     delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None,
     f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
-    files: Annotated[list[str] | None, typer.Argument(metavar="[FILES]...", help="More files for --from.")] = None,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="More files for --from.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a commented job file, filled with what the files say."""
@@ -102,7 +108,9 @@ def init(
 @app.command(epilog=_example("subsalt check survey.toml"))
 def check(
     job: JobFile,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the map; JOB.check beside the job.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the map; JOB.check beside the job.")
+    ] = None,
     map_: Annotated[bool, typer.Option("--map/--no-map", help="Draw the survey on the model.")] = True,
     strict: Strict = False,
     json: Json = False,
@@ -116,7 +124,9 @@ def check(
 @app.command(epilog=_example("subsalt model survey.toml -o shots"))
 def model(
     job: JobFile,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the shots; JOB.shots beside the job.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the shots; JOB.shots beside the job.")
+    ] = None,
     strict: Strict = False,
     json: Json = False,
 ) -> None:
@@ -142,8 +152,12 @@ def migrate(
 
 @app.command(epilog=_example("subsalt view survey.run -o image.png"))
 def view(
-    what: Annotated[Path, typer.Argument(metavar="RUN|FILE", help="Run directory, or a model, image or shot file.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="PNG file; beside the input when left out.")] = None,
+    what: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="Run directory, or a model, image or shot file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="PNG file; beside the input when left out.")
+    ] = None,
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0,
     open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
     json: Json = False,
@@ -157,7 +171,9 @@ def view(
 @app.command(epilog=_example("subsalt export survey.run image.sgy"))
 def export(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.")
+    ],
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
     json: Json = False,
 ) -> None:
@@ -170,7 +186,9 @@ def export(
 @app.command(epilog=_example("subsalt report survey.run"))
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="HTML file; RUN/report.html when left out.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="HTML file; RUN/report.html when left out.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML page: image, survey, job, phases, warnings, provenance."""
@@ -181,7 +199,9 @@ def report(
 
 @app.command(epilog=_example("subsalt explain E412", "subsalt explain imaging.aperture"))
 def explain(
-    what: Annotated[str, typer.Argument(metavar="CODE|KEY", help="A code such as E412, or a key of the job file.")],
+    what: Annotated[
+        str, typer.Argument(metavar="CODE|KEY", help="A code such as E412, or a key of the job file.")
+    ],
     json: Json = False,
 ) -> None:
     """Explain an error or warning code, or a key of the job file."""
@@ -195,7 +215,6 @@ def main(argv: list[str] | None = None) -> None:
     from subsalt import cli_main
 
     sys.exit(cli_main.run(app, sys.argv[1:] if argv is None else argv))
-
 
 
 if __name__ == "__main__":

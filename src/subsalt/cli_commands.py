@@ -65,7 +65,7 @@ def init(
 
     out = Out(as_json)
     if not files:
-        raise ConfigError("no shot files given", "add --from 'shots/*.sgy'", code="E120")
+        raise ConfigError("no shot files given", "add --from 'shots/*.sgy'", code="E124")
     result = write_job(job, files, vp=vp, epsilon=epsilon, delta=delta, f0=f0, preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
@@ -87,7 +87,9 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
     warnings = sum(f.level == "warning" for f in result.findings)
     if picture is not None:
         out.row("map", str(picture))
-    out.say(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was started.")
+    out.say(
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was started."
+    )
     out.json(
         {
             "errors": errors,
@@ -125,7 +127,9 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
     out = Out(as_json)
     job = _checked_job(job_file, out, strict)
     if job.acquisition is None:
-        raise ConfigError(f"{job_file} has no [acquisition]", "add shots, receivers, record_length and dt", code="E102")
+        raise ConfigError(
+            f"{job_file} has no [acquisition]", "add shots, receivers, record_length and dt", code="E102"
+        )
     folder = out_dir or job.base / f"{job.name}.shots"
     with progress.for_stream("modelling") as bar:
         result = model_job(job, folder, bar)
@@ -168,7 +172,7 @@ def view(what: Path, target: Path | None, clip: float, show: bool, as_json: bool
     out = Out(as_json)
     _must_exist(what)
     if not 0 < clip <= 100:
-        raise ConfigError(f"--clip {clip:g} is no percentile", "use a value above 0, up to 100", code="E121")
+        raise ConfigError(f"--clip {clip:g} is no percentile", "use a value above 0, up to 100", code="E125")
     made = pictures.picture(what, target, clip=clip)
     paths = [Path(p) for p in (made if isinstance(made, list | tuple) else [made])]
     for path in paths:
@@ -219,7 +223,7 @@ def explain(what: str, as_json: bool) -> None:
     found = explain_key(what)
     if found is None:
         raise ConfigError(
-            f"{what!r} is neither a code nor a key of the job file", catalogue.suggest(what), code="E122"
+            f"{what!r} is neither a code nor a key of the job file", catalogue.suggest(what), code="E126"
         )
     out.say(found["text"])
     out.json(found)

@@ -90,7 +90,9 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
 
 
 def _stopped(out: Any, code: int, word: str) -> int:
-    error = SubsaltError(f"{word}; what was finished is kept", "the same command goes on from there", code="E801")
+    error = SubsaltError(
+        f"{word}; what was finished is kept", "the same command goes on from there", code="E801"
+    )
     error.exit_code = code
     out.error(error)
     return code
@@ -108,13 +110,19 @@ def _other(error: Exception, out: Any, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     if isinstance(error, MemoryError):
-        known: SubsaltError = MemoryPlanError(f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E611")
+        known: SubsaltError = MemoryPlanError(
+            f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E611"
+        )
     elif isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""
-        known = ResourceError(f"{name}{error.strerror or error}", "check path, permissions and space", code="E600")
+        known = ResourceError(
+            f"{name}{error.strerror or error}", "check path, permissions and space", code="E600"
+        )
     else:
         known = SubsaltError(
-            f"internal error: {type(error).__name__}: {error}", f"please report it with {_bug_report(error)}", code="E001"
+            f"internal error: {type(error).__name__}: {error}",
+            f"please report it with {_bug_report(error)}",
+            code="E001",
         )
     out.error(known)
     return known.exit_code

@@ -18,7 +18,9 @@ _COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
 
 def printable(text: str) -> str:
     """Return a text whose control characters and bidirectional marks cannot disturb a terminal."""
-    return "".join(c if c == "\n" or (c.isprintable() and not _is_bidi(c)) else f"\\x{ord(c):02x}" for c in text)
+    return "".join(
+        c if c == "\n" or (c.isprintable() and not _is_bidi(c)) else f"\\x{ord(c):02x}" for c in text
+    )
 
 
 def _is_bidi(char: str) -> bool:
@@ -86,7 +88,12 @@ class Out:
 
 def error_dict(error: SubsaltError) -> dict[str, object]:
     """Return an error for `--json`."""
-    out: dict[str, object] = {"code": error.code, "message": error.message, "fix": error.fix, "exit": error.exit_code}
+    out: dict[str, object] = {
+        "code": error.code,
+        "message": error.message,
+        "fix": error.fix,
+        "exit": error.exit_code,
+    }
     if isinstance(error, FindingsError):
         out["findings"] = [finding_dict(f) for f in error.findings]
     return out
@@ -127,6 +134,11 @@ def plain(value: Any) -> Any:
 def phase_table(phases: Mapping[str, float]) -> list[str]:
     """Return lines of a phase table: seconds and share, slowest first, then unexplained and wall."""
     wall = phases.get("wall", sum(phases.values()))
-    rows = sorted(((k, v) for k, v in phases.items() if k not in ("wall", "unexplained")), key=lambda r: -r[1])
+    rows = sorted(
+        ((k, v) for k, v in phases.items() if k not in ("wall", "unexplained")), key=lambda r: -r[1]
+    )
     rows += [(k, phases[k]) for k in ("unexplained", "wall") if k in phases]
-    return [f"  {name:<18} {seconds:9.2f} s {100 * seconds / wall if wall else 0:6.1f} %" for name, seconds in rows]
+    return [
+        f"  {name:<18} {seconds:9.2f} s {100 * seconds / wall if wall else 0:6.1f} %"
+        for name, seconds in rows
+    ]

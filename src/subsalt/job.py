@@ -58,7 +58,9 @@ class Job(Section):
     model: ModelSection = Field(description="the earth model")
     grid: GridSection | None = Field(None, description="model grid, where no file brings it")
     source: SourceSection = Field(description="the source wavelet")
-    propagation: PropagationSection = Field(default_factory=PropagationSection, description="how wavefields are computed")
+    propagation: PropagationSection = Field(
+        default_factory=PropagationSection, description="how wavefields are computed"
+    )
     imaging: ImagingSection = Field(default_factory=ImagingSection, description="how the image is made")
     parallel: ParallelSection = Field(default_factory=ParallelSection, description="threads and device")
     output: OutputSection = Field(default_factory=OutputSection, description="what is written")
@@ -100,7 +102,9 @@ class Job(Section):
         try:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: {error}", "texts need quotes, tables are [name], lists [1, 2]", code="E106") from None
+            raise ConfigError(
+                f"{path}: {error}", "texts need quotes, tables are [name], lists [1, 2]", code="E106"
+            ) from None
         return cls._build(raw, text, path)
 
     @classmethod
@@ -315,16 +319,20 @@ def _replace(tree: Any, path: list[str], values: list[object]) -> None:
 
 def _read_text(path: Path) -> str:
     if path.is_dir():
-        raise MissingInputError(f"{path} is a directory", "give the job file, for example survey.toml", code="E110")
+        raise MissingInputError(
+            f"{path} is a directory", "give the job file, for example survey.toml", code="E110"
+        )
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise MissingInputError(f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110") from None
+        raise MissingInputError(
+            f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
+        ) from None
     except OSError as error:
         raise MissingInputError(f"{path}: {error.strerror}", "check the permissions", code="E110") from None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106") from None
-
-
+        raise ConfigError(
+            f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106"
+        ) from None

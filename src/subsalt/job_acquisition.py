@@ -34,15 +34,25 @@ class Positions(Section):
             raise ConfigError("positions need first, or a file", "add first = [x, y, z]", code="E104")
         sizes = {k: len(v) for k in ("first", "last", "step") if isinstance(v := getattr(self, k), list)}
         if any(n not in (2, 3) for n in sizes.values()) or len(set(sizes.values())) > 1:
-            raise ConfigError(f"numbers of coordinates differ: {sizes}", "give 2 (x, z) or 3 (x, y, z)", code="E104")
+            raise ConfigError(
+                f"numbers of coordinates differ: {sizes}", "give 2 (x, z) or 3 (x, y, z)", code="E104"
+            )
         counts = self.n if isinstance(self.n, list) else [self.n]
         if isinstance(self.n, list) and (len(self.n) != 2 or len(self.first) != 3):
-            raise ConfigError(f"n = {self.n}", "a patch has n = [nx, ny] and positions (x, y, z)", code="E104")
+            raise ConfigError(
+                f"n = {self.n}", "a patch has n = [nx, ny] and positions (x, y, z)", code="E104"
+            )
         if any(c is not None and c < 1 for c in counts):
             raise ConfigError(f"n = {self.n}", "n must be at least 1", code="E104")
         given = [k for k in ("last", "n", "step") if getattr(self, k) is not None]
-        if given not in ([], ["last", "n"], ["n", "step"], ["last", "step"]) and not (given == ["n"] and self.n == 1):
-            raise ConfigError(f"a line with {', '.join(['first', *given])} is not defined", "give two of last, n, step", code="E104")
+        if given not in ([], ["last", "n"], ["n", "step"], ["last", "step"]) and not (
+            given == ["n"] and self.n == 1
+        ):
+            raise ConfigError(
+                f"a line with {', '.join(['first', *given])} is not defined",
+                "give two of last, n, step",
+                code="E104",
+            )
         return self
 
 
@@ -56,10 +66,14 @@ class AcquisitionSection(Section):
     """A survey to be modelled."""
 
     shots: list[Positions] = Field(description="lines or patches of sources, or a CSV")
-    receivers: list[Positions] = Field(description="lines or patches of receivers, or a CSV; relative = true moves them")
+    receivers: list[Positions] = Field(
+        description="lines or patches of receivers, or a CSV; relative = true moves them"
+    )
     record_length: PositiveTime = Field(description="time of the last sample")
     dt: PositiveTime = Field(description="sampling of the records")
-    files: Literal["one", "per-shot"] = Field("one", description="one SEG-Y file for the survey, or one per shot")
+    files: Literal["one", "per-shot"] = Field(
+        "one", description="one SEG-Y file for the survey, or one per shot"
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -154,7 +154,9 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
 
 
 def _survey(job: Job) -> Any:
-    return job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
+    return (
+        job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
+    )
 
 
 def _scan(job: Job) -> Any:
@@ -177,14 +179,15 @@ def _wavelet_dt(job: Job, context: check.Context) -> float:
 
 
 def _samples(survey: Any) -> list[check.SampledShot]:
-    """Read the traces of the first, the last and a middle shot."""
+    """Read the traces of the first, the last and a middle shot, before any mute."""
+    read = getattr(survey.reader, "inner", survey.traces)
     n = len(survey.shots)
     chosen = sorted({0, n // 2, n - 1})[:SAMPLED_SHOTS] if n else []
     out = []
     for i in chosen:
         shot = survey.shots[i]
         if 4 * len(shot.rcv) * survey.time.nt <= SAMPLE_BYTES:
-            out.append(check.SampledShot(shot, survey.traces(shot)))
+            out.append(check.SampledShot(shot, read(shot)))
     return out
 
 
@@ -195,7 +198,9 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Lo
     from subsalt.imaging.memory import check_memory
     from subsalt.imaging.setup import MigrationSetup
 
-    assert context.model is not None and context.wavelet is not None and context.survey is not None
+    assert context.model is not None
+    assert context.wavelet is not None
+    assert context.survey is not None
     survey, model, wavelet = context.survey, context.model, context.wavelet
 
     def plan() -> dict[str, int]:
@@ -217,6 +222,6 @@ def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
     from subsalt.io.publish import make_folder
 
     place = make_folder(folder if folder is not None else job.base / f"{job.name}.check")
-    return Path(view.survey_map(context.survey, context.model, place / "map.png", title=job.title or job.name))
-
-
+    return Path(
+        view.survey_map(context.survey, context.model, place / "map.png", title=job.title or job.name)
+    )

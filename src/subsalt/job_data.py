@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from subsalt.job_sections import parse_ranges
 if TYPE_CHECKING:
     from subsalt.job import Job
     from subsalt.job_sections import DataSection, MuteSection
-    from subsalt.survey import Shot, Survey
+    from subsalt.survey import Shot, Survey, TimeAxis
 
 Reader = Callable[["Shot"], NDArray[np.float32]]
 
@@ -90,21 +90,26 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
     return survey.select(sorted(want))
 
 
+@dataclass(frozen=True)
+class MutedReader:
+    """Reads the traces of a shot and mutes them; `inner` reads them as they are."""
+
+    inner: Reader
+    time: TimeAxis
+    section: MuteSection
+
+    def __call__(self, shot: Shot) -> NDArray[np.float32]:
+        return mute(self.inner(shot), shot, self.time, self.section)
+
+
 def with_treatment(survey: Survey, section: DataSection) -> Survey:
     """Return the survey with a reader that mutes, as `[data.mute]` says."""
-    inner = survey.reader
-    if inner is None or section.mute is None:
+    if survey.reader is None or section.mute is None:
         return survey
-
-    mute_section = section.mute
-
-    def read(shot: Shot) -> NDArray[np.float32]:
-        return mute(inner(shot), shot, survey.time, mute_section)
-
-    return replace(survey, reader=read)
+    return replace(survey, reader=MutedReader(survey.reader, survey.time, section.mute))
 
 
-def mute(data: NDArray[np.float32], shot: Shot, time: Any, section: MuteSection) -> NDArray[np.float32]:
+def mute(data: NDArray[np.float32], shot: Shot, time: TimeAxis, section: MuteSection) -> NDArray[np.float32]:
     """Return the traces without what arrives before delay + offset / velocity.
 
     The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the machine.

@@ -43,10 +43,18 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         return Finding("E101", "error", f"{where}: unknown key", suggestion(loc, job), evidence)
     if kind == "missing":
         field = _field_description(loc, job)
-        return Finding("E102", "error", f"{where}: missing", f"add {loc[-1]}" + (f": {field}" if field else ""), evidence)
+        return Finding(
+            "E102", "error", f"{where}: missing", f"add {loc[-1]}" + (f": {field}" if field else ""), evidence
+        )
     cause = (item.get("ctx") or {}).get("error")
     if isinstance(cause, ConfigError):
-        return Finding(cause.code if cause.code != "E100" else "E104", "error", f"{where}: {cause.message}", cause.fix, evidence)
+        return Finding(
+            cause.code if cause.code != "E100" else "E104",
+            "error",
+            f"{where}: {cause.message}",
+            cause.fix,
+            evidence,
+        )
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     message = item["msg"][0].lower() + item["msg"][1:]
     fix = ""
@@ -130,7 +138,12 @@ def _without_union_tags(loc: list[str | int], job: type[BaseModel]) -> list[str 
             parent = model_at(job, out)
             if parent is not None and part not in parent.model_fields:
                 continue
-        if isinstance(part, str) and last and out and re.match(r"^(int|float|str|list|literal|constrained)\b", part):
+        if (
+            isinstance(part, str)
+            and last
+            and out
+            and re.match(r"^(int|float|str|list|literal|constrained)\b", part)
+        ):
             continue
         out.append(part)
     return out

@@ -40,7 +40,9 @@ def expand_files(job: Job, patterns: list[str]) -> list[Path]:
         if glob.has_magic(pattern):
             found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
             if not found:
-                raise MissingInputError(f"no file matches {path}", "check the pattern in [data] files", code="E111")
+                raise MissingInputError(
+                    f"no file matches {path}", "check the pattern in [data] files", code="E112"
+                )
             out += [Path(f) for f in found if not Path(f).is_dir()]
         else:
             out.append(_existing(path, "data.files"))
@@ -49,9 +51,13 @@ def expand_files(job: Job, patterns: list[str]) -> list[Path]:
 
 def _existing(path: Path, key: str) -> Path:
     if not path.exists():
-        raise MissingInputError(f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110")
+        raise MissingInputError(
+            f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110"
+        )
     if path.is_dir() and path.suffix != ".zarr":
-        raise MissingInputError(f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110")
+        raise MissingInputError(
+            f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"
+        )
     return path
 
 
@@ -93,7 +99,9 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
         return None
     if section.file is None:
         if section.z is not None:
-            return Parameter(name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}")
+            return Parameter(
+                name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}"
+            )
         assert isinstance(section.value, float | int)
         return Parameter(name, float(section.value), source=f"[model] {name}")
     from subsalt.io import volume
@@ -107,7 +115,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
     )
     unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
     values = to_si(np.asarray(vol.values), unit, PARAMETERS[name])
-    return Parameter(name, values, vol.grid, vol.frame, source=section.file)
+    return Parameter(name, values, vol.grid, vol.frame, source=section.file, findings=vol.findings)
 
 
 def _known_unit(unit: str | None, kind: str) -> str | None:
@@ -137,7 +145,9 @@ def survey_grid(section: GridSection, survey: Survey) -> Grid:
     h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * survey.ndim
     if len(h) != survey.ndim:
         raise ConfigError(
-            f"[grid] spacing has {len(h)} values, the survey is {survey.ndim}-D", f"give {survey.ndim}", code="E104"
+            f"[grid] spacing has {len(h)} values, the survey is {survey.ndim}-D",
+            f"give {survey.ndim}",
+            code="E104",
         )
     low, high = survey.bounds
     axes = (0,) if survey.ndim == 2 else (0, 1)
@@ -253,7 +263,11 @@ def smooth(values: NDArray[np.float32], grid: Grid, sigma: float, top: float | N
     """
     from scipy.ndimage import correlate1d
 
-    first = 0 if top is None else int(np.clip(math.ceil((top - grid.origin[-1]) / grid.spacing[-1]), 0, grid.shape[-1]))
+    first = (
+        0
+        if top is None
+        else int(np.clip(math.ceil((top - grid.origin[-1]) / grid.spacing[-1]), 0, grid.shape[-1]))
+    )
     below = values[..., first:].astype(np.float64)
     if below.shape[-1] == 0:
         return values
@@ -314,19 +328,18 @@ def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
     from subsalt import wavelet
 
     s = job.source
+    peak = None if s.t0 == "auto" else float(s.t0)
     if s.wavelet == "ricker":
         assert not isinstance(s.f0, str)
-        made = wavelet.ricker(s.f0, dt, nt)
+        made = wavelet.ricker(s.f0, dt, nt, peak)
     elif s.wavelet == "ormsby":
         f1, f2, f3, f4 = (float(f or 0.0) for f in (s.f1, s.f2, s.f3, s.f4))
-        made = wavelet.ormsby(f1, f2, f3, f4, dt, nt)
+        made = wavelet.ormsby(f1, f2, f3, f4, dt, nt, peak)
     else:
         assert s.file is not None
         made = wavelet.from_file(_existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt)
-    if s.t0 != "auto":
-        # the whole wavelet moves: one that peaks at zero starts before it, instead of losing its first half
-        peak = float(s.t0)
-        made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
+        if peak is not None:
+            made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
     if s.fmax != "auto":
         made = replace(made, fmax=float(s.fmax))
     return made

@@ -26,6 +26,7 @@ from subsalt.job_types import (
     Velocity,
 )
 from subsalt.stencil import ORDERS
+import itertools
 
 
 class MuteSection(Section):
@@ -47,7 +48,9 @@ class FrameSection(Section):
 class FixSection(Section):
     """What is known better than the headers say; what is left out is read from the files."""
 
-    scalar: int | None = Field(None, description="coordinate scalar instead of byte 71: positive multiplies, negative divides")
+    scalar: int | None = Field(
+        None, description="coordinate scalar instead of byte 71: positive multiplies, negative divides"
+    )
     elevation_scalar: int | None = Field(None, description="elevation scalar instead of byte 69")
     time_scalar: int | None = Field(None, description="time scalar instead of byte 215")
     dt: PositiveTime | None = Field(None, description="sample interval")
@@ -61,27 +64,42 @@ class FixSection(Section):
     receiver_depth: Length | None = Field(None, description="depth of all receivers")
     swap_xy: bool = Field(False, description="exchange x and y")
     all_traces: bool = Field(False, description="use auxiliary traces too (byte 29)")
-    truncated: Literal["error", "drop"] = Field("error", description="files that end inside a trace: stop, or use the rest")
+    truncated: Literal["error", "drop"] = Field(
+        "error", description="files that end inside a trace: stop, or use the rest"
+    )
 
 
 class DataSection(Section):
     """The recorded shots."""
 
-    files: list[str] = Field(min_length=1, description="SEG-Y or SU files; patterns allowed, relative to the job file")
-    preset: Literal["rev1", "su", "marine2d", "obn"] = Field("rev1", description="which header bytes hold what")
+    files: list[str] = Field(
+        min_length=1, description="SEG-Y or SU files; patterns allowed, relative to the job file"
+    )
+    preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
+        "rev1", description="which header bytes hold what"
+    )
     bytes: dict[str, int] = Field({}, description="header bytes that differ from the preset, 1-based")
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
     line: Literal["auto", "2d", "3d", "x", "y"] = Field(
-        "auto", description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions"
+        "auto",
+        description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
     )
     shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
     receivers: Literal["coordinates", "offset"] = Field(
         "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
     )
-    shots: Literal["all"] | list[int] | str = Field("all", description='ids, or ranges such as "1-100:5, 201"')
-    bad_traces: Literal["error", "zero"] = Field("error", description="traces with NaN or Inf: stop, or set to zero")
-    dead_traces: Literal["skip", "zero"] = Field("skip", description="traces marked as dead: leave out, or keep as zeros")
-    frame: FrameSection | None = Field(None, description="local frame; else of the model file, or of the line")
+    shots: Literal["all"] | list[int] | str = Field(
+        "all", description='ids, or ranges such as "1-100:5, 201"'
+    )
+    bad_traces: Literal["error", "zero"] = Field(
+        "error", description="traces with NaN or Inf: stop, or set to zero"
+    )
+    dead_traces: Literal["skip", "zero"] = Field(
+        "skip", description="traces marked as dead: leave out, or keep as zeros"
+    )
+    frame: FrameSection | None = Field(
+        None, description="local frame; else of the model file, or of the line"
+    )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
 
     @field_validator("files", mode="before")
@@ -97,7 +115,11 @@ class DataSection(Section):
         for name in value:
             if name not in HeaderBytes.names():
                 close = difflib.get_close_matches(name, HeaderBytes.names(), n=1)
-                fix = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(HeaderBytes.names())}"
+                fix = (
+                    f"did you mean {close[0]!r}?"
+                    if close
+                    else f"known here: {', '.join(HeaderBytes.names())}"
+                )
                 raise ConfigError(f"{name!r} is no header value", fix, code="E101")
         HeaderBytes(**value)
         return value
@@ -121,10 +143,14 @@ def parse_ranges(text: str) -> list[tuple[int, int, int]]:
             item = (a, int(last) if dash else a, int(step) if step else 1)
         except ValueError:
             raise ConfigError(
-                f"{text!r} is not a selection of shots", 'write ids as [1, 2, 3] or ranges as "1-100:5, 201"', code="E104"
+                f"{text!r} is not a selection of shots",
+                'write ids as [1, 2, 3] or ranges as "1-100:5, 201"',
+                code="E104",
             ) from None
         if item[2] < 1 or item[1] < item[0]:
-            raise ConfigError(f"{part.strip()!r} selects no shot", "write first-last:step with last >= first", code="E104")
+            raise ConfigError(
+                f"{part.strip()!r} selects no shot", "write first-last:step with last >= first", code="E104"
+            )
         out.append(item)
     return out
 
@@ -133,25 +159,35 @@ class ValueSection(Section):
     """A model parameter: a constant, a file, or a function of depth."""
 
     value: float | list[float] | None = Field(None, description="a constant, or the values at the depths z")
-    z: list[Length] | None = Field(None, description="depths of the values; linear in between, constant outside")
+    z: list[Length] | None = Field(
+        None, description="depths of the values; linear in between, constant outside"
+    )
     file: str | None = Field(None, description="model file: .rsf, .npz, .npy, .segy/.sgy, .vti, .nc")
     unit: str | None = Field(None, description="unit of the values in the file")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
-    spacing: list[PositiveLength] | None = Field(None, description="grid spacing, for files that do not say it")
+    spacing: list[PositiveLength] | None = Field(
+        None, description="grid spacing, for files that do not say it"
+    )
     origin: list[Length] | None = Field(None, description="grid origin, for files that do not say it")
 
     @model_validator(mode="after")
     def _one_kind(self) -> ValueSection:
         if (self.file is None) == (self.value is None):
-            raise ConfigError("give either file or value", "for example vp = {file = 'vp.rsf'} or vp = 2000", code="E104")
+            raise ConfigError(
+                "give either file or value", "for example vp = {file = 'vp.rsf'} or vp = 2000", code="E104"
+            )
         if self.file is not None and self.z is not None:
             raise ConfigError("z goes with value, not with file", "remove z", code="E104")
         if self.z is not None:
             if not isinstance(self.value, list) or len(self.value) != len(self.z):
                 n = len(self.value) if isinstance(self.value, list) else 1
-                raise ConfigError(f"{len(self.z)} depths z but {n} values", "give one value per depth", code="E104")
+                raise ConfigError(
+                    f"{len(self.z)} depths z but {n} values", "give one value per depth", code="E104"
+                )
             if any(b <= a for a, b in zip(self.z, self.z[1:], strict=False)):
-                raise ConfigError(f"depths z = {self.z} do not increase", "sort the depths downwards", code="E104")
+                raise ConfigError(
+                    f"depths z = {self.z} do not increase", "sort the depths downwards", code="E104"
+                )
         elif isinstance(self.value, list):
             raise ConfigError("a list of values needs their depths", "add z = [...]", code="E104")
         if self.file is None and (self.key or self.spacing or self.origin):
@@ -171,7 +207,11 @@ def _value_section(raw: object, kind: str) -> object:
     unit = out.get("unit")
     if unit is not None:
         if not isinstance(unit, str):
-            raise ConfigError(f"unit = {unit!r} is not a text", f"use one of {', '.join(units.file_units(kind))}", code="E103")
+            raise ConfigError(
+                f"unit = {unit!r} is not a text",
+                f"use one of {', '.join(units.file_units(kind))}",
+                code="E103",
+            )
         out["unit"] = units.check_file_unit(unit, kind)
     if "value" in out and "file" not in out:
         factor, power = units.conversion(out.pop("unit", None) or units.file_units(kind)[0], kind)
@@ -190,7 +230,9 @@ class ModelSection(Section):
     vp: ValueSection = Field(description="P velocity: a number, a file, or {z = [...], value = [...]}")
     epsilon: ValueSection | None = Field(None, description="Thomsen epsilon, a fraction; as vp")
     delta: ValueSection | None = Field(None, description="Thomsen delta, a fraction; as vp")
-    smoothing: NonNegativeLength = Field(0.0, description="sigma of a Gaussian on slowness, epsilon, delta; 0: none")
+    smoothing: NonNegativeLength = Field(
+        0.0, description="sigma of a Gaussian on slowness, epsilon, delta; 0: none"
+    )
     smoothing_top: Length | None = Field(None, description="depth above which nothing is smoothed (water)")
 
     @field_validator("vp", mode="before")
@@ -207,8 +249,12 @@ class ModelSection(Section):
 class GridSection(Section):
     """The model grid, for models that bring none; a file model is interpolated on it when it is given."""
 
-    spacing: PositiveLength | list[PositiveLength] = Field(description="distance of points: one number, or one per axis")
-    origin: list[Length] | None = Field(None, description="local coordinate of the first point, (x, y, z) or (x, z)")
+    spacing: PositiveLength | list[PositiveLength] = Field(
+        description="distance of points: one number, or one per axis"
+    )
+    origin: list[Length] | None = Field(
+        None, description="local coordinate of the first point, (x, y, z) or (x, z)"
+    )
     shape: list[int] | None = Field(None, description="points per axis")
     extent: list[PositiveLength] | None = Field(None, description="length per axis, instead of shape")
     depth: PositiveLength | None = Field(
@@ -221,11 +267,19 @@ class GridSection(Section):
         given = [k for k in ("shape", "extent", "depth") if getattr(self, k) is not None]
         if len(given) != 1:
             raise ConfigError(
-                f"[grid] has {' and '.join(given) or 'no size'}", "give exactly one of shape, extent, depth", code="E104"
+                f"[grid] has {' and '.join(given) or 'no size'}",
+                "give exactly one of shape, extent, depth",
+                code="E104",
             )
-        sizes = {k: len(v) for k in ("spacing", "origin", "shape", "extent") if isinstance(v := getattr(self, k), list)}
+        sizes = {
+            k: len(v)
+            for k in ("spacing", "origin", "shape", "extent")
+            if isinstance(v := getattr(self, k), list)
+        }
         if any(n not in (2, 3) for n in sizes.values()) or len(set(sizes.values())) > 1:
-            raise ConfigError(f"[grid] numbers of axes differ: {sizes}", "give 2 (x, z) or 3 (x, y, z) values", code="E104")
+            raise ConfigError(
+                f"[grid] numbers of axes differ: {sizes}", "give 2 (x, z) or 3 (x, y, z) values", code="E104"
+            )
         if self.shape is not None and min(self.shape) < 2:
             raise ConfigError(f"shape = {self.shape}", "every axis needs at least 2 points", code="E104")
         return self
@@ -240,7 +294,9 @@ class PropagationSection(Section):
     boundary: Literal["pml", "damping", "none"] = Field("pml", description="absorbing layer")
     layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
     free_surface: bool = Field(False, description="the top of the model reflects, as the sea surface does")
-    time_dispersion: bool = Field(True, description="exact correction of time dispersion on wavelet and traces")
+    time_dispersion: bool = Field(
+        True, description="exact correction of time dispersion on wavelet and traces"
+    )
     source_taper: float = Field(
         6.0, ge=0, description="cells around a source made elliptical, against its S wave; 0: off"
     )
@@ -253,14 +309,18 @@ class PropagationSection(Section):
     def _medium_exists(cls, value: str) -> str:
         known = ("auto", "isotropic", "vti")
         if value not in known:
-            raise ConfigError(f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105")
+            raise ConfigError(
+                f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105"
+            )
         return value
 
     @field_validator("order")
     @classmethod
     def _order_exists(cls, value: int) -> int:
         if value not in ORDERS:
-            raise ConfigError(f"order {value} does not exist", f"use one of {', '.join(map(str, ORDERS))}", code="E104")
+            raise ConfigError(
+                f"order {value} does not exist", f"use one of {', '.join(map(str, ORDERS))}", code="E104"
+            )
         return value
 
 
@@ -273,8 +333,12 @@ class SourceSection(Section):
     f2: NonNegativeFrequency | None = Field(None, description="Ormsby: end of the low ramp")
     f3: NonNegativeFrequency | None = Field(None, description="Ormsby: start of the high ramp")
     f4: NonNegativeFrequency | None = Field(None, description="Ormsby: end of the high ramp")
-    fmax: AutoFrequency = Field("auto", description="highest frequency that counts for dispersion; auto: of the wavelet")
-    t0: AutoSignedTime = Field("auto", description="time of the peak after the start of the record; auto: 1.5 / f0")
+    fmax: AutoFrequency = Field(
+        "auto", description="highest frequency that counts for dispersion; auto: of the wavelet"
+    )
+    t0: AutoSignedTime = Field(
+        "auto", description="time of the peak after the start of the record; auto: 1.5 / f0"
+    )
     file: str | None = Field(None, description="wavelet file: text column or .npy")
     dt: AutoTime = Field("auto", description="sampling of the wavelet file, when it does not say it")
 
@@ -284,19 +348,27 @@ class SourceSection(Section):
             raise ConfigError("a ricker wavelet needs f0", "add f0, for example f0 = 15", code="E104")
         if self.wavelet == "ormsby":
             corners = [self.f1, self.f2, self.f3, self.f4]
-            if any(f is None for f in corners) or any(b < a for a, b in zip(corners, corners[1:], strict=False)):  # type: ignore[operator]
+            if any(f is None for f in corners) or any(
+                b < a for a, b in itertools.pairwise(corners)
+            ):  # type: ignore[operator]
                 raise ConfigError(
-                    f"an ormsby wavelet needs f1 <= f2 <= f3 <= f4; they are {corners}", "add them, in Hz", code="E104"
+                    f"an ormsby wavelet needs f1 <= f2 <= f3 <= f4; they are {corners}",
+                    "add them, in Hz",
+                    code="E104",
                 )
         if (self.wavelet == "file") != (self.file is not None):
-            raise ConfigError('wavelet = "file" and file = ... go together', "give both or neither", code="E104")
+            raise ConfigError(
+                'wavelet = "file" and file = ... go together', "give both or neither", code="E104"
+            )
         return self
 
 
 class ImagingSection(Section):
     """How the image is made."""
 
-    mode: Literal["reflectivity", "adjoint"] = Field("reflectivity", description="what is injected at the receivers")
+    mode: Literal["reflectivity", "adjoint"] = Field(
+        "reflectivity", description="what is injected at the receivers"
+    )
     condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = Field(
         "source-normalised", description="imaging condition"
     )
@@ -307,7 +379,9 @@ class ImagingSection(Section):
     top_mute: NonNegativeLength = Field(0.0, description="depth above which the image is muted")
     image_step: AutoInt = Field("auto", description="time steps between imaged samples; auto: from Nyquist")
     normalise: float = Field(1e-3, gt=0, description="stabilisation, relative to the largest illumination")
-    illumination: Literal["survey", "shot"] = Field("survey", description="divide by the sum over shots, or per shot")
+    illumination: Literal["survey", "shot"] = Field(
+        "survey", description="divide by the sum over shots, or per shot"
+    )
 
     @field_validator("aperture", mode="before")
     @classmethod

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from subsalt.job import Job
 
 
-
 def resolved_toml(job: Job) -> str:
     """Return the job with every default as TOML that reads back as the same job."""
     parts = ["# every key of the job with its value in SI units; keys behind # have no value\n"]
@@ -68,7 +67,11 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
         old = model[key]
         described = {k: old.pop(k) for k in ("description", "default") if k in old}
         model[key] = {"anyOf": [*short, *old.get("anyOf", [old])], **described}
-    for section, key in (("AcquisitionSection", "shots"), ("AcquisitionSection", "receivers"), ("DataSection", "files")):
+    for section, key in (
+        ("AcquisitionSection", "shots"),
+        ("AcquisitionSection", "receivers"),
+        ("DataSection", "files"),
+    ):
         prop = definitions[section]["properties"][key]
         described = {k: prop.pop(k) for k in ("description", "default", "title") if k in prop}
         one = prop["items"]
@@ -77,3 +80,39 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
     value["anyOf"] = [{"type": "number"}, {"type": "string"}, {"type": "array", "items": {"anyOf": short}}]
 
 
+def explain_key(key: str) -> dict[str, str] | None:
+    """Return what a key of the job file means, its default and where it stands; None when there is none.
+
+    Parameters
+    ----------
+    key : str
+        ``table.key``, a table, or a key alone.
+    """
+    from subsalt.job import Job
+    from subsalt.job_errors import model_at
+
+    parts = key.strip().strip("[]").split(".")
+    if len(parts) == 1 and parts[0] not in Job.model_fields:
+        homes = [s for s in Job.model_fields if (m := model_at(Job, [s])) and parts[0] in m.model_fields]
+        if not homes:
+            return None
+        parts = [homes[0], parts[0]]
+    parent = model_at(Job, parts[:-1])
+    if parent is None or parts[-1] not in parent.model_fields:
+        return None
+    field = parent.model_fields[parts[-1]]
+    table = model_at(Job, parts)
+    lines = [f"{'.'.join(parts)}: {field.description or ''}"]
+    if table is not None:
+        lines += ["keys:", *(f"  {name:<16} {f.description or ''}" for name, f in table.model_fields.items())]
+    default = "" if field.is_required() or field.default_factory else repr_default(field.default)
+    if default:
+        lines.append(f"default: {default}")
+    elif field.is_required():
+        lines.append("required")
+    return {"key": ".".join(parts), "description": field.description or "", "default": default, "text": "\n".join(lines)}
+
+
+def repr_default(value: Any) -> str:
+    """Return a default as it would stand in the file; ``none`` when the key has no value."""
+    return "none" if value is None else toml_out.value(plain(value))

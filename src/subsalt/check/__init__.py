@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from subsalt.check.context import RULES, Context, Parameter, Rule, SampledShot, rule, run_rules
 
-__all__ = ["RULES", "SUBJECTS", "Context", "Parameter", "Rule", "SampledShot", "load_rules", "rule", "run_rules"]
+__all__ = [
+    "RULES",
+    "SUBJECTS",
+    "Context",
+    "Parameter",
+    "Rule",
+    "SampledShot",
+    "load_rules",
+    "rule",
+    "run_rules",
+]
 
 
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it

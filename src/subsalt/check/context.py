@@ -33,6 +33,8 @@ class Parameter:
         Depths of `values` when it is a function of depth, m.
     source : str
         Where it comes from, for messages.
+    findings : list of Finding
+        What the reader of the file noticed.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Parameter:
     frame: Frame | None = None
     depths: NDArray[np.float64] | None = None
     source: str = ""
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def finite(self) -> NDArray[np.float64]:

@@ -52,7 +52,9 @@ class Layout:
         first = np.array(grid.origin3)
         last = first + (np.array(grid.shape3) - 1) * spacing
         axes = (0,) if grid.ndim == 2 else (0, 1)
-        return cls(src, rcv, ids, np.repeat(ids, counts), first - SLACK * spacing, last + SLACK * spacing, axes)
+        return cls(
+            src, rcv, ids, np.repeat(ids, counts), first - SLACK * spacing, last + SLACK * spacing, axes
+        )
 
     def outside(self, points: Points) -> NDArray[np.bool_]:
         """Return which points lie outside horizontally."""
@@ -69,7 +71,10 @@ class Layout:
         """Return how far points reach beyond which edges, such as ``beyond x_max by 640 m``."""
         parts = []
         for i in self.axes:
-            under, over = float((self.low[i] - points[:, i]).max()), float((points[:, i] - self.high[i]).max())
+            under, over = (
+                float((self.low[i] - points[:, i]).max()),
+                float((points[:, i] - self.high[i]).max()),
+            )
             if under > 0:
                 parts.append(f"beyond {'xy'[i]}_min by up to {under:.4g} m")
             if over > 0:
@@ -80,7 +85,8 @@ class Layout:
 def _layout(context: Context) -> Layout:
     """Return the layout of the context, collected once for all rules."""
     if "_layout" not in context.facts:
-        assert context.survey is not None and context.model is not None
+        assert context.survey is not None
+        assert context.model is not None
         context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
     found: Layout = context.facts["_layout"]
     return found
@@ -89,10 +95,13 @@ def _layout(context: Context) -> Layout:
 @rule("geometry", "model", "survey")
 def same_dimension(context: Context) -> Iterator[Finding]:
     """A line on a volume, or an areal survey on a section."""
-    assert context.model is not None and context.survey is not None
+    assert context.model is not None
+    assert context.survey is not None
     ndim = context.model.grid.ndim
     if ndim != context.survey.ndim:
-        cure = '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
+        cure = (
+            '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
+        )
         yield error("E329", f"the model is {ndim}-D, the survey is {context.survey.ndim}-D", cure)
 
 
@@ -113,7 +122,8 @@ def overlap(context: Context) -> Iterator[Finding]:
     yield error(
         "E330",
         f"survey and model do not overlap: {where}",
-        _guess(lay, both) or f"to bring the centres together, shift the survey by {shift} ([data.frame] x0, y0)",
+        _guess(lay, both)
+        or f"to bring the centres together, shift the survey by {shift} ([data.frame] x0, y0)",
         offset=[float(offset[i]) for i in lay.axes],
     )
 
@@ -260,7 +270,11 @@ def empty_shots(context: Context) -> Iterator[Finding]:
     assert context.survey is not None
     empty = [s.id for s in context.survey.shots if len(s.rcv) == 0]
     if empty:
-        yield error("E306", f"{len(empty)} shots have no receiver, first {empty[0]}", "leave them out with [data] shots")
+        yield error(
+            "E306",
+            f"{len(empty)} shots have no receiver, first {empty[0]}",
+            "leave them out with [data] shots",
+        )
 
 
 @rule("geometry", "survey")
@@ -298,7 +312,8 @@ def thin_window(context: Context) -> Iterator[Finding]:
 @rule("geometry", "velocity", "survey")
 def record_length(context: Context) -> Iterator[Finding]:
     """A record too short for the depth of the model."""
-    assert context.model is not None and context.survey is not None
+    assert context.model is not None
+    assert context.survey is not None
     grid = context.model.grid
     slowness = (1.0 / context.model.vp).mean(axis=tuple(range(grid.ndim - 1)), dtype=np.float64)
     two_way = 2 * np.concatenate([[0.0], np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])])

@@ -11,6 +11,13 @@ from subsalt.errors import Finding
 
 
 @rule("grids", "parameters")
+def what_the_readers_say(context: Context) -> Iterator[Finding]:
+    """Hand on what the readers of model files noticed."""
+    for p in context.parameters.values():
+        yield from p.findings
+
+
+@rule("grids", "parameters")
 def values_possible(context: Context) -> Iterator[Finding]:
     """Values that are not finite, or that no medium has."""
     for name, lowest in (("vp", 0.0), ("epsilon", -0.5), ("delta", -0.5)):
@@ -56,10 +63,13 @@ def grids_agree(context: Context) -> Iterator[Finding]:
 
 def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Finding]:
     a, b = base.grid, other.grid
-    assert a is not None and b is not None
+    assert a is not None
+    assert b is not None
     cure = f"resample {other.name} to the grid of {base.name}, or add [grid] to interpolate all on one"
     if a.ndim != b.ndim:
-        yield error("E403", f"{other.name} has {b.ndim} axes, {base.name} has {a.ndim}", "use models of one dimension")
+        yield error(
+            "E403", f"{other.name} has {b.ndim} axes, {base.name} has {a.ndim}", "use models of one dimension"
+        )
         return
     if sorted(a.shape) == sorted(b.shape) and a.shape != b.shape:
         yield error(
@@ -70,7 +80,9 @@ def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Fi
     elif not resampling and a.shape != b.shape:
         yield error("E401", f"{other.name} has shape {b.shape}, {base.name} has {a.shape}", cure)
     elif not resampling:
-        same = all(abs(x - y) <= 1e-3 * x / max(n, 1) for x, y, n in zip(a.spacing, b.spacing, a.shape, strict=True))
+        same = all(
+            abs(x - y) <= 1e-3 * x / max(n, 1) for x, y, n in zip(a.spacing, b.spacing, a.shape, strict=True)
+        )
         placed = all(abs(x - y) <= 1e-3 * h for x, y, h in zip(a.origin, b.origin, a.spacing, strict=True))
         if not (same and placed):
             yield error(
@@ -101,7 +113,7 @@ def depth_axis(context: Context) -> Iterator[Finding]:
     along_z, span_z = trends[-1]
     if along_z < -0.9 and span_z > 0.2:
         yield warning(
-            "W423",
+            "W443",
             f"vp falls with depth by {span_z:.0%} of its mean: the depth axis looks flipped",
             "turn the z axis of the model around, z positive down",
             correlation=along_z,
@@ -110,7 +122,7 @@ def depth_axis(context: Context) -> Iterator[Finding]:
         along, span = trends[axis]
         if along > 0.95 and span > 0.4 and span_z < 0.1 and v.shape[axis] >= 16:
             yield warning(
-                "W424",
+                "W444",
                 f"vp grows by {span:.0%} of its mean along axis {axis} and is level along the last one",
                 "write the model as (x, z) or (x, y, z), z fastest",
                 correlation=along,
@@ -141,7 +153,7 @@ def constant_layers(context: Context) -> Iterator[Finding]:
     rest = v[~at_low]
     if rest.size and at_low.sum() > 0.001 * v.size and low > 0 and float(rest.min()) > 4 * low:
         yield warning(
-            "W425",
+            "W445",
             f"vp is {low:g} at {int(at_low.sum())} nodes and at least {float(rest.min()):g} elsewhere: a null value?",
             "fill the model where it is not known",
             value=low,

@@ -56,7 +56,8 @@ def zero_mean(context: Context) -> Iterator[Finding]:
 @rule("spectrum", "samples", "wavelet", "survey")
 def data_band(context: Context) -> Iterator[Finding]:
     """Data whose energy lies above the wavelet's band: it would be imaged with a wavelet that has none there."""
-    assert context.wavelet is not None and context.survey is not None
+    assert context.wavelet is not None
+    assert context.survey is not None
     total = None
     for item in context.samples:
         data = item.data[:: max(1, len(item.data) // 64)].astype(np.float64)

@@ -73,7 +73,11 @@ def anisotropy(context: Context) -> Iterator[Finding]:
             gap=gap,
         )
         return
-    repair = "delta is lowered to epsilon" if context.propagation.anisotropy == "lower-delta" else "epsilon is raised to delta"
+    repair = (
+        "delta is lowered to epsilon"
+        if context.propagation.anisotropy == "lower-delta"
+        else "epsilon is raised to delta"
+    )
     yield warning(
         "W521",
         f"{what}: {repair} there",
@@ -96,11 +100,15 @@ def incomplete_anisotropy(context: Context) -> Iterator[Finding]:
         )
     elif medium == "vti" and not has:
         yield warning(
-            "W523", 'medium = "vti" but neither epsilon nor delta is given: both are zero', "give them, or leave medium out"
+            "W523",
+            'medium = "vti" but neither epsilon nor delta is given: both are zero',
+            "give them, or leave medium out",
         )
     elif len(has) == 1:
         other = "delta" if has == {"epsilon"} else "epsilon"
-        yield warning("W524", f"{has.pop()} is given without {other}, which is taken as zero", f"give [model] {other}")
+        yield warning(
+            "W524", f"{has.pop()} is given without {other}, which is taken as zero", f"give [model] {other}"
+        )
 
 
 @rule("stability")

@@ -24,7 +24,7 @@ def what_the_files_say(context: Context) -> Iterator[Finding]:
 @rule("traces", "samples")
 def dead_traces(context: Context) -> Iterator[Finding]:
     """Traces that are zero, or one constant value, all along."""
-    for what, code in (("zero", "W272"), ("constant", "W276")):
+    for what, code in (("zero", "W282"), ("constant", "W286")):
         count = total = 0
         names: list[str] = []
         silent: list[int] = []
@@ -39,7 +39,7 @@ def dead_traces(context: Context) -> Iterator[Finding]:
                 silent.append(item.shot.id)
         if silent:
             yield error(
-                "E273",
+                "E283",
                 f"shots {silent[:5]} hold nothing but zeros",
                 "leave them out with [data] shots",
                 shots=silent,
@@ -62,7 +62,7 @@ def sample_values(context: Context) -> Iterator[Finding]:
         if not finite.all():
             trace = int(np.flatnonzero(~finite.all(axis=1))[0])
             yield error(
-                "E274",
+                "E284",
                 f"shot {item.shot.id}: {int((~finite).sum())} samples are NaN or Inf, first in trace {trace + 1}",
                 'set [data] bad_traces = "zero", or repair the file',
                 shot=item.shot.id,
@@ -72,7 +72,7 @@ def sample_values(context: Context) -> Iterator[Finding]:
         largest = float(size.max()) if size.size else 0.0
         if largest > HUGE:
             yield error(
-                "E275",
+                "E285",
                 f"shot {item.shot.id}: samples reach {largest:.3g}: the sample format is not what the header says",
                 "[data.fix] format = 1 (IBM) or 5 (IEEE)",
                 shot=item.shot.id,
@@ -82,7 +82,7 @@ def sample_values(context: Context) -> Iterator[Finding]:
         clipped = int((size == largest).sum())
         if largest > 0 and clipped > max(50, 0.002 * size.size):
             yield warning(
-                "W277",
+                "W287",
                 f"shot {item.shot.id}: {clipped} samples ({clipped / size.size:.1%}) have the largest value {largest:g}: clipped",
                 "use data before they were clipped; the image will carry the edges",
                 shot=item.shot.id,
@@ -98,7 +98,8 @@ def time_zero(context: Context) -> Iterator[Finding]:
     Nothing is faster than the straight way at the model's largest velocity. Traces whose strongest tenth of samples lies
     mostly before that are not noise alone.
     """
-    assert context.model is not None and context.survey is not None
+    assert context.model is not None
+    assert context.survey is not None
     early = total = 0
     worst = 0.0
     for item in context.samples:
@@ -116,7 +117,7 @@ def time_zero(context: Context) -> Iterator[Finding]:
             early += share > 0.5
     if total and early > 0.3 * total:
         yield warning(
-            "W278",
+            "W288",
             f"{early} of {total} traces looked at have most of their energy before the first possible arrival",
             "check time zero ([data.fix] delay), the sampling interval, and the coordinates",
             share=early / total,
@@ -127,11 +128,12 @@ def time_zero(context: Context) -> Iterator[Finding]:
 @rule("traces", "survey", "wavelet")
 def wavelet_fits(context: Context) -> Iterator[Finding]:
     """A wavelet longer than the record, or peaking after its end."""
-    assert context.survey is not None and context.wavelet is not None
+    assert context.survey is not None
+    assert context.wavelet is not None
     record = context.survey.time.duration
     if context.wavelet.peak_time >= record:
         yield error(
-            "E279",
+            "E289",
             f"the wavelet peaks at {context.wavelet.peak_time:.3g} s, the record ends at {record:.3g} s",
             "check the units of [source] f0 and t0, and the sampling interval",
         )
@@ -140,7 +142,8 @@ def wavelet_fits(context: Context) -> Iterator[Finding]:
 @rule("traces", "survey", "wavelet")
 def sampling(context: Context) -> Iterator[Finding]:
     """A sampling interval too coarse for the wavelet."""
-    assert context.survey is not None and context.wavelet is not None
+    assert context.survey is not None
+    assert context.wavelet is not None
     nyquist = 0.5 / context.survey.time.dt
     fmax = context.wavelet.fmax
     if context.wavelet.f0 > nyquist:

@@ -38,7 +38,12 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
     known = dict(context.facts)
     context.facts["_vp_wrong"] = True
     if mid < 1e-7:
-        yield error("E414", f"vp median {mid:.3g}: looks like squared slowness in s2/m2", _cure(vp, "s2/m2"), **evidence)
+        yield error(
+            "E414",
+            f"vp median {mid:.3g}: looks like squared slowness in s2/m2",
+            _cure(vp, "s2/m2"),
+            **evidence,
+        )
     elif mid < 2e-3:
         yield error("E413", f"vp median {mid:.3g}: looks like slowness in s/m", _cure(vp, "s/m"), **evidence)
     elif mid < 0.9 and high <= 1.05:
@@ -51,9 +56,16 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
     elif mid < 15:
         yield error("E412", f"vp median {mid:.3g}: looks like km/s", _cure(vp, "km/s"), **evidence)
     elif mid > 100_000:
-        yield error("E415", f"vp median {mid:.4g}: looks like mm/s, or not like a velocity", _cure(vp, "mm/s"), **evidence)
+        yield error(
+            "E415",
+            f"vp median {mid:.4g}: looks like mm/s, or not like a velocity",
+            _cure(vp, "mm/s"),
+            **evidence,
+        )
     elif low >= 4500 and high > 10_000:
-        yield error("E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence)
+        yield error(
+            "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence
+        )
     else:
         context.facts = known
         yield from _unusual_velocity(low, high)
@@ -86,7 +98,9 @@ def thomsen_unit(context: Context) -> Iterator[Finding]:
                 max_abs=size,
             )
         elif size > 0.5:
-            yield warning("W419", f"|{name}| reaches {size:.3g}; above 0.5 is rare", "check the file", max_abs=size)
+            yield warning(
+                "W419", f"|{name}| reaches {size:.3g}; above 0.5 is rare", "check the file", max_abs=size
+            )
 
 
 @rule("units", "model")
@@ -100,21 +114,21 @@ def grid_unit(context: Context) -> Iterator[Finding]:
     wavelength = context.model.slowest / context.wavelet.fmax if context.wavelet is not None else 10.0
     if largest < 0.2 and deepest < 40 and wavelength > 200 * largest:
         yield error(
-            "E420",
+            "E440",
             f"grid spacing {grid.spacing}: looks like km (depth {deepest:.3g}, shortest wavelength {wavelength:.3g} m)",
             "give spacing and origin in metres, or with a unit",
             spacing=grid.spacing,
         )
     elif deepest > 60_000:
         yield warning(
-            "W421",
+            "W441",
             f"the model is {deepest / 1000:.4g} km deep",
             "check the unit of the spacing along z",
             spacing=grid.spacing,
         )
     elif largest > 20 * smallest:
         yield warning(
-            "W422",
+            "W442",
             f"grid spacings {grid.spacing} differ by more than a factor of 20",
             "check the unit and order of the axes",
             spacing=grid.spacing,
@@ -128,14 +142,14 @@ def sampling_unit(context: Context) -> Iterator[Finding]:
     dt, nt = context.survey.time.dt, context.survey.time.nt
     if dt > 0.1:
         yield error(
-            "E270",
+            "E280",
             f"the sampling interval is {dt:g} s: looks like milliseconds",
             f"[data.fix] dt = {dt / 1000:g}",
             dt=dt,
         )
     elif dt < 5e-5 and dt * nt < 0.05:
         yield warning(
-            "W271",
+            "W281",
             f"the sampling interval is {dt * 1e6:g} us, the record {dt * nt * 1e3:.3g} ms long",
             f"if the header meant milliseconds: [data.fix] dt = {dt * 1000:g}",
             dt=dt,

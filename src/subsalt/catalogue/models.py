@@ -1,0 +1,106 @@
+"""Codes 4xx: model volumes, their values, units and grids."""
+
+ENTRIES: dict[str, tuple[str, str, str]] = {
+    "E400": (
+        "Wrong model",
+        "A model volume cannot be used as it is.",
+        "The message names the volume and the value.",
+    ),
+    "E401": (
+        "Shapes differ",
+        "A volume has another shape than the grid.",
+        "Resample it, or add [grid]: all volumes are then interpolated on that grid.",
+    ),
+    "E402": (
+        "Grids differ",
+        "Volumes have one shape but another spacing or origin.",
+        "Correct the header, or add [grid] to interpolate all on one.",
+    ),
+    "E403": ("Dimensions differ", "One volume has two axes, another three.", "Use models of one dimension."),
+    "E404": (
+        "Order of axes",
+        "Two volumes have the same numbers of points in another order.",
+        "Write volumes as (x, z) or (x, y, z) with z fastest.",
+    ),
+    "W405": (
+        "Frames differ",
+        "Two volumes lie at different places of the map.",
+        "Check their coordinates; the frame of vp is used.",
+    ),
+    "E410": (
+        "Values not finite",
+        "A volume holds NaN or infinity.",
+        "Replace those values; the message gives the first index.",
+    ),
+    "E411": (
+        "Impossible values",
+        "vp must be positive; epsilon and delta must be above -0.5.",
+        "Replace those values; zeros are often nulls where the model is not known.",
+    ),
+    "E412": (
+        "Velocity in km/s",
+        "The median of vp is below 15: water has 1500 m/s, so this looks like km/s.",
+        'Declare the unit: vp = {file = "...", unit = "km/s"}.',
+    ),
+    "E413": (
+        "Slowness instead of velocity",
+        "The median of vp is that of a slowness.",
+        'Declare the unit: unit = "s/m" or "s/km".',
+    ),
+    "E414": (
+        "Squared slowness instead of velocity",
+        "The median of vp is that of a squared slowness.",
+        'Declare the unit: unit = "s2/m2" or "s2/km2".',
+    ),
+    "E415": (
+        "Velocity far too large",
+        "The median of vp is above 100,000: mm/s, or not a velocity at all.",
+        "Declare the unit, or check the file and its number format.",
+    ),
+    "E416": (
+        "Velocity in ft/s",
+        "All of vp lies above 4500 and some above 10,000: rocks in ft/s look so.",
+        'Declare the unit: unit = "ft/s".',
+    ),
+    "W417": (
+        "Unusual velocities",
+        "vp holds values that neither water nor rocks have.",
+        "Check the unit and null values.",
+    ),
+    "E418": (
+        "Thomsen parameter in per cent",
+        "epsilon or delta exceeds 1; the program takes fractions.",
+        'Declare the unit: unit = "%".',
+    ),
+    "W419": (
+        "Large Thomsen parameter",
+        "epsilon or delta exceeds 0.5, which is rare in rocks.",
+        "Check the file.",
+    ),
+    "E440": (
+        "Grid in kilometres",
+        "The grid spacing gives hundreds of points per wavelength: it looks like km.",
+        "Give spacing and origin in metres, or with a unit.",
+    ),
+    "W441": ("Very deep model", "The model is deeper than 60 km.", "Check the unit of the spacing along z."),
+    "W442": (
+        "Very different spacings",
+        "Grid spacings differ by more than a factor of 20.",
+        "Check unit and order of the axes.",
+    ),
+    "W443": (
+        "Depth axis flipped",
+        "vp falls steadily with depth; it usually grows.",
+        "Turn the z axis of the model around: z is positive down.",
+    ),
+    "W444": (
+        "Depth is not the last axis",
+        "vp grows steadily along another axis and is level along the last one.",
+        "Write volumes as (x, z) or (x, y, z) with z fastest.",
+    ),
+    "W445": (
+        "Null value in vp",
+        "Many nodes have one value far below all others.",
+        "Fill the model where it is not known.",
+    ),
+}

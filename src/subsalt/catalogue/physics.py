@@ -1,0 +1,86 @@
+"""Codes 5xx: stability, dispersion, medium, boundaries."""
+
+ENTRIES: dict[str, tuple[str, str, str]] = {
+    "E500": ("Unstable", "The scheme would be unstable.", "The message gives the limit and the value."),
+    "E501": (
+        "Time step too large",
+        "The time step is above the stability bound of the scheme; the wavefield would grow without limit.",
+        "Leave [propagation] dt out: 0.95 of the bound is used.",
+    ),
+    "W502": (
+        "Time step small",
+        "The time step is far below the stability bound, which costs time and gains nothing.",
+        "Leave [propagation] dt out; time dispersion is corrected anyway.",
+    ),
+    "W503": (
+        "No absorbing boundary",
+        "Waves that reach an edge of the model come back.",
+        'Use [propagation] boundary = "pml".',
+    ),
+    "W504": (
+        "Thin absorbing layer",
+        "A layer of so few cells reflects noticeably.",
+        "Leave [propagation] layer out: 12 cells for pml, 40 for damping.",
+    ),
+    "E510": (
+        "Wavefield not finite",
+        "The wavefield grew without limit or became NaN during the computation.",
+        "Check the model and the time step; the message names the step and place.",
+    ),
+    "E520": (
+        "delta above epsilon",
+        "Where delta > epsilon the VTI equations are unstable whatever the time step.",
+        'Correct the model, or let it be repaired: [propagation] anisotropy = "lower-delta" or "raise-epsilon".',
+    ),
+    "W521": (
+        "delta above epsilon, repaired",
+        "Where delta > epsilon the VTI equations are unstable; these nodes are changed before propagation.",
+        'To refuse such models instead: [propagation] anisotropy = "reject".',
+    ),
+    "W522": (
+        "Anisotropy ignored",
+        "The job asks for an isotropic medium but gives Thomsen parameters.",
+        "Leave medium out to use them.",
+    ),
+    "W523": (
+        "VTI without parameters",
+        "The job asks for VTI without epsilon and delta.",
+        "Give them, or leave medium out.",
+    ),
+    "W524": ("One Thomsen parameter", "epsilon or delta is missing and taken as zero.", "Give both."),
+    "W530": (
+        "Dispersion",
+        "The grid has few points per shortest wavelength: high frequencies travel too slowly and trail behind.",
+        "Use a finer grid, a higher order, or lower frequencies.",
+    ),
+    "E531": (
+        "Grid too coarse",
+        "The grid has hardly two points per shortest wavelength and cannot carry the wavelet.",
+        "Use a finer grid or lower frequencies; check the units of velocity, spacing and frequency.",
+    ),
+    "W532": (
+        "Unusual frequency",
+        "No seismic source peaks at this frequency.",
+        "Check the unit of [source] f0.",
+    ),
+    "E533": (
+        "Wavelet above the Nyquist frequency of the data",
+        "The records are sampled too coarsely to hold the peak of the wavelet.",
+        "Lower [source] f0, or use data that are sampled finer.",
+    ),
+    "W534": (
+        "Wavelet reaches above Nyquist",
+        "The upper part of the wavelet's band lies above what the records hold.",
+        "Lower [source] f0, or set [source] fmax.",
+    ),
+    "W535": (
+        "Wavelet with a mean",
+        "The zero frequency of a wavelet does not travel; it stays as a load at the source and disturbs the image there.",
+        "Subtract the mean, or filter out the lowest frequencies.",
+    ),
+    "W536": (
+        "Data above the wavelet's band",
+        "Most energy of the data lies at frequencies that the source wavelet does not have.",
+        "Raise [source] f0, or check the sampling interval of the data.",
+    ),
+}

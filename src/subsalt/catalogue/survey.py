@@ -1,0 +1,96 @@
+"""Codes 3xx: sources and receivers, alone and on the model."""
+
+ENTRIES: dict[str, tuple[str, str, str]] = {
+    "E300": (
+        "Wrong geometry",
+        "Sources and receivers do not make sense.",
+        "The message names shot and position.",
+    ),
+    "E301": (
+        "Shot number twice",
+        "Two shots of a survey have one number.",
+        "Give every shot its own number.",
+    ),
+    "E302": (
+        "Shape of the data",
+        "Traces do not fit the receivers or the time axis.",
+        "Order data as (shot, receiver, sample).",
+    ),
+    "E303": (
+        "Shot without data",
+        "A shot has neither traces nor a file to read them from.",
+        "Model it first, or give data.",
+    ),
+    "E304": ("Unknown shot", "A selected shot number does not exist.", "`subsalt scan` lists the shots."),
+    "E305": (
+        "Receivers of unknown shots",
+        "The receiver CSV names shots that the source table does not have.",
+        "Use the same shot numbers in both.",
+    ),
+    "E306": ("Shot without receivers", "A shot has no receiver.", "Add receivers, or leave the shot out."),
+    "E329": (
+        "Line on a volume, or the reverse",
+        "The survey has another number of dimensions than the model.",
+        'Say what it is: [data] line = "2d" or "3d".',
+    ),
+    "E330": (
+        "Survey and model do not overlap",
+        "Not one source or receiver lies on the model: they are in different coordinate frames, or a scalar was forgotten.",
+        "The message shows both ranges and, where one explains all, the single mistake; else the shift that would be needed.",
+    ),
+    "E331": (
+        "Sources outside the model",
+        "Some sources lie beside the model.",
+        "Leave those shots out with [data] shots, or extend the model.",
+    ),
+    "E332": (
+        "Receivers outside the model",
+        "Some receivers lie beside the model.",
+        "Extend the model, or leave those shots out with [data] shots.",
+    ),
+    "E333": (
+        "Sources above the surface",
+        "Some sources lie above the first depth of the model. Depths are positive down.",
+        "Give the depth with [data.fix] source_depth, or let the model begin higher.",
+    ),
+    "E334": (
+        "Receivers above the surface",
+        "Some receivers lie above the first depth of the model. Header elevations are positive up; some files store depths there.",
+        "If they are depths: [data.fix] z_sign = -1; else [data.fix] receiver_depth, or let the model begin higher.",
+    ),
+    "E335": (
+        "Positions below the model",
+        "Some sources or receivers lie deeper than the model.",
+        "Check the elevation scalar (byte 69), or extend the model.",
+    ),
+    "W336": (
+        "On the free surface",
+        "Sources or receivers lie exactly on a free surface, where pressure is zero at all times: they send or record nothing.",
+        "Give them their depth, or use free_surface = false.",
+    ),
+    "W337": (
+        "Shots at one place",
+        "Several shots share a source position: repeated shots, or a shot key that splits one shot.",
+        "Check the shot key (bytes 9 and 17); leave repeated shots out with [data] shots.",
+    ),
+    "W338": (
+        "Receivers at one place",
+        "Receivers of one shot share a position: several components, or wrong header bytes.",
+        "Check bytes 81 and 85, and the shot key.",
+    ),
+    "W339": (
+        "Crooked line",
+        "Positions lie far from the straight line on which a 2-D survey is projected.",
+        "Image it in 3-D, or choose a straight part with [data] shots.",
+    ),
+    "W340": (
+        "Narrow aperture",
+        "Each shot sees only a few cells beside its sources and receivers; dipping reflectors will be missing.",
+        "Use about the depth of the target for [imaging] aperture.",
+    ),
+    "W341": (
+        "Record too short",
+        "The records end before the vertical echo of the model's bottom arrives: what lies deeper cannot be imaged.",
+        "Cut the model there, or use longer records.",
+    ),
+}

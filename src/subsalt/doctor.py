@@ -1,0 +1,216 @@
+"""`subsalt doctor`: what this machine offers, and a self-test of the program on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subsalt import __version__
+from subsalt.errors import DiskError, SubsaltError
+
+#: bytes written to measure a folder
+SCRATCH_BYTES = 64 << 20
+
+
+@dataclass
+class Test:
+    """One self-test: its name, whether it passed, and the number behind it."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+@dataclass
+class Examination:
+    """What `examine` found; every value is plain, for ``--json``."""
+
+    version: str
+    isa: str
+    numerics: str
+    cpu: str
+    cores: int
+    mpi: str
+    gpu: str
+    ram_bytes: int
+    ram_free_bytes: int
+    scratch: str
+    scratch_free_bytes: int
+    scratch_write_mb_s: float
+    tests: list[Test] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every self-test passed."""
+        return all(t.passed for t in self.tests)
+
+    def lines(self) -> list[str]:
+        """Return the text for people."""
+        cores = f"{self.cores} core{'s' * (self.cores != 1)}"
+        out = [
+            f"subsalt {self.version}  cpu {self.isa} ({cores})  mpi {self.mpi}  gpu {self.gpu}",
+            f"{self.cpu}, numerics class {self.numerics}",
+            f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
+            f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {self.scratch_write_mb_s:.0f} MB/s written",
+        ]
+        tests = " | ".join(f"{t.name} {t.detail} {'ok' if t.passed else 'FAILED'}" for t in self.tests)
+        out.append(f"self-test: {tests}  ({self.seconds:.1f} s)")
+        return out
+
+
+def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
+    """Look at the machine, measure the scratch folder, and run the self-test.
+
+    Parameters
+    ----------
+    scratch : Path
+        Folder whose speed is measured.
+    self_test : bool
+        Compute the dot product and restart tests too (seconds).
+    """
+    from subsalt.imaging.memory import available_memory
+    from subsalt.provenance import machine_facts
+
+    begin = time.perf_counter()
+    machine = machine_facts()
+    kernels = _kernels()
+    speed = write_speed(scratch)
+    found = Examination(
+        version=__version__,
+        isa=str(kernels.get("isa", "none")),
+        numerics=str(kernels.get("class", "none")),
+        cpu=str(machine["cpu"]),
+        cores=int(machine["cores"]),
+        mpi="none (optional)",
+        gpu="none (optional)",
+        ram_bytes=int(machine["ram_bytes"]),
+        ram_free_bytes=available_memory(),
+        scratch=str(scratch),
+        scratch_free_bytes=shutil.disk_usage(scratch).free,
+        scratch_write_mb_s=speed,
+    )
+    if self_test:
+        found.tests = [_tested("dot product", dot_product), _tested("restart", restart_identity)]
+    found.seconds = time.perf_counter() - begin
+    return found
+
+
+def _kernels() -> dict[str, Any]:
+    from subsalt import kernels
+
+    try:
+        return dict(kernels.get("cpu").describe())
+    except (SubsaltError, ImportError):
+        return {}
+
+
+def write_speed(folder: Path, nbytes: int = SCRATCH_BYTES) -> float:
+    """Return MB/s of writing and flushing a file of `nbytes` in `folder`; the file is removed.
+
+    Raises
+    ------
+    DiskError
+        When the folder cannot be written.
+    """
+    from subsalt.io.publish import write_all
+
+    block = memoryview(os.urandom(1 << 20))
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            begin = time.perf_counter()
+            for _ in range(nbytes >> 20):
+                write_all(file.fileno(), block, str(folder))
+            os.fsync(file.fileno())
+            return nbytes / 1e6 / (time.perf_counter() - begin)
+    except OSError as error:
+        if isinstance(error, SubsaltError):
+            raise
+        raise DiskError(
+            f"{folder} cannot be written: {error.strerror}", "choose another folder with --scratch", code="E620"
+        ) from None
+
+
+def _tested(name: str, test: Callable[[], tuple[bool, str]]) -> Test:
+    try:
+        passed, detail = test()
+    except (SubsaltError, ImportError) as error:
+        return Test(name, False, str(error))
+    return Test(name, passed, detail)
+
+
+def dot_product() -> tuple[bool, str]:
+    """Compare <F x, y> with <x, F^T y> for the modelling operator on a small VTI model."""
+    import numpy as np
+
+    from subsalt.grid import Grid
+    from subsalt.model import EarthModel
+    from subsalt.operators import ModellingOperator, dot_test
+
+    rng = np.random.default_rng(1)
+    grid = Grid((41, 31), (10.0, 10.0))
+    vp = 2000 + 500 * rng.random(grid.shape)
+    model = EarthModel(grid, vp.astype(np.float32), 0.2, 0.1)
+    operator = ModellingOperator(model, [[123.0, 50.0]], [[100.0, 20.0], [300.0, 33.0]], 80)
+    result = dot_test(operator)
+    return result.error <= result.tolerance, f"{result.error:.0e}"
+
+
+def restart_identity() -> tuple[bool, str]:
+    """Migrate two small shots at once, and with a stop between them: the images must have the same bytes."""
+    from subsalt.io import segy
+    from subsalt.job import Job
+    from subsalt.runner import migrate_job
+
+    with tempfile.TemporaryDirectory(prefix="subsalt-doctor-") as name:
+        folder = Path(name)
+        survey = _small_survey()
+        segy.write_survey(folder / "shots.sgy", survey)
+        job = Job.from_dict(
+            {
+                "data": {"files": "shots.sgy", "line": "2d"},
+                "model": {"vp": {"z": [0, 250, 260, 400], "value": [2000, 2000, 2500, 2500]}},
+                "grid": {"spacing": 10, "shape": [61, 41]},
+                "source": {"f0": 20},
+                "output": {"formats": ["segy"], "pictures": False},
+            },
+            folder,
+        )
+        whole = migrate_job(job, folder / "whole")
+
+        def stop(done: float, total: float, message: str = "") -> None:
+            if done >= 1:
+                raise KeyboardInterrupt
+
+        try:
+            migrate_job(job, folder / "stopped", stop)
+            return False, "could not be stopped"
+        except KeyboardInterrupt:
+            pass
+        again = migrate_job(job, folder / "stopped")
+        same = again.sha256 == whole.sha256
+        return same, "identical" if same else "differs"
+
+
+def _small_survey() -> Any:
+    """Model two shots over a flat reflector."""
+    import numpy as np
+
+    from subsalt.api import forward
+    from subsalt.grid import Grid
+    from subsalt.model import EarthModel
+    from subsalt.survey import Survey
+    from subsalt.wavelet import ricker
+
+    grid = Grid((61, 41), (10.0, 10.0))
+    vp = np.full(grid.shape, 2000.0, np.float32)
+    vp[:, 25:] = 2500.0
+    receivers = np.stack([np.arange(50.0, 551.0, 25.0), np.full(21, 20.0)], axis=1)
+    survey = Survey.from_arrays([[200.0, 20.0], [400.0, 20.0]], receivers, nt=101, dt=0.004)
+    return forward(EarthModel(grid, vp), survey, ricker(20.0, 0.001)).survey
