@@ -5,8 +5,13 @@ Names are imported on first use, so that ``import subsalt`` costs little more th
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any
+
+# Threads that wait in a spin starve each other as soon as anything else runs: a 2-D step on two threads of a busy
+# two-core machine took 150 times as long. Read when the OpenMP library is loaded, so it stands before every import.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.1.0"
 

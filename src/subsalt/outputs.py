@@ -57,17 +57,17 @@ def write_outputs(
     The image file depends on job and inputs alone: not on time, host, path, threads, or on how often the run was stopped.
     """
     model = setup.model
-    text = provenance_lines(setup, survey, run_id)
+    meta = provenance_of(setup, survey, run_id)
     written = []
     with clock("output"):
         formats = list(dict.fromkeys(["segy", *job.output.formats]))
         for name in formats:
             path = folder / f"image{SUFFIX[name]}"
-            volume.write(path, model.grid, image, model.frame, text=text, name="image")
+            volume.write(path, model.grid, image, model.frame, meta, name="image")
             written.append(path)
         if illumination is not None:
             path = folder / "illumination.rsf"
-            volume.write(path, model.grid, illumination, model.frame, text=text, name="illumination")
+            volume.write(path, model.grid, illumination, model.frame, meta, name="illumination")
             written.append(path)
         first = written[0]
         sha = sha256_file(first)
@@ -77,19 +77,20 @@ def write_outputs(
     return Written(first, sha, written)
 
 
-def provenance_lines(setup: MigrationSetup, survey: Survey, run_id: str) -> list[str]:
-    """Return the lines of the textual header: what made the image."""
+def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[str, str]:
+    """Return what made the image, for the headers of its files: no time, host or path."""
     p, i = setup.propagation, setup.imaging
-    grid = setup.model.grid
     layer = f"{p.boundary} {p.layer_cells} cells" if p.boundary != "none" else "no absorbing layer"
-    return [
-        f"subsalt {__version__}  reverse time migration  run {run_id[:24]}",
-        f"medium {setup.model.medium}  order {p.order}  dt {setup.axis.dt * 1e3:.6f} ms  {layer}",
-        f"free surface {'yes' if p.free_surface else 'no'}  time dispersion {'corrected' if p.time_dispersion else 'as is'}",
-        f"mode {i.mode}  condition {i.condition}  filter {i.filter}  image step {setup.image_step}",
-        f"shots {len(survey)}  wavelet {setup.wavelet.name}",
-        f"grid {' x '.join(map(str, grid.shape))}  spacing {' x '.join(f'{h:g}' for h in grid.spacing)} m",
-    ]
+    return {
+        "made_by": f"subsalt {__version__}, reverse time migration",
+        "run": run_id[:24],
+        "medium": f"{setup.model.medium}, order {p.order}, dt {setup.axis.dt * 1e3:.6f} ms",
+        "boundary": f"{layer}, {'free surface' if p.free_surface else 'absorbing top'}",
+        "time_dispersion": "corrected" if p.time_dispersion else "as is",
+        "imaging": f"{i.mode}, {i.condition}, filter {i.filter}, step {setup.image_step}",
+        "shots": str(len(survey)),
+        "wavelet": setup.wavelet.name,
+    }
 
 
 def draw(
