@@ -46,7 +46,9 @@ def expand(positions: Positions) -> NDArray[np.float64]:
         n = 1 + int(length / h + 1e-6) if h > 0 else 0
         last = first + (n - 1) * step
     if not 1 <= n <= MOST_POINTS:
-        raise ConfigError(f"a line from {positions.first} to {positions.last} would have {n} points", "mend n or step")
+        raise ConfigError(
+            f"a line from {positions.first} to {positions.last} would have {n} points", "mend n or step"
+        )
     if n == 1:
         return first[None]
     # weights i/(n-1) hit both ends exactly
@@ -99,19 +101,25 @@ def _read_csv(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
     except (FileNotFoundError, IsADirectoryError):
         raise MissingInputError(f"{path} does not exist", "check the name in [acquisition]") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107") from None
+        raise ConfigError(
+            f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107"
+        ) from None
     rows = [(n, r) for n, r in enumerate(rows, 1) if r and not r[0].startswith("#")]
     names = [c.strip().lower() for c in rows[0][1]] if rows else []
     missing = [k for k in keys if k not in names and k not in ("sy", "gy")]
     if missing:
-        raise ConfigError(f"{path}: no column {', '.join(missing)}", f"its first line must be {','.join(keys)}", code="E107")
+        raise ConfigError(
+            f"{path}: no column {', '.join(missing)}", f"its first line must be {','.join(keys)}", code="E107"
+        )
     out = np.zeros((len(rows) - 1, len(keys)))
     for i, (number, row) in enumerate(rows[1:]):
         try:
             out[i] = [float(row[names.index(k)]) if k in names else 0.0 for k in keys]
         except (ValueError, IndexError):
             raise ConfigError(
-                f"{path}, line {number}: {','.join(row)!r} does not hold {len(names)} numbers", "mend the line", code="E107"
+                f"{path}, line {number}: {','.join(row)!r} does not hold {len(names)} numbers",
+                "mend the line",
+                code="E107",
             ) from None
         if not np.isfinite(out[i]).all():
             raise ConfigError(f"{path}, line {number}: not finite", "mend the line", code="E107")
@@ -126,7 +134,9 @@ def _sources(job: Job) -> list[tuple[int, NDArray[np.float64]]]:
     out: list[tuple[int, NDArray[np.float64]]] = []
     for item in job.acquisition.shots:
         if item.relative:
-            raise ConfigError("acquisition.shots: relative = true has no meaning for sources", "remove it", code="E104")
+            raise ConfigError(
+                "acquisition.shots: relative = true has no meaning for sources", "remove it", code="E104"
+            )
         if item.file is not None:
             table = _read_csv(job.resolve(item.file), ("shot", "sx", "sy", "sz"))
             out += [(int(row[0]), row[1:]) for row in table]
@@ -148,7 +158,9 @@ def build_survey(job: Job) -> Survey:
     """
     acq = job.acquisition
     if acq is None:
-        raise ConfigError("the job has no [acquisition]", "add shots, receivers, record_length and dt", code="E102")
+        raise ConfigError(
+            "the job has no [acquisition]", "add shots, receivers, record_length and dt", code="E102"
+        )
     sources = _sources(job)
     fixed: list[NDArray[np.float64]] = []
     moving: list[NDArray[np.float64]] = []
@@ -164,7 +176,9 @@ def build_survey(job: Job) -> Survey:
     unknown = set(by_shot) - {i for i, _ in sources}
     if unknown:
         raise GeometryError(
-            f"the receiver CSV names shots that do not exist: {sorted(unknown)[:5]}", "use the ids of the shots", code="E305"
+            f"the receiver CSV names shots that do not exist: {sorted(unknown)[:5]}",
+            "use the ids of the shots",
+            code="E305",
         )
     shots = []
     for number, src in sources:
@@ -172,7 +186,9 @@ def build_survey(job: Job) -> Survey:
         shift = np.array([src[0], src[1], 0.0])
         parts = fixed + [m + shift for m in moving] + by_shot.get(number, [])
         if not parts:
-            raise GeometryError(f"shot {number} has no receiver", "add its lines to the receiver CSV", code="E306")
+            raise GeometryError(
+                f"shot {number} has no receiver", "add its lines to the receiver CSV", code="E306"
+            )
         shots.append(Shot(number, src, np.concatenate(parts)))
     nt = round(acq.record_length / acq.dt) + 1
     is_line = all(not s.src[1] and not s.rcv[:, 1].any() for s in shots)
@@ -185,7 +201,9 @@ def _says_2d(job: Job, is_line: bool) -> bool:
     assert acq is not None
     sizes = {len(p.first) for p in (*acq.shots, *acq.receivers) if p.first is not None}
     if len(sizes) > 1:
-        raise ConfigError("[acquisition] mixes positions (x, z) and (x, y, z)", "use one of both", code="E104")
+        raise ConfigError(
+            "[acquisition] mixes positions (x, z) and (x, y, z)", "use one of both", code="E104"
+        )
     if sizes:
         return sizes == {2}
     grid = job.grid

@@ -197,21 +197,28 @@ class Ledger:
 
     def start(self, shot: int) -> None:
         """Record that a shot is being computed."""
-        self._write("UPDATE shot SET state = 'running', attempt = attempt + 1, reason = NULL WHERE id = ?", (shot,))
+        self._write(
+            "UPDATE shot SET state = 'running', attempt = attempt + 1, reason = NULL WHERE id = ?", (shot,)
+        )
 
     def finish(self, shot: int, sha256: str, seconds: float) -> None:
         """Record that a shot's partial image is published."""
         self._write(
-            "UPDATE shot SET state = 'done', sha256 = ?, seconds = ?, reason = NULL WHERE id = ?", (sha256, seconds, shot)
+            "UPDATE shot SET state = 'done', sha256 = ?, seconds = ?, reason = NULL WHERE id = ?",
+            (sha256, seconds, shot),
         )
 
     def fail(self, shot: int, reason: str) -> None:
         """Record a failure that another attempt may mend."""
-        self._write("UPDATE shot SET state = 'failed', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot))
+        self._write(
+            "UPDATE shot SET state = 'failed', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
+        )
 
     def quarantine(self, shot: int, reason: str) -> None:
         """Record a failure that every attempt would meet: the survey goes on without this shot."""
-        self._write("UPDATE shot SET state = 'quarantined', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot))
+        self._write(
+            "UPDATE shot SET state = 'quarantined', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
+        )
 
     def release(self, shot: int) -> None:
         """Put a shot back to planned."""
@@ -248,7 +255,10 @@ class Ledger:
 def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Return the shots of an open ledger as dictionaries."""
     names = ("id", "state", "attempt", "seconds", "sha256", "reason")
-    return [dict(zip(names, row, strict=True)) for row in db.execute(f"SELECT {', '.join(names)} FROM shot ORDER BY place")]
+    return [
+        dict(zip(names, row, strict=True))
+        for row in db.execute(f"SELECT {', '.join(names)} FROM shot ORDER BY place")
+    ]
 
 
 def peek(folder: Path) -> list[dict[str, Any]]:
@@ -312,4 +322,6 @@ def _disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise DiskError(f"{path}: {error}", "check space and permissions, then start the same command again", code="E622") from error
+        raise DiskError(
+            f"{path}: {error}", "check space and permissions, then start the same command again", code="E622"
+        ) from error

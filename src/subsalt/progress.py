@@ -50,8 +50,14 @@ class Lines:
             return
         self.last, self.finished = now, done >= total
         made = done - self.first_done
-        eta = f"  eta {duration((now - self.begin) * (total - done) / made)}" if made > 0 and done < total else ""
-        text = f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}  {message}".rstrip()
+        eta = (
+            f"  eta {duration((now - self.begin) * (total - done) / made)}"
+            if made > 0 and done < total
+            else ""
+        )
+        text = (
+            f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}  {message}".rstrip()
+        )
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:
@@ -93,7 +99,9 @@ class Bar:
         self.bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.bar.stop()
 
 

@@ -38,7 +38,9 @@ class RunLock:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise CannotCreateError(
-                f"{self.path}: {error.strerror}", "choose a run directory that you may write to, with --run", code="E630"
+                f"{self.path}: {error.strerror}",
+                "choose a run directory that you may write to, with --run",
+                code="E630",
             ) from None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,14 +48,18 @@ class RunLock:
             owner = self._owner()
             os.close(self._fd)
             raise CannotCreateError(
-                f"{folder} is in use by {owner}", "wait for it, stop it, or choose another directory with --run", code="E802"
+                f"{folder} is in use by {owner}",
+                "wait for it, stop it, or choose another directory with --run",
+                code="E802",
             ) from None
         except OSError:
             # a file system without locks: the lease alone decides
             if self._is_alive():
                 owner = self._owner()
                 os.close(self._fd)
-                raise CannotCreateError(f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802") from None
+                raise CannotCreateError(
+                    f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802"
+                ) from None
         self._write({"pid": os.getpid(), "host": platform.node(), "boot": boot_id()})
 
     def _read(self) -> dict[str, object]:
