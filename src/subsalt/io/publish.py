@@ -15,6 +15,7 @@ import hashlib
 import io
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -300,6 +301,50 @@ def _open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
     _ask("open", str(temporary))
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return temporary, os.open(temporary, flags, 0o666)
+
+
+@contextmanager
+def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a new empty folder that takes the name `path`, complete and synced, at the end of the block.
+
+    For stores that are folders. A folder that is already there is replaced.
+    """
+    target = Path(path)
+    temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
+    with _explained(target, 0):
+        if target.exists() and not target.is_dir():
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        _ask("open", str(temporary))
+        temporary.mkdir()
+    try:
+        try:
+            yield temporary
+        except OSError as e:
+            raise explain_os_error(e, target) from e
+        with _explained(target, 0):
+            for folder, _, files in os.walk(temporary):
+                for name in files:
+                    _sync_file(Path(folder, name))
+                _sync_folder(Path(folder))
+            _ask("rename", str(target))
+            old = temporary.with_suffix(".old")
+            if target.exists():
+                os.replace(target, old)
+            os.replace(temporary, target)
+            _sync_folder(target.parent)
+            shutil.rmtree(old, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _sync_file(path: Path) -> None:
+    _ask("fsync", str(path))
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _refuse_special(target: Path) -> None:

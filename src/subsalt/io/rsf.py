@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     if target.is_absolute() or ".." in target.parts or full.resolve() != full:
         raise ModelError(
             f"{header}: in={value!r} leads outside the header's folder (absolute, '..' or a symbolic link)",
-            "put the data file beside the header and name it plainly, or allow it: rsf_outside = true",
+            "put the data file beside the header and name it plainly (Python: rsf_outside=True allows it)",
             code="E421",
         )
     return full
@@ -184,6 +185,7 @@ def write_rsf(
     labels: tuple[str, ...] = (),
     unit: str = "m",
     extra: dict[str, str] | None = None,
+    comments: Sequence[str] = (),
 ) -> None:
     """Write an array (nx, [ny,] nz) as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
 
@@ -194,7 +196,9 @@ def write_rsf(
     labels : tuple of str
         Names of the axes, in the same order.
     extra : dict
-        More keys, such as provenance.
+        More keys.
+    comments : sequence of str
+        Provenance, as comment lines.
     """
     target = Path(path)
     data = target.with_name(target.name + "@")
@@ -205,6 +209,7 @@ def write_rsf(
         )
     labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
     lines = ["# written by subsalt; n1 is the fastest axis, depth positive down"]
+    lines += ["# " + re.sub(r"[^ -~]", " ", c) for c in comments]
     for i in range(a.ndim):
         k = a.ndim - 1 - i
         lines.append(

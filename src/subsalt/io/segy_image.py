@@ -26,6 +26,16 @@ from subsalt.io.text_header import encode_text
 from subsalt.io.trace_headers import read_traces
 
 _SIGNATURE = "DEPTH VOLUME WRITTEN BY SUBSALT"
+#: beginnings of the lines of the textual header that describe the file rather than its origin
+DESCRIPTION = (
+    _SIGNATURE,
+    "DEPTH STEP",
+    "INTERVAL FIELDS",
+    "DELAY FIELD",
+    "INLINE 189",
+    "CDP X 181",
+    "THE DEPTH STEP IS",
+)
 _DEPTHS = re.compile(r"DEPTH STEP (\S+) M, FIRST DEPTH (\S+) M")
 _NAMES = (
     "ffid",
@@ -132,11 +142,10 @@ def write_image(
     header = encode_text(
         [
             f"{_SIGNATURE}. SEG-Y REV 1, IEEE FLOAT (FORMAT 5), METRES",
-            f"DEPTH STEP {dz!r} M, FIRST DEPTH {z0!r} M, {nz} SAMPLES, DEPTH POSITIVE DOWN",
-            "THE SAMPLE INTERVAL FIELDS (BYTES 3217, 117) HOLD THE DEPTH STEP IN MILLIMETRES,",
-            "  THE DELAY FIELD (BYTE 109) THE FIRST DEPTH IN METRES (SCALAR 215)",
-            f"INLINE 189 (1..{nx if grid.ndim == 3 else 1}), CROSSLINE 193 "
-            f"(1..{ny if grid.ndim == 3 else nx}), "
+            f"DEPTH STEP {dz!r} M, FIRST DEPTH {z0!r} M, {nz} SAMPLES, DOWN",
+            "INTERVAL FIELDS (BYTES 3217, 117) HOLD THE DEPTH STEP IN MILLIMETRES",
+            "DELAY FIELD (BYTE 109, SCALAR 215) HOLDS THE FIRST DEPTH IN METRES",
+            f"INLINE 189: 1..{nx if grid.ndim == 3 else 1}, CROSSLINE 193: 1..{ny if grid.ndim == 3 else nx}",
             f"CDP X 181, CDP Y 185, SCALAR (71) {scalar}",
             *text,
         ]

@@ -223,11 +223,12 @@ def _text(survey: Survey, time: TimeAxis, scalars: _Scalars, lines: Sequence[str
     n = sum(len(s.rcv) for s in survey.shots)
     return encode_text(
         [
-            "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5), METRES",
-            f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS  "
+            "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (5), METRES",
+            f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS",
             f"FIRST SAMPLE AT {time.t0 * 1e3:g} MS",
-            "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37, SOURCE X 73, Y 77, RECEIVER X 81, Y 85,",
-            "  RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN), MIDPOINT X 181, Y 185",
+            "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37 (M), SOURCE X 73, Y 77,",
+            "RECEIVER X 81, Y 85, RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN),",
+            "SOURCE ELEVATION 45 (UP), MIDPOINT X 181, Y 185",
             f"SCALARS: COORDINATES (71) {scalars.xy}, ELEVATIONS AND DEPTHS (69) {scalars.z}",
             *lines,
         ]

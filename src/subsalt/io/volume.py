@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,11 +235,54 @@ def _read_sgy(
     return Volume(v.grid, v.frame, v.values, findings=v.findings)
 
 
+def _read_vti(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Volume:
+    from subsalt.io.vti import read_vti
+
+    grid, frame, a = read_vti(path, key)
+    if spacing is not None or origin is not None:
+        grid = _grid(path, grid.shape, spacing or grid.spacing, origin or grid.origin)
+    return Volume(grid, frame, a)
+
+
+def _read_netcdf(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Volume:
+    from subsalt.io.netcdf import read_netcdf
+
+    grid, shape, frame, a, unit = read_netcdf(path, key)
+    if grid is not None:
+        spacing, origin = spacing or grid.spacing, origin or grid.origin
+    return Volume(_grid(path, shape, spacing, origin), frame, as_float32(a, path), unit)
+
+
+def _read_zarr(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> Volume:
+    from subsalt.io.zarr_store import read_zarr
+
+    steps, first, frame, a = read_zarr(path, key)
+    return Volume(_grid(path, a.shape, spacing or steps, origin or first), frame, as_float32(a, path))
+
+
 _READERS: dict[str, Callable[..., Volume]] = {
     ".rsf": _read_rsf,
     ".npz": _read_npz,
     ".npy": _read_npy,
     ".sgy": _read_sgy,
+    ".vti": _read_vti,
+    ".nc": _read_netcdf,
+    ".zarr": _read_zarr,
 }
 
 
@@ -247,9 +291,10 @@ def write(
     grid: Grid,
     values: NDArray,
     frame: Frame | None = None,
-    meta: dict[str, str] | None = None,
+    meta: Mapping[str, str] | None = None,
     *,
-    key: str = "values",
+    text: Sequence[str] = (),
+    name: str = "values",
 ) -> None:
     """Write a volume in the format of the suffix.
 
@@ -262,10 +307,12 @@ def write(
     values : ndarray, grid.shape
         Written as float32.
     frame : Frame, optional
-        Where the grid lies on the map; kept by every format but ``.npy`` and ``.vti``.
-    meta : dict of str
-        Provenance: lines of the SEG-Y text header, keys of RSF, attributes of the others.
-    key : str
+        Where the grid lies on the map; kept by every format but ``.npy``.
+    meta : mapping of str, optional
+        More provenance, as lines ``key: value``.
+    text : sequence of str
+        Provenance: lines of the SEG-Y textual header, attributes or comments elsewhere.
+    name : str
         Name of the array in formats that have names.
 
     Raises
@@ -283,47 +330,67 @@ def write(
         raise ModelError(
             f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
         )
-    _WRITERS[suffix](path, grid, a, frame or Frame(), dict(meta or {}), key)
+    lines = [*text, *(f"{k}: {v}" for k, v in (meta or {}).items())]
+    _WRITERS[suffix](path, grid, a, frame or Frame(), lines, name)
 
 
 def _write_rsf(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
 ) -> None:
     place = {
         "frame_x0": repr(frame.x0),
         "frame_y0": repr(frame.y0),
         "frame_azimuth": repr(frame.azimuth),
         "frame_flip": str(int(frame.flip)),
+        "title": name,
     }
-    write_rsf(path, a, grid.spacing, grid.origin, extra={**meta, **place})
+    write_rsf(path, a, grid.spacing, grid.origin, extra=place, comments=text)
 
 
 def _write_npz(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
 ) -> None:
     arrays: dict[str, NDArray] = {
-        key: a,
+        name: a,
         "spacing_m": np.array(grid.spacing),
         "origin_m": np.array(grid.origin),
         "axes": np.array(["x", "z"] if grid.ndim == 2 else ["x", "y", "z"]),
         "frame": np.array([frame.x0, frame.y0, frame.azimuth, float(frame.flip)]),
+        "provenance": np.array("\n".join(text)),
     }
-    arrays.update({f"meta_{k}": np.array(str(v)) for k, v in meta.items()})
     write_npz(path, arrays)
 
 
 def _write_npy(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
 ) -> None:
     publish_array(path, a)
 
 
 def _write_sgy(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, meta: dict[str, str], key: str
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
 ) -> None:
     from subsalt.io.segy_image import write_image
 
-    write_image(path, a, grid, frame, [f"{k.upper()}: {v}" for k, v in meta.items()])
+    write_image(path, a, grid, frame, text)
+
+
+def _write_vti(*args: Any) -> None:
+    from subsalt.io.vti import write_vti
+
+    write_vti(*args)
+
+
+def _write_netcdf(*args: Any) -> None:
+    from subsalt.io.netcdf import write_netcdf
+
+    write_netcdf(*args)
+
+
+def _write_zarr(*args: Any) -> None:
+    from subsalt.io.zarr_store import write_zarr
+
+    write_zarr(*args)
 
 
 _WRITERS: dict[str, Callable[..., None]] = {
@@ -331,4 +398,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
     ".npz": _write_npz,
     ".npy": _write_npy,
     ".sgy": _write_sgy,
+    ".vti": _write_vti,
+    ".nc": _write_netcdf,
+    ".zarr": _write_zarr,
 }

@@ -1,0 +1,157 @@
+"""netCDF classic (64-bit offset) with CF names, through SciPy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import DataError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.io.files import InputFile
+from subsalt.io.publish import atomic_write, human
+
+_DEPTH_NAMES = ("depth", "z")
+
+
+class _Borrowed:
+    """A file that SciPy may write to and seek in, but not close."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def close(self) -> None:
+        """Leave closing to the owner."""
+        self.closed = True
+
+
+def write_netcdf(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray[np.float32],
+    frame: Frame,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write values (nx, [ny,] nz) with coordinates in metres, depth positive down.
+
+    Raises
+    ------
+    DataError
+        When the array takes 4 GiB or more, which the classic format cannot hold.
+    """
+    from scipy.io import netcdf_file
+
+    if values.nbytes >= 2**32 - 4:
+        raise DataError(
+            f"{path}: {human(values.nbytes)} exceed the 4 GiB of a netCDF classic variable",
+            "write .zarr, .rsf or .sgy",
+            code="E275",
+        )
+    with atomic_write(path, size=values.nbytes) as f:
+        borrowed = _Borrowed(f)
+        try:
+            _fill(netcdf_file(borrowed, "w", version=2), grid, values, frame, text, name)
+        finally:
+            # SciPy's object closes itself when collected, long after the file is gone
+            borrowed.close()
+
+
+def _fill(
+    nc: Any, grid: Grid, values: NDArray[np.float32], frame: Frame, text: Sequence[str], name: str
+) -> None:
+    dims = ("x", "depth") if grid.ndim == 2 else ("x", "y", "depth")
+    nc.Conventions = b"CF-1.8"
+    nc.source = "\n".join(text).encode("ascii", "replace") or b"subsalt"
+    for i, dim in enumerate(dims):
+        nc.createDimension(dim, grid.shape[i])
+        v = nc.createVariable(dim, "f8", (dim,))
+        v[:] = grid.axis(i)
+        v.units = b"m"
+        v.axis = {"x": b"X", "y": b"Y", "depth": b"Z"}[dim]
+        v.long_name = {"x": b"local x", "y": b"local y", "depth": b"depth"}[dim]
+        if dim == "depth":
+            v.standard_name, v.positive = b"depth", b"down"
+    mapping = nc.createVariable("frame", "i4", ())
+    mapping.long_name = b"map = (x0, y0) + rotation by azimuth of (x, y); y to the right when flip is 1"
+    mapping.x0, mapping.y0, mapping.azimuth = (np.float64(v) for v in (frame.x0, frame.y0, frame.azimuth))
+    mapping.flip = np.int32(frame.flip)
+    data = nc.createVariable(name, "f4", dims)
+    data[:] = values
+    data.long_name = name.encode("ascii", "replace")
+    data.grid_mapping = b"frame"
+    nc.flush()
+
+
+def read_netcdf(
+    path: str | os.PathLike[str], key: str | None = None
+) -> tuple[Grid | None, tuple[int, ...], Frame, NDArray, str]:
+    """Read a variable of 2 or 3 dimensions whose last one is depth.
+
+    Returns
+    -------
+    grid : Grid or None
+        None when a dimension has no regular coordinate.
+    shape : tuple of int
+    frame : Frame
+    values : ndarray
+    unit : str
+        The variable's units, empty when it has none.
+    """
+    from scipy.io import netcdf_file
+
+    with InputFile(path, ModelError) as file:
+        magic = file.read_at(0, min(4, file.size))
+    if magic[:3] != b"CDF":
+        what = "netCDF-4 (HDF5)" if magic == b"\x89HDF" else "no netCDF file"
+        raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E433")
+    try:
+        with netcdf_file(os.fspath(path), "r", mmap=False) as nc:
+            return _variable(path, nc, key)
+    except ModelError:
+        raise
+    except Exception as e:  # SciPy raises many unrelated types on damaged files
+        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E433") from e
+
+
+def _variable(
+    path: object, nc: Any, key: str | None
+) -> tuple[Grid | None, tuple[int, ...], Frame, NDArray, str]:
+    names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3)]
+    if key is None and len(names) == 1:
+        key = names[0]
+    if key is None or key not in names:
+        raise ModelError(
+            f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E431"
+        )
+    v = nc.variables[key]
+    if v.dimensions[-1].lower() not in _DEPTH_NAMES:
+        raise ModelError(
+            f"{path}: dimensions of {key} are {', '.join(v.dimensions)}",
+            "store depth as the last one",
+            code="E430",
+        )
+    values = np.array(v.data)
+    steps, first = [], []
+    for dim, n in zip(v.dimensions, values.shape, strict=True):
+        axis = np.array(nc.variables[dim].data, dtype=np.float64) if dim in nc.variables else np.zeros(0)
+        step = float(axis[-1] - axis[0]) / (n - 1) if len(axis) == n and n > 1 else 0.0
+        if step <= 0 or np.abs(np.diff(axis) - step).max() > 1e-4 * step:
+            return None, values.shape, Frame(), values, ""
+        # what the ends round to nine digits is what was meant
+        steps.append(float(f"{step:.9g}"))
+        first.append(float(axis[0]))
+    frame = Frame()
+    m = nc.variables.get("frame")
+    if m is not None and all(hasattr(m, a) for a in ("x0", "y0", "azimuth", "flip")):
+        frame = Frame(float(m.x0), float(m.y0), float(m.azimuth), bool(m.flip))
+    unit = getattr(v, "units", b"")
+    unit = unit.decode("latin-1") if isinstance(unit, bytes) else str(unit)
+    return Grid(values.shape, tuple(steps), tuple(first)), values.shape, frame, values, unit

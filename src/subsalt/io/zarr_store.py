@@ -1,0 +1,103 @@
+"""Zarr stores, when the package zarr is installed (the extra ``zarr``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, MissingInputError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.io.publish import publish_folder
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as e:
+        raise ConfigError(
+            "Zarr needs the package zarr, which is not installed", "pip install 'subsalt[zarr]'", code="E130"
+        ) from e
+    return zarr
+
+
+def write_zarr(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray[np.float32],
+    frame: Frame,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write a group with the array and its coordinates; it appears complete or not at all."""
+    zarr = _zarr()
+    dims = ["x", "depth"] if grid.ndim == 2 else ["x", "y", "depth"]
+    with publish_folder(path) as folder:
+        group = zarr.open_group(str(folder), mode="w")
+        for i, dim in enumerate(dims):
+            axis = group.create_array(dim, data=grid.axis(i), dimension_names=[dim])
+            axis.attrs.update({"units": "m", "axis": "XYZ"[-1 if dim == "depth" else i]})
+            if dim == "depth":
+                axis.attrs["positive"] = "down"
+        # chunks of about 1 MB that hold whole depth columns
+        column = max(1, (1 << 20) // (4 * grid.shape[-1]))
+        side = max(1, int(column ** (1 / (grid.ndim - 1))))
+        chunks = (*(min(side, n) for n in grid.shape[:-1]), grid.shape[-1])
+        array = group.create_array(
+            name, shape=grid.shape, chunks=chunks, dtype="float32", dimension_names=dims, fill_value=0.0
+        )
+        array[...] = values
+        array.attrs["grid_mapping"] = "frame"
+        group.attrs.update(
+            {
+                "Conventions": "CF-1.8",
+                "source": "\n".join(text),
+                "spacing_m": list(grid.spacing),
+                "origin_m": list(grid.origin),
+                "frame": [frame.x0, frame.y0, frame.azimuth, int(frame.flip)],
+            }
+        )
+
+
+def read_zarr(
+    path: str | os.PathLike[str], key: str | None = None
+) -> tuple[list[float] | None, list[float] | None, Frame, NDArray]:
+    """Read an array of 2 or 3 dimensions; spacing and origin are None when the store does not say them."""
+    zarr = _zarr()
+    if not os.path.isdir(path):
+        raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
+    try:
+        group = zarr.open_group(os.fspath(path), mode="r")
+        names = [n for n, a in group.arrays() if len(a.shape) in (2, 3)]
+        if key is None and len(names) == 1:
+            key = names[0]
+        if key is None or key not in names:
+            raise ModelError(
+                f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E431"
+            )
+        array = group[key]
+        if array.dtype.hasobject or array.nbytes > 1 << 42:
+            raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E424")
+        attrs = dict(group.attrs)
+        values = np.asarray(array[...])
+    except ModelError:
+        raise
+    except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
+        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the store anew", code="E434") from e
+    frame = attrs.get("frame")
+    place = Frame()
+    if isinstance(frame, list) and len(frame) == 4:
+        place = Frame(float(frame[0]), float(frame[1]), float(frame[2]), bool(frame[3]))
+    return (
+        _floats(attrs.get("spacing_m")),
+        _floats(attrs.get("origin_m")),
+        place,
+        values,
+    )
+
+
+def _floats(value: object) -> list[float] | None:
+    return [float(v) for v in value] if isinstance(value, list) and len(value) <= 3 else None
