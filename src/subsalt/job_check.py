@@ -168,14 +168,16 @@ def _scan(job: Job) -> Any:
 
 
 def _wavelet_dt(job: Job, context: check.Context) -> float:
-    """Return the time step at which the wavelet will be used, as far as it is known."""
+    """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse for it.
+
+    A velocity in the wrong unit makes the time step useless; that is the finding, not the wavelet.
+    """
     dt = job.propagation_options.dt
     if context.model is not None:
-        try:
-            return context.model.choose_dt(job.propagation.order, dt)
-        except SubsaltError:
-            return 0.95 * context.model.stable_dt(job.propagation.order)
-    return dt or (context.survey.time.dt if context.survey is not None else 1e-3)
+        dt = dt or 0.95 * context.model.stable_dt(job.propagation.order)
+    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
+    highest = [f for f in (job.source.f0, job.source.f4) if isinstance(f, float)]
+    return min(dt, 0.05 / max(highest)) if highest else dt
 
 
 def _samples(survey: Any) -> list[check.SampledShot]:

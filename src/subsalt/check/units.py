@@ -22,53 +22,45 @@ def _cure(parameter: Parameter, unit: str) -> str:
 
 @rule("units", "parameters")
 def velocity_unit(context: Context) -> Iterator[Finding]:
-    """Velocity in km/s, ft/s, mm/s, or slowness.
-
-    Water flows at 1500 m/s and no rock is faster than about 8500 m/s, so the median tells the unit. Feet per second need
-    more: their range overlaps that of fast rocks, so all of the model must lie above 4500 and its fastest above 10000.
-    """
+    """Velocity in km/s, ft/s, mm/s, or slowness; then velocities that no medium has."""
     vp = context.parameters.get("vp")
     if vp is None or not vp.finite.size:
         return
+    wrong = _wrong_velocity_unit(vp)
+    if wrong is not None:
+        context.facts["_vp_wrong"] = True
+        yield wrong
+    else:
+        yield from _unusual_velocity(float(vp.finite.min()), float(vp.finite.max()))
+
+
+def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
+    """Return the finding when vp is in another unit than m/s.
+
+    Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s lie far
+    below, so the median tells the unit. Feet per second need more: their range overlaps that of fast rocks, so all of
+    the model must lie above 4500 and its fastest above 10000.
+    """
     v = vp.finite
     mid, low, high = float(np.median(v)), float(v.min()), float(v.max())
-    evidence = {"median": mid, "min": low, "max": high}
+    text = f"vp median {mid:.3g}: looks like"
+    found: tuple[str, str, str] | None = None
     if mid <= 0:
-        return
-    known = dict(context.facts)
-    context.facts["_vp_wrong"] = True
-    if mid < 1e-7:
-        yield error(
-            "E414",
-            f"vp median {mid:.3g}: looks like squared slowness in s2/m2",
-            _cure(vp, "s2/m2"),
-            **evidence,
-        )
-    elif mid < 2e-3:
-        yield error("E413", f"vp median {mid:.3g}: looks like slowness in s/m", _cure(vp, "s/m"), **evidence)
+        found = None
+    elif mid < 7e-5:
+        found = "E414", f"{text} squared slowness in s2/m2", _cure(vp, "s2/m2")
+    elif mid < 1e-2:
+        found = "E413", f"{text} slowness in s/m", _cure(vp, "s/m")
     elif mid < 0.9 and high <= 1.05:
-        yield error(
-            "E413",
-            f"vp median {mid:.3g}: looks like slowness in s/km, or squared slowness in s2/km2",
-            _cure(vp, "s/km") + ' (or unit = "s2/km2")',
-            **evidence,
-        )
+        cure = _cure(vp, "s/km") + ' (or unit = "s2/km2")'
+        found = "E413", f"{text} slowness in s/km, or squared slowness in s2/km2", cure
     elif mid < 15:
-        yield error("E412", f"vp median {mid:.3g}: looks like km/s", _cure(vp, "km/s"), **evidence)
+        found = "E412", f"{text} km/s", _cure(vp, "km/s")
     elif mid > 100_000:
-        yield error(
-            "E415",
-            f"vp median {mid:.4g}: looks like mm/s, or not like a velocity",
-            _cure(vp, "mm/s"),
-            **evidence,
-        )
+        found = "E415", f"{text} mm/s, or not like a velocity", _cure(vp, "mm/s")
     elif low >= 4500 and high > 10_000:
-        yield error(
-            "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence
-        )
-    else:
-        context.facts = known
-        yield from _unusual_velocity(low, high)
+        found = "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s")
+    return None if found is None else error(*found, median=mid, min=low, max=high)
 
 
 def _unusual_velocity(low: float, high: float) -> Iterator[Finding]:

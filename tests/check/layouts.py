@@ -1,0 +1,115 @@
+"""Contexts of surveys in order, from which tests make mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subsalt.check import Context, Parameter, SampledShot
+from subsalt.grid import Grid
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.survey import Survey
+from subsalt.wavelet import ricker
+
+
+def traces(shot, time, f0, vp=1500.0):
+    """Return a Ricker pulse along the direct ray, with a little noise after it."""
+    distance = np.sqrt(((shot.rcv - shot.src) ** 2).sum(axis=1))
+    arrival = distance[:, None] / vp + 1.5 / f0
+    t = time.values()[None, :]
+    a = (np.pi * f0 * (t - arrival)) ** 2
+    rng = np.random.default_rng(shot.id)
+    noise = 0.05 * rng.standard_normal((len(shot.rcv), time.nt)) * (t > arrival - 1.0 / f0)
+    return ((1 - 2 * a) * np.exp(-a) + noise).astype(np.float32)
+
+
+def context(
+    shape=(101, 81),
+    h=10.0,
+    vp=None,
+    epsilon=None,
+    delta=None,
+    f0=8.0,
+    src=None,
+    rcv=None,
+    nt=501,
+    dt=0.004,
+    propagation=None,
+    origin=None,
+    modelling=False,
+):
+    """Return the context of a small survey in order, as `check_job` would build it."""
+    grid = Grid(shape, (h,) * len(shape), origin or ())
+    if vp is None:
+        vp = np.broadcast_to(1800.0 + 0.6 * grid.axis(-1), grid.shape)
+    given = {"vp": vp, "epsilon": epsilon, "delta": delta}
+    parameters = {
+        n: Parameter(n, np.array(np.broadcast_to(v, grid.shape), np.float32), grid, source=f"{n}.rsf")
+        for n, v in given.items()
+        if v is not None
+    }
+    model = EarthModel(grid, *(parameters[n].values if n in parameters else None for n in given))
+    low, high = np.array(grid.origin), np.array(grid.last)
+    if src is None:
+        along = np.linspace(0.2, 0.8, 5)
+        src = [
+            low + (high - low) * np.r_[[a] * (len(shape) - 1), 0.0] + np.r_[[0.0] * (len(shape) - 1), 5.0]
+            for a in along
+        ]
+    if rcv is None:
+        x = np.linspace(low[0] + h, high[0] - h, 24)
+        rcv = [[a, *[(low[1] + high[1]) / 2] * (len(shape) - 2), low[-1] + 10.0] for a in x]
+    survey = Survey.from_arrays(src, rcv, nt=nt, dt=dt)
+    propagation = propagation or PropagationOptions()
+    wave = ricker(f0, min(max(0.95 * model.stable_dt(propagation.order), 2e-4), 0.05 / f0))
+    out = Context(
+        parameters=parameters,
+        model=model,
+        survey=survey,
+        wavelet=wave,
+        propagation=propagation,
+        modelling=modelling,
+    )
+    if not modelling:
+        out.samples = [
+            SampledShot(s, traces(s, survey.time, f0, min(max(model.vp_min, 300.0), 9000.0)))
+            for s in survey.shots[::2]
+        ]
+    return out
+
+
+def salt(shape=(121, 91)):
+    """Return velocities with water, a gradient and a salt body."""
+    v = np.broadcast_to(1700.0 + 8.0 * np.arange(shape[-1]), shape).copy()
+    v[..., :12] = 1500.0
+    v[40:80, ..., 40:60] = 4480.0
+    return v
+
+
+#: layouts in which there is nothing to find
+CLEAN = {
+    "2-D gradient": lambda: context(),
+    "3-D gradient": lambda: context(shape=(41, 31, 41), h=20.0, f0=5.0),
+    "VTI": lambda: context(epsilon=0.2, delta=0.1),
+    "elliptical": lambda: context(epsilon=0.1, delta=0.1),
+    "constant": lambda: context(vp=2000.0),
+    "water only": lambda: context(vp=1500.0, f0=6.0),
+    "salt": lambda: context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),
+    "free surface": lambda: context(propagation=PropagationOptions(free_surface=True)),
+    "damping": lambda: context(propagation=PropagationOptions(boundary="damping")),
+    "order 4": lambda: context(propagation=PropagationOptions(order=4), f0=5.0),
+    "order 16": lambda: context(propagation=PropagationOptions(order=16), f0=11.0),
+    "far from the origin": lambda: context(origin=(431_200.0, 0.0)),
+    "top above zero": lambda: context(origin=(0.0, -300.0)),
+    "to be modelled": lambda: context(modelling=True),
+    "fast carbonates": lambda: context(vp=6200.0, f0=25.0, nt=401),
+    "near surface": lambda: context(
+        shape=(161, 81),
+        h=0.25,
+        vp=np.broadcast_to(300.0 + 8 * np.arange(81), (161, 81)),
+        f0=90.0,
+        nt=1001,
+        dt=0.0005,
+    ),
+    "split spread of 1000 Hz data": lambda: context(dt=0.001, nt=2001),
+}

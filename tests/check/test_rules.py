@@ -1,0 +1,352 @@
+"""Every rule finds its planted mistake, with evidence and a cure; none finds anything where nothing is wrong."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from layouts import CLEAN, context
+
+from subsalt import check
+from subsalt.check import Parameter, SampledShot
+from subsalt.errors import Finding
+from subsalt.grid import Frame, Grid
+from subsalt.model import EarthModel
+from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.survey import Survey, TimeAxis
+from subsalt.wavelet import Wavelet, ricker
+
+
+def findings(found):
+    """Return all findings of a context."""
+    return check.run_rules(found, check.load_rules())
+
+
+def problems(found):
+    """Return the findings that are not ok."""
+    return [f for f in findings(found) if f.level != "ok"]
+
+
+def with_survey(found, **changes):
+    """Return the context with another survey, without traces."""
+    return dataclasses.replace(found, survey=dataclasses.replace(found.survey, **changes), samples=[])
+
+
+def moved(found, src=(0, 0, 0), rcv=(0, 0, 0), scale=1.0):
+    """Return the context with all positions scaled, then moved."""
+    shots = [
+        dataclasses.replace(
+            s, src=s.src * np.r_[scale, scale, 1] + src, rcv=s.rcv * np.r_[scale, scale, 1] + rcv
+        )
+        for s in found.survey.shots
+    ]
+    return with_survey(found, shots=shots)
+
+
+def scaled_vp(factor, power=1.0):
+    """Return a context whose vp stands in another unit."""
+    found = context()
+    raw = (factor * found.parameters["vp"].values.astype(np.float64) ** power).astype(np.float32)
+    return dataclasses.replace(context(vp=raw), samples=found.samples)
+
+
+def with_traces(change):
+    """Return a context whose sampled traces were changed in place."""
+    found = context()
+    found.samples = [SampledShot(s.shot, change(s.data.copy())) for s in found.samples]
+    return found
+
+
+def raw_parameter(name, values, grid=None, **more):
+    """Return a context without a model, with one parameter as read."""
+    found = context(epsilon=0.2, delta=0.1)
+    old = found.parameters[name]
+    found.parameters[name] = Parameter(name, values, grid or old.grid, source=f"{name}.rsf", **more)
+    return dataclasses.replace(found, model=None, samples=[])
+
+
+def nan_epsilon():
+    values = np.full((101, 81), 0.2, np.float32)
+    values[3, 7] = np.nan
+    return raw_parameter("epsilon", values)
+
+
+def one_receiver_far_away():
+    found = context()
+    shots = list(found.survey.shots)
+    rcv = shots[2].rcv.copy()
+    rcv[5, 0] += 10_000
+    shots[2] = dataclasses.replace(shots[2], rcv=rcv)
+    return with_survey(found, shots=shots)
+
+
+def swapped():
+    found = context(shape=(61, 21, 41), h=20.0, f0=5.0, origin=(0.0, 5000.0, 0.0))
+    shots = [
+        dataclasses.replace(s, src=s.src[[1, 0, 2]], rcv=s.rcv[:, [1, 0, 2]]) for s in found.survey.shots
+    ]
+    return with_survey(found, shots=shots)
+
+
+def doubled_shot():
+    found = context()
+    shots = [*found.survey.shots, dataclasses.replace(found.survey.shots[0], id=99)]
+    return with_survey(found, shots=shots)
+
+
+def doubled_receiver():
+    found = context()
+    shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in found.survey.shots]
+    return with_survey(found, shots=shots)
+
+
+def clip(data):
+    limit = 0.02 * np.abs(data).max()
+    return np.clip(data, -limit, limit)
+
+
+def silent_shot():
+    found = context()
+    found.samples[1] = SampledShot(found.samples[1].shot, np.zeros_like(found.samples[1].data))
+    return found
+
+
+def late_context():
+    found = context(shape=(401, 81), vp=2000.0)
+    found.samples = [SampledShot(s.shot, np.roll(s.data, -int(0.35 / 0.004), axis=1)) for s in found.samples]
+    return found
+
+
+def high_data():
+    found = context()
+    rng = np.random.default_rng(0)
+    found.samples = [
+        SampledShot(s.shot, rng.standard_normal(s.data.shape).astype(np.float32)) for s in found.samples
+    ]
+    return found
+
+
+def with_wavelet(**changes):
+    found = context()
+    return dataclasses.replace(found, wavelet=dataclasses.replace(found.wavelet, **changes), samples=[])
+
+
+def loaded_wavelet():
+    found = context()
+    t = np.linspace(0, 1, 200)
+    return dataclasses.replace(
+        found, wavelet=Wavelet(np.exp(-(((t - 0.5) / 0.1) ** 2)), 0.005, 0.0, "hump", 5.0, 10.0)
+    )
+
+
+def with_options(**options):
+    return context(propagation=PropagationOptions(**options))
+
+
+def flipped():
+    return context(vp=np.broadcast_to(3000.0 - 15.0 * np.arange(81), (101, 81)))
+
+
+def turned():
+    return context(vp=np.broadcast_to((1800.0 + 12.0 * np.arange(101))[:, None], (101, 81)))
+
+
+def hole():
+    v = np.full((101, 81), 2000.0)
+    v[:30, :20] = 330.0
+    return context(vp=v)
+
+
+def crooked():
+    return with_survey(context(), notes={"line": {"misfit_max_m": 300.0}})
+
+
+MISTAKES = {
+    "km/s": ("E412", lambda: scaled_vp(1e-3)),
+    "s/m": ("E413", lambda: scaled_vp(1.0, -1.0)),
+    "s/km": ("E413", lambda: scaled_vp(1e3, -1.0)),
+    "s2/m2": ("E414", lambda: scaled_vp(1.0, -2.0)),
+    "mm/s": ("E415", lambda: scaled_vp(1e3)),
+    "ft/s": ("E416", lambda: context(vp=np.broadcast_to((1480 + 30.0 * np.arange(81)) / 0.3048, (101, 81)))),
+    "odd velocity": ("W417", lambda: context(vp=np.broadcast_to(1800 + 110.0 * np.arange(81), (101, 81)))),
+    "percent": ("E418", lambda: raw_parameter("epsilon", np.full((101, 81), 20.0))),
+    "percent delta": ("E418", lambda: raw_parameter("delta", np.full((101, 81), 12.0))),
+    "large delta": ("W419", lambda: context(epsilon=0.7, delta=0.6)),
+    "grid in km": ("E440", lambda: context(h=0.01)),
+    "grid too deep": ("W441", lambda: context(h=1000.0)),
+    "spacings differ": (
+        "W442",
+        lambda: dataclasses.replace(context(), model=EarthModel(Grid((9, 9), (300.0, 10.0)), 2000.0)),
+    ),
+    "NaN": ("E410", nan_epsilon),
+    "zero velocity": ("E411", lambda: raw_parameter("vp", np.zeros((101, 81)))),
+    "epsilon below -1/2": ("E411", lambda: raw_parameter("epsilon", np.full((101, 81), -0.6))),
+    "shape": ("E401", lambda: raw_parameter("epsilon", np.zeros((101, 64)), Grid((101, 64), (10.0, 10.0)))),
+    "spacing": ("E402", lambda: raw_parameter("epsilon", np.zeros((101, 81)), Grid((101, 81), (10.0, 12.5)))),
+    "origin": (
+        "E402",
+        lambda: raw_parameter("epsilon", np.zeros((101, 81)), Grid((101, 81), (10.0, 10.0), (50.0, 0.0))),
+    ),
+    "dimensions": (
+        "E403",
+        lambda: raw_parameter("delta", np.zeros((9, 9, 9)), Grid((9, 9, 9), (1.0, 1.0, 1.0))),
+    ),
+    "axes": ("E404", lambda: raw_parameter("delta", np.zeros((81, 101)), Grid((81, 101), (10.0, 10.0)))),
+    "frames": ("W405", None),
+    "depth flipped": ("W443", flipped),
+    "depth not last": ("W444", turned),
+    "null value": ("W445", hole),
+    "reader's finding": (
+        "W499",
+        lambda: raw_parameter(
+            "vp", np.full((101, 81), 2000.0), findings=[Finding("W499", "warning", "odd", "mend it")]
+        ),
+    ),
+    "line on volume": ("E329", lambda: with_survey(context(), ndim=3)),
+    "no overlap": ("E330", lambda: moved(context(), (50_000, 0, 0), (50_000, 0, 0))),
+    "scalar forgotten": ("E330", lambda: moved(context(origin=(2000.0, 0.0)), scale=100.0)),
+    "x and y swapped": ("E330", swapped),
+    "sources outside": ("E331", lambda: moved(context(), (400, 0, 0), (0, 0, 0))),
+    "receiver 10 km away": ("E332", one_receiver_far_away),
+    "sources in the air": ("E333", lambda: moved(context(), (0, 0, -20), (0, 0, 0))),
+    "receivers in the air": ("E334", lambda: moved(context(), (0, 0, 0), (0, 0, -20))),
+    "sources too deep": ("E335", lambda: moved(context(), (0, 0, 5000), (0, 0, 0))),
+    "on the free surface": (
+        "W336",
+        lambda: moved(context(propagation=PropagationOptions(free_surface=True)), (0, 0, -5), (0, 0, 0)),
+    ),
+    "shot twice": ("W337", doubled_shot),
+    "receiver twice": ("W338", doubled_receiver),
+    "no receivers": (
+        "E306",
+        lambda: with_survey(
+            context(), shots=[dataclasses.replace(s, rcv=np.zeros((0, 3))) for s in context().survey.shots]
+        ),
+    ),
+    "crooked line": ("W339", crooked),
+    "narrow aperture": (
+        "W340",
+        lambda: dataclasses.replace(context(), imaging=ImagingOptions(aperture=30.0)),
+    ),
+    "short record": ("W341", lambda: with_survey(context(), time=TimeAxis(51, 0.004))),
+    "dt in ms": ("E280", lambda: with_survey(context(), time=TimeAxis(501, 4.0))),
+    "dt in us/1000": ("W281", lambda: with_survey(context(), time=TimeAxis(501, 4e-6))),
+    "dead traces": (
+        "W282",
+        lambda: with_traces(lambda d: np.where(np.arange(len(d))[:, None] < 3, 0, d).astype("f4")),
+    ),
+    "silent shot": ("E283", silent_shot),
+    "NaN samples": (
+        "E284",
+        lambda: with_traces(lambda d: np.where(np.arange(d.shape[1]) == 7, np.nan, d).astype("f4")),
+    ),
+    "IBM as IEEE": ("E285", lambda: with_traces(lambda d: d * np.float32(1e30))),
+    "constant traces": (
+        "W286",
+        lambda: with_traces(lambda d: np.where(np.arange(len(d))[:, None] < 3, 5, d).astype("f4")),
+    ),
+    "clipped": ("W287", lambda: with_traces(clip)),
+    "early energy": ("W288", late_context),
+    "wavelet after the record": ("E289", lambda: with_wavelet(peak_time=9.0)),
+    "dt above the bound": ("E501", lambda: with_options(dt=0.005)),
+    "tiny dt": ("W502", lambda: with_options(dt=1e-4)),
+    "no boundary": ("W503", lambda: with_options(boundary="none")),
+    "thin PML": ("W504", lambda: with_options(layer=4)),
+    "thin damping": ("W504", lambda: with_options(boundary="damping", layer=12)),
+    "delta above epsilon": ("W521", lambda: context(epsilon=0.1, delta=0.2)),
+    "delta above epsilon, rejected": (
+        "E520",
+        lambda: context(epsilon=0.1, delta=0.2, propagation=PropagationOptions(anisotropy="reject")),
+    ),
+    "anisotropy ignored": (
+        "W522",
+        lambda: context(epsilon=0.1, delta=0.05, propagation=PropagationOptions(medium="isotropic")),
+    ),
+    "VTI without parameters": ("W523", lambda: with_options(medium="vti")),
+    "epsilon alone": ("W524", lambda: context(epsilon=0.1)),
+    "dispersion": ("W530", lambda: context(f0=20.0)),
+    "grid too coarse": ("E531", lambda: context(f0=60.0)),
+    "f0 in mHz": ("W532", lambda: context(f0=0.2)),
+    "f0 above Nyquist": ("E533", lambda: with_wavelet(f0=140.0, fmax=150.0)),
+    "fmax above Nyquist": ("W534", lambda: with_wavelet(fmax=140.0)),
+    "mean": ("W535", loaded_wavelet),
+    "data above the band": ("W536", high_data),
+}
+
+
+def frames_differ():
+    found = context(epsilon=0.2, delta=0.1)
+    found.parameters["vp"].frame = Frame(0.0, 0.0)
+    found.parameters["delta"].frame = Frame(100.0, 0.0)
+    return found
+
+
+MISTAKES["frames"] = ("W405", frames_differ)
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_no_false_alarm(name):
+    assert problems(CLEAN[name]()) == []
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_planted_mistake_is_found(name):
+    code, make = MISTAKES[name]
+    found = {f.code: f for f in problems(make())}
+    assert code in found, found
+    finding = found[code]
+    assert finding.level == ("error" if code.startswith("E") else "warning")
+    assert finding.fix
+    assert "\n" not in finding.message + finding.fix
+    # the message shows a value that a reader can check
+    assert re.search(r"\d", finding.message) or code in ("W405", "W522", "W523", "W524", "W503", "W499")
+
+
+def test_at_least_forty_planted_mistakes():
+    assert len(MISTAKES) >= 40
+    assert len(CLEAN) >= 10
+
+
+def test_every_code_of_the_rules_is_planted():
+    import inspect
+
+    source = "".join(
+        inspect.getsource(__import__(f"subsalt.check.{s}", fromlist=["x"])) for s in check.SUBJECTS
+    )
+    codes = set(re.findall(r'"([EW]\d{3})"', source))
+    assert codes <= {code for code, _ in MISTAKES.values()}
+
+
+def test_a_wrong_unit_is_not_followed_by_its_consequences():
+    assert [f.code for f in problems(scaled_vp(1e-3))] == ["E412"]
+
+
+def test_guesses_name_the_single_mistake():
+    by = {f.code: f for f in problems(MISTAKES["x and y swapped"][1]())}
+    assert "swap_xy" in by["E330"].fix
+    by = {f.code: f for f in problems(MISTAKES["scalar forgotten"][1]())}
+    assert "scalar = -100" in by["E330"].fix
+    by = {f.code: f for f in problems(MISTAKES["no overlap"][1]())}
+    assert "-50000" in by["E330"].fix
+    by = {f.code: f for f in problems(MISTAKES["receivers in the air"][1]())}
+    assert "z_sign" in by["E334"].fix
+
+
+def test_receiver_outside_is_counted_and_named():
+    (finding,) = [f for f in problems(one_receiver_far_away()) if f.code == "E332"]
+    assert finding.evidence["count"] == 1
+    assert finding.evidence["shots"] == [3]
+
+
+def test_short_record_says_how_deep_it_reaches():
+    found = with_survey(context(vp=2000.0), time=TimeAxis(101, 0.004))
+    (finding,) = problems(found)
+    # 2000 m/s, 0.4 s two-way
+    assert finding.evidence["reach"] == pytest.approx(400.0, rel=1e-6)
+
+
+def test_rules_without_their_needs_are_passed_over():
+    assert problems(check.Context()) == []
+    empty = check.Context(survey=Survey.from_arrays([[0.0, 0.0]], [[1.0, 0.0]], nt=10, dt=0.004))
+    assert problems(empty) == []
+    assert problems(check.Context(wavelet=ricker(10.0, 0.001))) == []
