@@ -124,6 +124,19 @@ def test_of_several_arrays_vp_is_drawn_unless_one_is_named(tmp_path):
         view.picture(tmp_path / "n.npz", tmp_path / "c.png")
 
 
+def test_traces_without_geometry_are_drawn_in_file_order(tmp_path):
+    import segyio
+
+    # a file as other programs leave it: no sources, no receivers, no coordinates, no interval
+    spec = segyio.spec()
+    spec.format, spec.sorting, spec.samples, spec.tracecount = 5, 1, range(50), 7
+    with segyio.create(tmp_path / "t.sgy", spec) as file:
+        for i in range(7):
+            file.trace[i] = np.random.default_rng(i).normal(size=50).astype(np.float32)
+    [path] = view.picture(tmp_path / "t.sgy", tmp_path / "t.png")
+    assert Image.open(path).text["Title"].startswith("t.sgy: 7 of 7 traces")
+
+
 def test_shots_in_segy_are_drawn_as_gathers(tmp_path):
     src = [(100.0, 50.0, 5.0), (200.0, 50.0, 5.0)]
     rcv = [(x, 50.0, 0.0) for x in np.arange(0.0, 400.0, 25.0)]

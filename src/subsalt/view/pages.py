@@ -100,7 +100,9 @@ def overview(
             cut = planes[name]
             ax = axes[name] = style.place(fig, box)
             drawn = draw_cut(ax, cut, look, unit)
-            ax.set_title(cut.title(unit), fontsize=8, color=style.FAINT, pad=3)
+            # a narrow panel has no room for its name
+            name_of = cut.title(unit) if box[2] > 2.0 else cut.title(unit).partition(" at ")[2]
+            ax.set_title(name_of, fontsize=8, color=style.FAINT, pad=3)
             _cross(ax, cut, planes, unit)
         axes["crossline"].set_ylabel("")
         bar(fig, drawn, (LEFT + wx + GAP + wy + 0.12, top + wy + GAP, 0.14, wz), label)

@@ -21,11 +21,13 @@ from subsalt.errors import (
 )
 from subsalt.grid import Frame, Grid
 from subsalt.model import EarthModel
-from subsalt.survey import Survey
-from subsalt.view.records import Draw, gathers
+from subsalt.survey import Survey, TimeAxis
+from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.slices import coloured, sections
 
-SHOT_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
+TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
+# of a file without geometry, as many traces are drawn
+MOST_TRACES = 1000
 # arrays of an NPZ that are drawn when none is named
 NPZ_KEYS = ("image", "vp", "values")
 
@@ -93,17 +95,33 @@ def picture(
             run_id=shown.run_id,
         )
         return list(drawn.values())
-    if source.suffix.lower() in SHOT_SUFFIXES and holds_shots(source):
+    traces = source.suffix.lower() in TRACE_SUFFIXES
+    if traces and holds_shots(source):
         from subsalt.io.segy import read_survey
 
         title = f"shots of {source.name}"
         return [gathers(read_survey(source), target, ids=shots, draw=draw, clip=clip, title=title)]
-    grid, frame, values = read_volume(source, key)
+    try:
+        grid, frame, values, key = read_volume(source, key)
+    except ModelError:
+        if not traces:
+            raise
+        # neither shots nor places for a volume: then the traces as they come
+        data, time, n = first_traces(source)
+        title = f"{source.name}: {len(data)} of {n} traces, in file order"
+        if time.dt <= 0:
+            title, time = title + ", interval unknown", TimeAxis(time.nt, 1.0)
+        return [gather(data, time, target, draw=draw, clip=clip, title=title)]
+    title = source.name
+    if traces:
+        # SEG-Y does not say whether its interval is a depth or a time
+        title += f", vertical step taken as {grid.spacing[-1]:g} m"
     if values.size and float(np.nanmin(values)) >= 0 and float(np.nanmax(values)) > 0:
         # a velocity or another quantity without a sign: in colour
-        return list(coloured(values, grid, target, at=at, title=source.name, label=key or "value").values())
+        label = {"vp": "vp (m/s)"}.get(key or "", key or "value")
+        return list(coloured(values, grid, target, at=at, title=title, label=label).values())
     drawn = sections(
-        values, grid, target, model=model, survey=survey, frame=frame, at=at, clip=clip, title=source.name
+        values, grid, target, model=model, survey=survey, frame=frame, at=at, clip=clip, title=title
     )
     return list(drawn.values())
 
@@ -116,8 +134,22 @@ def holds_shots(path: Path) -> bool:
     return found.has_sources and (found.has_receivers or tuple(found.offsets) != (0.0, 0.0))
 
 
-def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArray]:
-    """Return grid, frame and values of a volume file; of an NPZ the image or vp unless `key` says which."""
+def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:
+    """Return the first traces of a SEG-Y or SU file, their time axis, and how many there are."""
+    from subsalt.io.files import InputFile
+    from subsalt.io.headers import Fix, HeaderBytes
+    from subsalt.io.scan import open_headers
+    from subsalt.io.trace_headers import read_traces
+
+    with InputFile(path) as file:
+        one = open_headers(file, HeaderBytes(), Fix())
+        n = one.layout.n_traces
+        data = read_traces(file, one.layout, np.arange(min(n, MOST_TRACES)))
+    return data, TimeAxis(one.layout.ns, one.layout.dt), n
+
+
+def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArray, str | None]:
+    """Return grid, frame, values and name of a volume; of an NPZ image or vp unless `key` says which."""
     from subsalt.io import volume
 
     try:
@@ -127,13 +159,13 @@ def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArra
             raise
         for guess in NPZ_KEYS:
             try:
-                found = volume.read(path, key=guess)
+                found, key = volume.read(path, key=guess), guess
                 break
             except ModelError:
                 continue
         else:
             raise
-    return found.grid, found.frame, found.values
+    return found.grid, found.frame, found.values, key
 
 
 @dataclass
@@ -168,7 +200,7 @@ def read_run(folder: Path) -> RunImage:
                 f"{folder / 'run.json'} names {name!r}, outside the run", "run the same job again"
             )
         if path.is_file():
-            grid, frame, values = read_volume(path)
+            grid, frame, values, _ = read_volume(path)
             return RunImage(grid, frame, values, title, run_id)
     known = grid_of(facts, folder)
     files = sorted((folder / "images").glob("shot_*.npz"))

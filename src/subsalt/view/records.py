@@ -170,7 +170,7 @@ def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64]
     """Set limits, time downwards, and the offset (or number) of a few traces beneath."""
     nr = len(traces)
     ax.set_xlim(-0.7, nr - 0.3)
-    ax.set_ylim(time.duration, time.t0)
+    ax.set_ylim(max(time.duration, time.t0 + 0.5 * time.dt), time.t0)
     # not at the very ends, where the labels of neighbouring gathers would meet
     ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5)).round().astype(int))
     if offset is None:
