@@ -35,7 +35,7 @@ def image_of(run: str | os.PathLike[str]) -> Path:
         if (folder / name).exists() and not (folder / name).is_symlink():
             return folder / name
     raise MissingInputError(
-        f"{folder} holds no image", "wait until the run has finished, or name a file", code="E112"
+        f"{folder} holds no image", "wait until the run has finished, or name a file", code="E114"
     )
 
 
@@ -77,7 +77,7 @@ def export(
     stdout = os.fspath(target) == "-"
     wants_su = stdout or Path(target).suffix.lower() == ".su"
     if not stdout and src.exists() and Path(target).exists() and os.path.samefile(src, target):
-        raise ConfigError(f"{target} is the source itself", "give the copy another name", code="E131")
+        raise ConfigError(f"{target} is the source itself", "give the copy another name", code="E132")
     from_traces = volume.suffix_of(src) == ".su"
     if wants_su or (from_traces and volume.suffix_of(target) == ".sgy"):
         if volume.suffix_of(src) not in (".su", ".sgy"):

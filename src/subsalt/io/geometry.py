@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.headers import Fix, apply_scalar
-from subsalt.io.layout import FileLayout
 
 #: header values that positions are made of
 POSITION_NAMES = (

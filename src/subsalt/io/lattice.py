@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.geometry import column
 from subsalt.io.headers import Fix
-from subsalt.io.layout import FileLayout
 
 
 @dataclass
@@ -69,12 +69,12 @@ def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: f
         raise ModelError(
             f"{lay.path}: {ni} inlines x {nj} crosslines make {ni * nj} places for {n} traces",
             "write complete lines, or say where the numbers lie: [data.bytes] inline = ..., crossline = ...",
-            code="E427",
+            code="E227",
         )
     order = np.argsort(i.reshape(-1) * np.int64(nj) + j.reshape(-1), kind="stable").astype(np.int64)
     if len(np.unique(i.reshape(-1) * np.int64(nj) + j.reshape(-1))) != n:
         raise ModelError(
-            f"{lay.path}: several traces share one inline and crossline", "remove doubles", code="E427"
+            f"{lay.path}: several traces share one inline and crossline", "remove doubles", code="E227"
         )
     steps = [np.unique(np.diff(v)) for v in (il, xl)]
     for name, s in zip(("inline", "crossline"), steps, strict=True):
@@ -83,7 +83,7 @@ def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: f
                 f"{lay.path}: {name} numbers step by {', '.join(str(int(v)) for v in s[:5])}; lines are "
                 "missing",
                 "fill the gaps first",
-                code="E427",
+                code="E227",
             )
     lines = (int(il[0]), int(steps[0][0]) if ni > 1 else 1, int(xl[0]), int(steps[1][0]) if nj > 1 else 1)
     lattice = Lattice((ni, nj), order, (None, None), (0.0, 0.0), Frame(), lines)
@@ -131,7 +131,7 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
         raise ModelError(
             f"{lay.path}: coordinate scalars (byte 71) vary: {', '.join(map(str, scalars[:5]))}",
             "say which is right: [data.fix] scalar = ...",
-            code="E428",
+            code="E228",
         )
     s = int(scalars[0])
     unit = length * (1.0 / -s if s < 0 else float(s or 1))
@@ -149,14 +149,14 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
             f"(spacing {ha * unit:,.2f} and {hb * unit:,.2f} m)",
             "resample to a regular grid, or give the grid: spacing = [...], with [data.bytes] cdp_x = 0, "
             "source_x = 0",
-            code="E428",
+            code="E228",
         )
     across = abs(a[0] * b[0] + a[1] * b[1])
     if ni > 1 and nj > 1 and across > 0.01 * ha * hb:
         raise ModelError(
             f"{lay.path}: inlines and crosslines are not perpendicular (cosine {across / (ha * hb):.3f})",
             "resample to a rectangular grid",
-            code="E428",
+            code="E228",
         )
     flip = ni > 1 and nj > 1 and a[0] * b[1] - a[1] * b[0] < 0
     # x runs over inlines; a single inline is a line along its crosslines

@@ -111,14 +111,14 @@ def read_netcdf(
         magic = file.read_at(0, min(4, file.size))
     if magic[:3] != b"CDF":
         what = "netCDF-4 (HDF5)" if magic == b"\x89HDF" else "no netCDF file"
-        raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E433")
+        raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E233")
     try:
         with netcdf_file(os.fspath(path), "r", mmap=False) as nc:
             return _variable(path, nc, key)
     except ModelError:
         raise
     except Exception as e:  # SciPy raises many unrelated types on damaged files
-        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E433") from e
+        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E233") from e
 
 
 def _variable(
@@ -129,14 +129,14 @@ def _variable(
         key = names[0]
     if key is None or key not in names:
         raise ModelError(
-            f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E431"
+            f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
         )
     v = nc.variables[key]
     if v.dimensions[-1].lower() not in _DEPTH_NAMES:
         raise ModelError(
             f"{path}: dimensions of {key} are {', '.join(v.dimensions)}",
             "store depth as the last one",
-            code="E430",
+            code="E230",
         )
     values = np.array(v.data)
     steps, first = [], []

@@ -29,13 +29,13 @@ def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype]:
         )
         shape, _, dtype = read(stream)  # type: ignore[arg-type]
     except Exception as e:
-        raise ModelError(f"{name} is not a NumPy array: {str(e)[:200]}", "check the file", code="E424") from e
+        raise ModelError(f"{name} is not a NumPy array: {str(e)[:200]}", "check the file", code="E224") from e
     if dtype.hasobject:
         raise ModelError(
-            f"{name} holds Python objects (a pickle), which are never read", "store numbers", code="E424"
+            f"{name} holds Python objects (a pickle), which are never read", "store numbers", code="E224"
         )
     if dtype.kind not in "fiubUS" or math.prod(shape) * max(dtype.itemsize, 1) > _LARGEST:
-        raise ModelError(f"{name} is {dtype} of shape {shape}", "store float32 numbers", code="E424")
+        raise ModelError(f"{name} is {dtype} of shape {shape}", "store float32 numbers", code="E224")
     return shape, dtype
 
 
@@ -51,7 +51,7 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray:
                 f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds "
                 f"{have}",
                 "copy the file anew",
-                code="E423",
+                code="E223",
             )
         stream.seek(0)
         return np.lib.format.read_array(stream, allow_pickle=False)
@@ -68,7 +68,7 @@ class NpzFile:
             self._zip = zipfile.ZipFile(self.path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             raise ModelError(
-                f"{self.path} is not an NPZ file: {e}", "check how it was copied", code="E424"
+                f"{self.path} is not an NPZ file: {e}", "check how it was copied", code="E224"
             ) from e
         self._members = {
             i.filename[:-4]: i for i in self._zip.infolist()[:10_000] if i.filename.endswith(".npy")
@@ -94,7 +94,7 @@ class NpzFile:
         name = f"{self.path}[{key}]"
         # deflate cannot expand more than about 1030 times: anything beyond is a lie or a bomb
         if member.file_size > 2000 * max(member.compress_size, 1) + 1000:
-            raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E424")
+            raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E224")
         try:
             with self._zip.open(member) as stream:
                 shape, dtype = _header(stream, name)
@@ -103,7 +103,7 @@ class NpzFile:
                     raise ModelError(
                         f"{name} announces {need} bytes and holds {member.file_size}",
                         "store it anew",
-                        code="E423",
+                        code="E223",
                     )
                 if header_only:
                     return np.broadcast_to(np.zeros((), dtype), shape)
@@ -113,7 +113,7 @@ class NpzFile:
             raise
         except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
             raise ModelError(
-                f"{name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E424"
+                f"{name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
             ) from e
 
     def close(self) -> None:

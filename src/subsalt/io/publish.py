@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -25,142 +25,28 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
+from subsalt.errors import CannotCreateError, SubsaltError
+from subsalt.io.faults import FaultCounter, FaultHook, ask, set_fault
+from subsalt.io.os_errors import explain_os_error, free_bytes, human
 from subsalt.io.raw import raw_bytes
 
-#: asked before each call as hook(operation, path, bytes); returns how many bytes may be written, or None for
-#: all
-FaultHook = Callable[[str, str, int], int | None]
-
-_fault: FaultHook | None = None
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_CANNOT_CREATE = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EEXIST,
-}
-
-
-def set_fault(hook: FaultHook | None) -> None:
-    """Install a fault hook for tests; None removes it."""
-    global _fault
-    _fault = hook
-
-
-class FaultCounter:
-    """A fault hook that lets `fail_at - 1` operations pass and fails the next.
-
-    Parameters
-    ----------
-    fail_at : int
-        Number of the first operation that fails, from 1; 0 never fails and only counts.
-    error : int
-        The errno it fails with.
-    forever : bool
-        Fail every later operation too (a full disk) rather than one (a hiccup).
-    short : int, optional
-        At most this many bytes go out per write.
-    """
-
-    def __init__(
-        self, fail_at: int = 0, error: int = errno.EIO, forever: bool = False, short: int | None = None
-    ) -> None:
-        self.fail_at, self.error, self.forever, self.short = fail_at, error, forever, short
-        self.count = 0
-        self.log: list[str] = []
-
-    def __call__(self, operation: str, path: str, nbytes: int) -> int | None:
-        """Count one operation; fail when its turn has come."""
-        self.count += 1
-        self.log.append(operation)
-        # clearing up after a failure must work, as it does on a real full disk
-        due = self.count == self.fail_at or (self.forever and 0 < self.fail_at < self.count)
-        if due and operation != "unlink":
-            raise OSError(self.error, os.strerror(self.error), path)
-        return self.short
-
-
-def _ask(operation: str, path: str, nbytes: int = 0) -> int:
-    """Return how many bytes of `nbytes` may go out now."""
-    if _fault is None:
-        return nbytes
-    allowed = _fault(operation, path, nbytes)
-    return nbytes if allowed is None else max(1, min(nbytes, allowed))
-
-
-def human(nbytes: float) -> str:
-    """Return a size in B, kB, MB, GB or TB."""
-    value = float(nbytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1000:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
-
-
-def free_bytes(path: str | os.PathLike[str]) -> int:
-    """Return the bytes an ordinary user may still write where `path` lies (the nearest folder that
-    exists).
-    """
-    folder = Path(path).absolute()
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    try:
-        info = os.statvfs(folder)
-    except OSError:
-        return 0
-    return info.f_bavail * info.f_frsize
-
-
-def explain_os_error(
-    error: OSError, path: str | os.PathLike[str], need: int = 0, have: int | None = None
-) -> ResourceError:
-    """Return the error of ours that says what the system refused, where, and what to do.
-
-    Parameters
-    ----------
-    error : OSError
-        What the system said.
-    path : path-like
-        The file or folder that was to be written.
-    need : int
-        Bytes the file needs altogether, if known.
-    have : int, optional
-        Bytes there were room for; asked from the file system when left out.
-    """
-    code = error.errno or errno.EIO
-    what = f"{os.strerror(code)} (errno {code})"
-    if code in _FULL:
-        room = free_bytes(path) if have is None else have
-        limit = ""
-        if code == errno.EFBIG:
-            limit = ", file size limit"
-        elif code == errno.EDQUOT:
-            limit = ", quota"
-        found: ResourceError = DiskError(
-            f"disk full{limit}: need {human(need)}, have {human(room)} at {path}",
-            "free space, or choose another folder; then start the same command again",
-            code="E621",
-        )
-    elif code in _CANNOT_CREATE:
-        found = CannotCreateError(
-            f"cannot create {path}: {what}",
-            "check that the folder exists and that you may write there",
-            code="E630",
-        )
-    else:
-        found = DiskError(
-            f"cannot write {path}: {what}", "check the disk; then start the same command again", code="E620"
-        )
-    found.errno = code
-    return found
+__all__ = [
+    "FaultCounter",
+    "FaultHook",
+    "append_line",
+    "atomic_write",
+    "explain_os_error",
+    "free_bytes",
+    "human",
+    "make_folder",
+    "publish_array",
+    "publish_bytes",
+    "publish_folder",
+    "publish_text",
+    "set_fault",
+    "sha256_file",
+    "write_all",
+]
 
 
 class _FullWriter(io.RawIOBase):
@@ -204,7 +90,7 @@ def write_all(fd: int, data: memoryview | bytes, path: str = "") -> None:
     while len(view):
         try:
             # Linux moves at most 2 GiB - 4 kB per call
-            allowed = _ask("write", path, min(len(view), 1 << 30))
+            allowed = ask("write", path, min(len(view), 1 << 30))
             view = view[os.write(fd, view[:allowed]) :]
         except InterruptedError:
             continue
@@ -212,7 +98,7 @@ def write_all(fd: int, data: memoryview | bytes, path: str = "") -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename durable; file systems that cannot sync a folder (EINVAL) are left alone."""
-    _ask("fsync-folder", str(folder))
+    ask("fsync-folder", str(folder))
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -265,14 +151,14 @@ def atomic_write(
             buffered.flush()
             buffered.detach()
             with _explained(target, size or raw.high_water):
-                _ask("fsync", str(target))
+                ask("fsync", str(target))
                 os.fsync(fd)
         finally:
             # a buffer that could not be written must not try again while it is collected
             raw.forget()
             os.close(fd)
         with _explained(target, size or raw.high_water):
-            _ask("rename", str(target))
+            ask("rename", str(target))
             os.replace(temporary, target)
     except BaseException:
         _remove(temporary)
@@ -298,7 +184,7 @@ def _open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
     if size is not None and target.parent.is_dir() and size > free_bytes(target.parent):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
     temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
-    _ask("open", str(temporary))
+    ask("open", str(temporary))
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return temporary, os.open(temporary, flags, 0o666)
 
@@ -314,7 +200,7 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     with _explained(target, 0):
         if target.exists() and not target.is_dir():
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-        _ask("open", str(temporary))
+        ask("open", str(temporary))
         temporary.mkdir()
     try:
         try:
@@ -326,7 +212,7 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 for name in files:
                     _sync_file(Path(folder, name))
                 _sync_folder(Path(folder))
-            _ask("rename", str(target))
+            ask("rename", str(target))
             old = temporary.with_suffix(".old")
             if target.exists():
                 os.replace(target, old)
@@ -339,7 +225,7 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _sync_file(path: Path) -> None:
-    _ask("fsync", str(path))
+    ask("fsync", str(path))
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(fd)
@@ -361,7 +247,7 @@ def _refuse_special(target: Path) -> None:
 
 def _remove(path: Path) -> None:
     with suppress(OSError):
-        _ask("unlink", str(path))
+        ask("unlink", str(path))
         os.unlink(path)
 
 
@@ -396,7 +282,7 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
     """Append one line to a log such as events.jsonl; the line goes out in one piece."""
     data = (line.rstrip("\n") + "\n").encode("utf-8")
     try:
-        _ask("open", str(path))
+        ask("open", str(path))
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             write_all(fd, data, str(path))
@@ -409,7 +295,7 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
 def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
     """Make a folder, with its parents; return it."""
     try:
-        _ask("mkdir", str(path))
+        ask("mkdir", str(path))
         Path(path).mkdir(parents=True, exist_ok=True, mode=mode)
     except OSError as e:
         raise explain_os_error(e, path) from e

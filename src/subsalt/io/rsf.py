@@ -65,10 +65,10 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
         for key, value in _TOKEN.findall(line.split("#", 1)[0]):
             keys[key] = value.strip("\"'")
     if "n1" not in keys or ("in" not in keys and not mark):
-        raise ModelError(f"{name} is not an RSF header: n1 or in is missing", "check the file", code="E420")
+        raise ModelError(f"{name} is not an RSF header: n1 or in is missing", "check the file", code="E220")
     inside = keys.get("in", "stdin") == "stdin"
     if inside and not mark:
-        raise ModelError(f'{name}: in="stdin" but no data follow the header', "check the file", code="E420")
+        raise ModelError(f'{name}: in="stdin" but no data follow the header', "check the file", code="E220")
     data = name if inside else _resolve(name, keys["in"], allow_outside)
     return RsfHeader(keys, data, len(head) + len(mark) if inside else 0, _axes(name, keys))
 
@@ -85,7 +85,7 @@ def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
         raise ModelError(
             f"{header}: in={value!r} leads outside the header's folder (absolute, '..' or a symbolic link)",
             "put the data file beside the header and name it plainly (Python: rsf_outside=True allows it)",
-            code="E421",
+            code="E221",
         )
     return full
 
@@ -100,10 +100,10 @@ def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str
             d, o = float(keys.get(f"d{i}", "1")), float(keys.get(f"o{i}", "0"))
         except ValueError as e:
             raise ModelError(
-                f"{name}: axis {i} has a value that is not a number ({e})", "mend it", code="E420"
+                f"{name}: axis {i} has a value that is not a number ({e})", "mend it", code="E220"
             ) from e
         if n < 1 or not math.isfinite(d) or not math.isfinite(o):
-            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E420")
+            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E220")
         axes.append((n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
     while len(axes) > 1 and axes[-1][0] == 1:
         axes.pop()
@@ -131,7 +131,7 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
     encoding, _, kind = form.partition("_")
     types = {"float": "f4", "double": "f8", "int": "i4", "short": "i2", "uchar": "u1"}
     if encoding not in ("native", "xdr", "ascii") or kind not in types:
-        raise ModelError(f"{path}: data_format = {form!r} is not known", "use native_float", code="E422")
+        raise ModelError(f"{path}: data_format = {form!r} is not known", "use native_float", code="E222")
     count = math.prod(header.shape)
     esize = int(keys["esize"]) if keys.get("esize", "").isdigit() else np.dtype(types[kind]).itemsize
     with InputFile(header.data, ModelError) as file:
@@ -142,7 +142,7 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
                 kind = "double"
             else:
                 raise ModelError(
-                    f"{path}: esize = {esize} does not fit {form}", "mend the header", code="E422"
+                    f"{path}: esize = {esize} does not fit {form}", "mend the header", code="E222"
                 )
         need = count * np.dtype(types[kind]).itemsize
         if file.size - header.offset != need:
@@ -150,7 +150,7 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
                 f"{header.data} holds {file.size - header.offset} bytes of data, "
                 f"{' x '.join(map(str, header.shape))} x {esize} needs {need} ({human(need)})",
                 "check n1, n2, n3 and esize, and that the copy is complete",
-                code="E423",
+                code="E223",
             )
         dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
         out = np.empty(header.shape, dtype)
@@ -161,17 +161,17 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
 def _read_ascii(file: InputFile, header: RsfHeader, count: int) -> NDArray:
     """Read numbers in text; at least two bytes each, so the file's size bounds the memory."""
     if (file.size - header.offset + 1) // 2 < count:
-        raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E423")
+        raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
     words = file.read_at(header.offset, file.size - header.offset).split()
     try:
         values = np.array(words, dtype=np.float64)
     except ValueError as e:
         raise ModelError(
-            f"{file.path} holds something that is not a number", "check data_format", code="E422"
+            f"{file.path} holds something that is not a number", "check data_format", code="E222"
         ) from e
     if values.size != count:
         raise ModelError(
-            f"{file.path} holds {values.size} numbers, {count} are announced", "check n1", code="E423"
+            f"{file.path} holds {values.size} numbers, {count} are announced", "check n1", code="E223"
         )
     return values.astype(np.float32).reshape(header.shape)
 

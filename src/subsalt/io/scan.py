@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding, ResourceError, SubsaltError
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, positions, trace_kinds
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
-from subsalt.io.layout import FileLayout, find_layout, settle_dt
+from subsalt.io.layout import find_layout
+from subsalt.io.sampling import settle_dt
 from subsalt.io.scan_findings import file_findings, set_findings
 from subsalt.io.scan_text import describe
 from subsalt.io.shots import ShotTable, shot_table
@@ -49,6 +51,8 @@ class FileFacts:
 
     Parameters
     ----------
+    lines : tuple of int or None
+        Inlines and crosslines when the traces fill a rectangle of lines.
     headers : dict
         Header value -> (smallest, largest, number of distinct values), unscaled, for values that are not all
         zero.
@@ -77,6 +81,7 @@ class FileFacts:
     ns_trace: int
     dt_binary_us: int
     dt_trace_us: int
+    lines: tuple[int, int] | None = None
     headers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     boxes: dict[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     delays: tuple[float, float] = (0.0, 0.0)
@@ -87,10 +92,11 @@ class FileFacts:
 
 @dataclass
 class ScanResult:
-    """What a set of files holds together."""
+    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``."""
 
     files: list[FileFacts]
     findings: list[Finding]
+    kind: str = "shots"
     n_traces: int = 0
     n_shots: int = 0
     shot_key: str = "ffid"
@@ -223,6 +229,7 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
     for name, v in one.values.items():
         if v.any():
             headers[name] = (int(v.min()), int(v.max()), len(np.unique(v)))
+    ni, nj = (headers.get(n, (0, 0, 1))[2] for n in ("inline", "crossline"))
     use = one.live if one.live.any() else np.ones(lay.n_traces, bool)
 
     def box(points: NDArray[np.float64]) -> tuple[tuple[float, float], ...]:
@@ -250,6 +257,7 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
         ns_trace=lay.ns_trace,
         dt_binary_us=lay.dt_binary_us,
         dt_trace_us=lay.dt_trace_us,
+        lines=(ni, nj) if ni * nj == lay.n_traces and lay.n_traces > 1 else None,
         headers=headers,
         boxes={
             "source": box(pos.src),
@@ -272,6 +280,10 @@ def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:
         return
     result.has_sources = bool(src[:, :2].any())
     result.has_receivers = bool(rcv[:, :2].any())
+    if not result.has_receivers and all(f.lines for f in result.files):
+        result.kind = "volume"
+    elif not result.has_receivers and all(f.sorting == 4 for f in result.files):
+        result.kind = "stack"
     table: ShotTable = shot_table(
         np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned]), src, "auto"
     )

@@ -16,6 +16,8 @@ from subsalt.io.statistics import SampleStatistics
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile, ScanResult
 
+#: m; ten times the longest streamers and lines
+_LONGEST_OFFSET = 200_000.0
 _USUAL_SCALARS = (0, 1, 10, 100, 1000, 10000)
 
 
@@ -163,12 +165,15 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             "give the depth: [data.fix] source_depth = ...",
         )
     # elevations up at sea: a receiver above the source's surface by as much as cables lie below
-    same = (elevation > 0).all() and not column(one.values, "source_elevation", lay.n_traces).any()
+    surface = column(one.values, "source_elevation", lay.n_traces)[live]
+    # on land both lie on one surface; two constant levels, or none for the source, are depths
+    apart = np.ptp(elevation) == 0 and np.ptp(surface) == 0 and surface[0] != elevation[0]
+    same = (elevation > 0).all() and (not surface.any() or apart)
     if same and fix.z_sign == 1 and fix.receiver_depth is None:
         yield _warn(
             "W243",
             f"{lay.path}: receivers lie above z = 0 (elevation, byte 41, positive: z {rcv[:, 2].min():g} .. "
-            f"{rcv[:, 2].max():g} m) while source elevations are 0",
+            f"{rcv[:, 2].max():g} m) and apart from the sources ({src[:, 2].min():g} m)",
             "if byte 41 holds depths: [data.fix] z_sign = -1; or receiver_depth = ...",
         )
 
@@ -203,7 +208,7 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:
     """Return what is odd about the files together."""
     found: list[Finding] = []
-    for rule in (_between_files, _shots, _missing):
+    for rule in (_between_files, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
     return found
 
@@ -239,7 +244,7 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
 
 
 def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
-    if not result.has_sources:
+    if not result.has_sources or result.kind != "shots":
         return
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned])
     src = np.concatenate([s.positions.src[s.live] for s in scanned])
@@ -255,8 +260,38 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
         )
 
 
+def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+    if not (result.has_sources and result.has_receivers):
+        return
+    if result.offsets[1] > _LONGEST_OFFSET:
+        yield _warn(
+            "W227",
+            f"offsets reach {result.offsets[1]:,.0f} m; no survey is that long",
+            "check the scalar: [data.fix] scalar = -100 or -1000, and the coordinate bytes",
+            largest_m=result.offsets[1],
+        )
+    for s in scanned:
+        live = s.live
+        said = np.abs(s.positions.offset[live])
+        d = s.positions.rcv[live, :2] - s.positions.src[live, :2]
+        distance = np.sqrt((d**2).sum(axis=1))
+        use = (said > 0) & (distance > 0)
+        # many writers leave 0 or 1 in byte 37: only values that vary are meant
+        if use.sum() < 0.5 * live.sum() or np.ptp(said[use]) == 0:
+            continue
+        ratio = float(np.median(said[use] / distance[use]))
+        if not 0.8 <= ratio <= 1.25:
+            yield _warn(
+                "W226",
+                f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates "
+                "(median)",
+                "check the scalar (byte 71) and the coordinate bytes; a power of ten is a scalar",
+                ratio=ratio,
+            )
+
+
 def _missing(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
-    if not result.has_receivers and not result.has_sources:
+    if not result.has_receivers and not result.has_sources and result.kind == "shots":
         yield _warn(
             "W225",
             "source and receiver coordinates (bytes 73, 77, 81, 85) are all zero",

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from subsalt.io.scan import ScanResult
 
 
+#: findings of one kind that are shown
+_SHOWN = 3
+
+
 def _span(low: float, high: float) -> str:
     return f"{low:,.2f}" if low == high else f"{low:,.2f} .. {high:,.2f}"
 
@@ -35,16 +39,13 @@ def describe(result: ScanResult) -> str:
             f"{n}, {human(sum(f.bytes for f in files))}, {kinds}, {_join([f.format_name for f in files])}, "
             f"{_join([f'{f.endian}-endian' for f in files])}, {interval}"
         )
-        key = "FFID" if result.shot_key == "ffid" else "source position"
-        low, high = result.channels
-        out.append(
-            f"traces {result.n_traces:,}  shots {result.n_shots} ({key})  channels "
-            f"{low if low == high else f'{low}..{high}'}  offset {_span(*result.offsets)} m"
-        )
+        out.append(_content(result))
         for name, box, known in (
-            ("source  ", result.source_box, result.has_sources),
+            ("source  " if result.kind == "shots" else "trace   ", result.source_box, result.has_sources),
             ("receiver", result.receiver_box, result.has_receivers),
         ):
+            if name == "receiver" and result.kind != "shots":
+                continue
             if known and box:
                 x, y, z = (_span(*b) for b in box)
                 out.append(f"  {name} x {x} m   y {y} m   depth {z} m")
@@ -65,6 +66,31 @@ def describe(result: ScanResult) -> str:
                 f"amplitudes {min(s.minimum for s in stats):.4g} .. {max(s.maximum for s in stats):.4g}, "
                 f"rms {max(s.rms for s in stats):.4g} ({part})"
             )
-    for f in result.findings:
-        out.append(f"{f.level:<7} {f.code}  {f.message}" + (f". fix: {f.fix}" if f.fix else ""))
+    out += _findings(result)
     return "\n".join(out)
+
+
+def _content(result: ScanResult) -> str:
+    """Return the line on traces, shots, channels and offsets, or on the lines of a volume."""
+    traces = f"traces {result.n_traces:,}"
+    if result.kind == "volume":
+        lines = _join([f"{f.lines[0]} inlines x {f.lines[1]} crosslines" for f in result.files if f.lines])
+        return f"{traces}  volume of {lines}"
+    if result.kind == "stack":
+        return f"{traces}  stacked section"
+    key = "FFID, byte 9" if result.shot_key == "ffid" else "source position"
+    low, high = result.channels
+    channels = str(low) if low == high else f"{low}..{high}"
+    return f"{traces}  shots {result.n_shots} ({key})  channels {channels}  offset {_span(*result.offsets)} m"
+
+
+def _findings(result: ScanResult) -> list[str]:
+    """Return one line per finding, errors first; of a kind that many files share, the first three."""
+    lines = []
+    counts: Counter[str] = Counter()
+    for f in sorted(result.findings, key=lambda f: f.level != "error"):
+        counts[f.code] += 1
+        if counts[f.code] <= _SHOWN:
+            lines.append(f"{f.level:<7} {f.code}  {f.message}" + (f". fix: {f.fix}" if f.fix else ""))
+    lines += [f"        {code}  and {n - _SHOWN} more like it" for code, n in counts.items() if n > _SHOWN]
+    return lines

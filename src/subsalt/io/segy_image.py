@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from subsalt.errors import DataError, Finding, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.geometry import column, unit_factor
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.lattice import Lattice, fit_lattice
-from subsalt.io.layout import FileLayout
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
+from subsalt.io.rev1 import binary_header, choose_scalar, trace_rows
 from subsalt.io.scan import open_headers
-from subsalt.io.segy_write import binary_header, choose_scalar, trace_rows
 from subsalt.io.text_header import encode_text
 from subsalt.io.trace_headers import read_traces
 
@@ -270,12 +270,12 @@ def _depths(
     dz = lay.dt * 1e3 * length
     if dz <= 0:
         raise ModelError(
-            f"{lay.path}: no header gives a depth step", "give it: spacing = [dx, dy, dz]", code="E425"
+            f"{lay.path}: no header gives a depth step", "give it: spacing = [dx, dy, dz]", code="E225"
         )
     if dz < 0.5 or dz > 50:
         findings.append(
             Finding(
-                "W426",
+                "W235",
                 "warning",
                 f"{lay.path}: the interval field {round(lay.dt * 1e6)} taken as millimetres gives a depth "
                 "step of "
@@ -308,7 +308,7 @@ def _assemble(
             raise ModelError(
                 f"{path} holds a grid of {len(shape)} axes {shape}, spacing has {len(spacing)} values",
                 "give one value per axis",
-                code="E425",
+                code="E225",
             )
         steps = tuple(float(v) for v in spacing)
     elif any(v is None for v in found):
@@ -316,7 +316,7 @@ def _assemble(
             f"{path}: no coordinates (bytes 181/185 or 73/77) from which to know the spacing of its {shape} "
             "points",
             "give it: spacing = [dx, dz] or [dx, dy, dz]",
-            code="E425",
+            code="E225",
         )
     else:
         steps = tuple(float(v) for v in found if v is not None)

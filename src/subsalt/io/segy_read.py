@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
 from subsalt.grid import Frame
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, column
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.layout import FileLayout
 from subsalt.io.line import LINE_WIDTH, fit_line, to_local
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
@@ -160,7 +160,7 @@ def read_survey(
         raise GeometryError(
             f"none of {len(use)} traces is live (byte {header.trace_id})",
             "if they are seismic traces: [data.fix] all_traces = true",
-            code="E320",
+            code="E325",
         )
     index = np.nonzero(use)[0].astype(np.int64)
     src = np.concatenate([s.positions.src for s in scanned])[index]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Literal
@@ -11,125 +10,14 @@ from typing import IO, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.errors import ConfigError, DataError, GeometryError
-from subsalt.io.headers import HeaderBytes
+from subsalt.errors import ConfigError, DataError
 from subsalt.io.publish import atomic_write, make_folder
 from subsalt.io.raw import raw_bytes
+from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.text_header import encode_text
 from subsalt.survey import Shot, Survey, TimeAxis
 
 DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
-
-#: scalars to choose from, finest last: positions become exact, or at least exact to half a unit
-_SCALARS = (-100, -1000, -10000)
-
-
-def choose_scalar(values: NDArray[np.float64], what: str = "positions") -> int:
-    """Return the coarsest SEG-Y scalar that stores `values` (m) exactly to a micrometre, else the finest that
-    fits.
-
-    Raises
-    ------
-    GeometryError
-        When no scalar keeps them within a centimetre in 32 bits.
-    """
-    largest = float(np.abs(values).max()) if values.size else 0.0
-    best = 0
-    for scalar in _SCALARS:
-        if largest * -scalar >= 2**31 - 1:
-            break
-        best = scalar
-        scaled = values * -scalar
-        if not values.size or float(np.abs(scaled - np.round(scaled)).max()) <= 1e-6 * -scalar:
-            return scalar
-    if best == 0:
-        raise GeometryError(
-            f"{what} reach {largest:,.0f} m, more than SEG-Y can hold to a centimetre",
-            "use coordinates nearer to the survey",
-            code="E324",
-        )
-    return best
-
-
-def _scaled(values: NDArray[np.float64], scalar: int) -> NDArray[np.int32]:
-    return np.round(values * -scalar).astype(np.int32)
-
-
-def _microseconds(dt: float) -> int:
-    us = round(dt * 1e6)
-    if us < 1 or us > 32767 or abs(us - dt * 1e6) > 1e-6 * us:
-        raise DataError(
-            f"dt = {dt * 1e3:.9g} ms is not a whole number of microseconds from 1 to 32767, which is all "
-            "SEG-Y can say",
-            f"record with dt = {min(max(us, 1), 32767) / 1e3:g} ms, or write RSF or NumPy",
-            code="E270",
-        )
-    return us
-
-
-def binary_header(ns: int, interval: int, per_ensemble: int, sorting: int, text_headers: int = 0) -> bytes:
-    """Return the 400 bytes of a rev 1 binary header: IEEE floats, metres, traces of one length."""
-    out = bytearray(400)
-
-    def put(byte: int, kind: str, value: int) -> None:
-        struct.pack_into(">" + kind, out, byte - 3201, value)
-
-    for byte in (3201, 3205, 3209):
-        put(byte, "i", 1)
-    put(3213, "H", min(per_ensemble, 65535))
-    put(3217, "H", interval)
-    put(3219, "H", interval)
-    put(3221, "H", ns)
-    put(3223, "H", ns)
-    put(3225, "h", 5)
-    put(3227, "h", 1)
-    put(3229, "h", sorting)
-    put(3255, "h", 1)
-    put(3501, "h", 0x0100)
-    put(3503, "h", 1)
-    put(3505, "h", text_headers)
-    return bytes(out)
-
-
-def trace_rows(n: int, ns: int, endian: Literal["big", "little"] = "big") -> tuple[NDArray, NDArray]:
-    """Return zeroed traces as one array of bytes, and a view with the header values by name plus ``samples``.
-
-    Returns
-    -------
-    raw : ndarray, (n, 240 + 4 ns), uint8
-    view : structured ndarray, (n,)
-        Fields of `HeaderBytes`, ``line_sequence`` (1), ``file_sequence`` (5), ``ensemble_sequence`` (25),
-        ``use`` (35) and ``samples`` (ns floats).
-    """
-    order = ">" if endian == "big" else "<"
-    base = HeaderBytes().dtype(endian)
-    extra = {"line_sequence": 1, "file_sequence": 5, "ensemble_sequence": 25, "use": 35}
-    names = [*(base.names or ()), *extra, "samples"]
-    formats = [base[n] for n in base.names or ()] + [order + ("i2" if n == "use" else "i4") for n in extra]
-    offsets = [base.fields[n][1] for n in base.names or ()] + [b - 1 for b in extra.values()]  # type: ignore[index]
-    kind = np.dtype(
-        {
-            "names": names,
-            "formats": [*formats, (order + "f4", (ns,))],
-            "offsets": [*offsets, 240],
-            "itemsize": 240 + 4 * ns,
-        }
-    )
-    raw = np.zeros((n, 240 + 4 * ns), np.uint8)
-    return raw, raw.reshape(-1).view(kind)
-
-
-def _delay(t0: float) -> tuple[int, int]:
-    """Return delay (byte 109) and time scalar (215) for a first sample at `t0`, s."""
-    for scalar in (1, -10, -100, -1000):
-        value = t0 * 1000 * (-scalar if scalar < 0 else 1)
-        if abs(value) < 32768 and abs(value - round(value)) < 1e-6 * max(1.0, abs(value)):
-            return round(value), scalar
-    raise DataError(
-        f"the first sample lies at {t0 * 1e3:.9g} ms, which SEG-Y cannot say",
-        "let traces start at a whole number of microseconds within 32 s of the shot",
-        code="E271",
-    )
 
 
 class _Scalars:
@@ -164,16 +52,16 @@ def shot_rows(
     t["trace_id"], t["use"] = 1, 1
     t["offset"] = _offsets(survey, shot)
     t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = scalars.z, scalars.xy, 1
-    t["source_x"], t["source_y"] = (_scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
-    t["receiver_x"], t["receiver_y"] = _scaled(rcv[:, 0], scalars.xy), _scaled(rcv[:, 1], scalars.xy)
-    t["receiver_elevation"] = -_scaled(rcv[:, 2], scalars.z)
-    depth = int(_scaled(src[2:3], scalars.z)[0])
+    t["source_x"], t["source_y"] = (scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
+    t["receiver_x"], t["receiver_y"] = scaled(rcv[:, 0], scalars.xy), scaled(rcv[:, 1], scalars.xy)
+    t["receiver_elevation"] = -scaled(rcv[:, 2], scalars.z)
+    depth = int(scaled(src[2:3], scalars.z)[0])
     # a source above the datum is a surface elevation, never a negative depth
     t["source_depth"], t["source_elevation"] = max(depth, 0), max(-depth, 0)
     middle = 0.5 * (src[:2] + rcv[:, :2])
-    t["cdp_x"], t["cdp_y"] = _scaled(middle[:, 0], scalars.xy), _scaled(middle[:, 1], scalars.xy)
-    t["delay"], t["time_scalar"] = _delay(survey.time.t0)
-    t["ns"], t["dt"] = ns, _microseconds(survey.time.dt)
+    t["cdp_x"], t["cdp_y"] = scaled(middle[:, 0], scalars.xy), scaled(middle[:, 1], scalars.xy)
+    t["delay"], t["time_scalar"] = delay(survey.time.t0)
+    t["ns"], t["dt"] = ns, microseconds(survey.time.dt)
     t["shot_point_scalar"] = 1
     t["samples"] = data
     return raw
@@ -215,8 +103,8 @@ def _check(survey: Survey) -> None:
             "write RSF or NumPy",
             code="E273",
         )
-    _microseconds(survey.time.dt)
-    _delay(survey.time.t0)
+    microseconds(survey.time.dt)
+    delay(survey.time.t0)
 
 
 def _text(survey: Survey, time: TimeAxis, scalars: _Scalars, lines: Sequence[str]) -> bytes:
@@ -298,7 +186,7 @@ def _write_file(
     with atomic_write(path, size=size) as f:
         if not su:
             f.write(_text(survey, survey.time, scalars, text))
-            f.write(binary_header(ns, _microseconds(survey.time.dt), max(counts), sorting=1))
+            f.write(binary_header(ns, microseconds(survey.time.dt), max(counts), sorting=1))
         for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
             f.write(block)
 

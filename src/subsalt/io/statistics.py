@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
-from subsalt.io.layout import FileLayout
 from subsalt.io.raw import raw_bytes
 from subsalt.io.samples import decode
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import SegyError
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes
-from subsalt.io.layout import FileLayout, find_layout
+from subsalt.io.layout import find_layout
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
-from subsalt.io.segy_write import binary_header
+from subsalt.io.rev1 import binary_header
 from subsalt.io.text_header import encode_text
 from subsalt.io.trace_headers import read_traces
 
@@ -61,7 +62,7 @@ def _converted(file: InputFile, lay: FileLayout, endian: Literal["big", "little"
 
 
 def _checked(file: InputFile, header: HeaderBytes | None, fix: Fix | None) -> FileLayout:
-    from subsalt.io.layout import settle_dt
+    from subsalt.io.sampling import settle_dt
 
     header = header or HeaderBytes()
     lay = find_layout(file, header, fix or Fix())

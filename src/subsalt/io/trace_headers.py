@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import SegyError
+from subsalt.errors import MemoryPlanError, SegyError
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.headers import TRACE_HEADER, HeaderBytes
-from subsalt.io.layout import FileLayout
+from subsalt.io.os_errors import human
 from subsalt.io.raw import raw_bytes
 from subsalt.io.samples import decode
 
@@ -54,6 +55,15 @@ def read_headers(
     """
     kind = header.dtype(layout.endian)
     names = [n for n in names if n in (kind.names or ())]
+    need = layout.n_traces * sum(kind[n].itemsize for n in names)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > memory // 2:
+        raise MemoryPlanError(
+            f"{layout.path}: the headers of {layout.n_traces} traces need {human(need)} of {human(memory)} "
+            "memory",
+            "split the file, or use a machine with more memory",
+            code="E611",
+        )
     out = {n: np.empty(layout.n_traces, kind[n].newbyteorder("=")) for n in names}
     for start, raw in header_blocks(file, layout):
         view = raw.view(kind).reshape(-1)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Frame, Grid
-from subsalt.io.npy import NpzFile, read_npy, write_npz
-from subsalt.io.publish import publish_array
-from subsalt.io.rsf import read_rsf, write_rsf
+from subsalt.io.npy import NpzFile, read_npy
+from subsalt.io.rsf import read_rsf
+from subsalt.io.volume_write import suffix_of, write
+
+__all__ = ["UNITS", "Volume", "as_float32", "read", "suffix_of", "write"]
 
 #: factors to SI by unit name
 UNITS: dict[str, float] = {
@@ -63,12 +63,6 @@ class Volume:
     findings: list[Finding] = field(default_factory=list)
 
 
-def suffix_of(path: str | os.PathLike[str]) -> str:
-    """Return the suffix that tells the format: ``.segy`` counts as ``.sgy``."""
-    suffix = Path(path).suffix.lower()
-    return ".sgy" if suffix in (".segy", ".seg", ".sgy") else suffix
-
-
 def read(
     path: str | os.PathLike[str],
     *,
@@ -103,7 +97,7 @@ def read(
         raise ModelError(
             f"{path}: format {suffix or 'without suffix'} is not known",
             f"use one of {', '.join(_READERS)}",
-            code="E429",
+            code="E229",
         )
     if suffix == ".rsf":
         volume = _read_rsf(path, key, spacing, origin, rsf_outside)
@@ -129,20 +123,20 @@ def _grid(
 ) -> Grid:
     if len(shape) not in (2, 3):
         raise ModelError(
-            f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E430"
+            f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E230"
         )
     if spacing is None:
         raise ModelError(
             f"{path} does not say its spacing",
             f"give it: spacing = [{'dx, dz' if len(shape) == 2 else 'dx, dy, dz'}]",
-            code="E425",
+            code="E225",
         )
     if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
         raise ModelError(
             f"{path} has shape {shape}; spacing {list(spacing)}, origin "
             f"{None if origin is None else list(origin)}",
             "give one value per axis",
-            code="E425",
+            code="E225",
         )
     return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
 
@@ -150,7 +144,7 @@ def _grid(
 def as_float32(values: NDArray, path: object) -> NDArray[np.float32]:
     """Return real numbers as C-ordered float32."""
     if values.dtype.kind not in "fiub":
-        raise ModelError(f"{path} holds {values.dtype}, not real numbers", "store float32", code="E424")
+        raise ModelError(f"{path} holds {values.dtype}, not real numbers", "store float32", code="E224")
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(values, dtype=np.float32)
 
@@ -173,7 +167,7 @@ def _read_npz(
         if key is None or key not in z:
             asked = "holds several arrays" if key is None else f"has no array {key!r}"
             raise ModelError(
-                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E431"
+                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
             )
         a = as_float32(z[key], f"{path}[{key}]")
 
@@ -191,7 +185,7 @@ def _read_npz(
         names = names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
         if names and names[-1] not in ("z", "depth"):
             raise ModelError(
-                f"{path}: axes are {', '.join(names)}", "store depth as the last axis", code="E430"
+                f"{path}: axes are {', '.join(names)}", "store depth as the last axis", code="E230"
             )
     frame = Frame()
     if world is not None and world.size == 4 and world.dtype.kind == "f":
@@ -283,122 +277,4 @@ _READERS: dict[str, Callable[..., Volume]] = {
     ".vti": _read_vti,
     ".nc": _read_netcdf,
     ".zarr": _read_zarr,
-}
-
-
-def write(
-    path: str | os.PathLike[str],
-    grid: Grid,
-    values: NDArray,
-    frame: Frame | None = None,
-    meta: Mapping[str, str] | None = None,
-    *,
-    text: Sequence[str] = (),
-    name: str = "values",
-) -> None:
-    """Write a volume in the format of the suffix.
-
-    Parameters
-    ----------
-    path : path-like
-        ``.rsf``, ``.npz``, ``.npy``, ``.sgy``, ``.vti``, ``.nc`` or ``.zarr``.
-    grid : Grid
-        Local coordinates, m.
-    values : ndarray, grid.shape
-        Written as float32.
-    frame : Frame, optional
-        Where the grid lies on the map; kept by every format but ``.npy``.
-    meta : mapping of str, optional
-        More provenance, as lines ``key: value``.
-    text : sequence of str
-        Provenance: lines of the SEG-Y textual header, attributes or comments elsewhere.
-    name : str
-        Name of the array in formats that have names.
-
-    Raises
-    ------
-    ConfigError
-        When the suffix is not known.
-    """
-    suffix = suffix_of(path)
-    if suffix not in _WRITERS:
-        raise ConfigError(
-            f"{path}: format {suffix or 'without suffix'} is not known", f"use one of {', '.join(_WRITERS)}"
-        )
-    a = np.ascontiguousarray(values, dtype=np.float32)
-    if a.shape != grid.shape:
-        raise ModelError(
-            f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
-        )
-    lines = [*text, *(f"{k}: {v}" for k, v in (meta or {}).items())]
-    _WRITERS[suffix](path, grid, a, frame or Frame(), lines, name)
-
-
-def _write_rsf(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
-) -> None:
-    place = {
-        "frame_x0": repr(frame.x0),
-        "frame_y0": repr(frame.y0),
-        "frame_azimuth": repr(frame.azimuth),
-        "frame_flip": str(int(frame.flip)),
-        "title": name,
-    }
-    write_rsf(path, a, grid.spacing, grid.origin, extra=place, comments=text)
-
-
-def _write_npz(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
-) -> None:
-    arrays: dict[str, NDArray] = {
-        name: a,
-        "spacing_m": np.array(grid.spacing),
-        "origin_m": np.array(grid.origin),
-        "axes": np.array(["x", "z"] if grid.ndim == 2 else ["x", "y", "z"]),
-        "frame": np.array([frame.x0, frame.y0, frame.azimuth, float(frame.flip)]),
-        "provenance": np.array("\n".join(text)),
-    }
-    write_npz(path, arrays)
-
-
-def _write_npy(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
-) -> None:
-    publish_array(path, a)
-
-
-def _write_sgy(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
-) -> None:
-    from subsalt.io.segy_image import write_image
-
-    write_image(path, a, grid, frame, text)
-
-
-def _write_vti(*args: Any) -> None:
-    from subsalt.io.vti import write_vti
-
-    write_vti(*args)
-
-
-def _write_netcdf(*args: Any) -> None:
-    from subsalt.io.netcdf import write_netcdf
-
-    write_netcdf(*args)
-
-
-def _write_zarr(*args: Any) -> None:
-    from subsalt.io.zarr_store import write_zarr
-
-    write_zarr(*args)
-
-
-_WRITERS: dict[str, Callable[..., None]] = {
-    ".rsf": _write_rsf,
-    ".npz": _write_npz,
-    ".npy": _write_npy,
-    ".sgy": _write_sgy,
-    ".vti": _write_vti,
-    ".nc": _write_netcdf,
-    ".zarr": _write_zarr,
 }

@@ -85,7 +85,7 @@ def read_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
         before, mark, _ = head.partition(b"<AppendedData")
         if not mark:
             raise ModelError(
-                f"{path} has no appended data", "write it with appended, uncompressed data", code="E432"
+                f"{path} has no appended data", "write it with appended, uncompressed data", code="E232"
             )
         image, encoding, start = _parse(path, before, head)
         extent = _numbers(path, image, "WholeExtent", 6)
@@ -97,7 +97,7 @@ def read_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
         dtype = _TYPES.get(array.get("type", ""))
         if dtype is None or min(shape) < 1:
             raise ModelError(
-                f"{path}: array of {array.get('type')} over {shape}", "store Float32", code="E432"
+                f"{path}: array of {array.get('type')} over {shape}", "store Float32", code="E232"
             )
         count = math.prod(shape)
         offset = int(float(array.get("offset", "0") or 0))
@@ -112,18 +112,18 @@ def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, i
     found = re.match(rb"<AppendedData([^>]{0,200})>\s*_", after)
     # entities and document types have no place here and are how XML bombs are made
     if found is None or b"<!" in before.replace(b"<!--", b""):
-        raise ModelError(f"{path} is not a VTK ImageData file", "export it as .vti, appended", code="E432")
+        raise ModelError(f"{path} is not a VTK ImageData file", "export it as .vti, appended", code="E232")
     try:
         root = ET.fromstring(before + b"</VTKFile>")
     except ET.ParseError as e:
-        raise ModelError(f"{path} is not a VTK ImageData file: {e}", "export it as .vti", code="E432") from e
+        raise ModelError(f"{path} is not a VTK ImageData file: {e}", "export it as .vti", code="E232") from e
     image = root.find("ImageData")
     ordered = root.get("byte_order", "LittleEndian") == "LittleEndian"
     if image is None or root.get("compressor") or not ordered or root.get("header_type") != "UInt64":
         raise ModelError(
             f"{path} is not uncompressed little-endian ImageData with 64-bit headers",
             "write it without compression, appended",
-            code="E432",
+            code="E232",
         )
     encoding = "base64" if b"base64" in found.group(1) else "raw"
     return image, encoding, len(before) + found.end()
@@ -140,7 +140,7 @@ def _numbers(
     except ValueError:
         values = ()
     if len(values) != n or not all(math.isfinite(v) and abs(v) < 1e15 for v in values):
-        raise ModelError(f"{path}: {name} = {text!r}", f"{n} numbers belong there", code="E432")
+        raise ModelError(f"{path}: {name} = {text!r}", f"{n} numbers belong there", code="E232")
     return values
 
 
@@ -151,7 +151,7 @@ def _array(path: object, image: ET.Element, key: str | None) -> ET.Element:
         return arrays[0]
     if key is None or key not in names:
         raise ModelError(
-            f"{path} holds the arrays {', '.join(names) or 'none'}", 'say which: key = "..."', code="E431"
+            f"{path} holds the arrays {', '.join(names) or 'none'}", 'say which: key = "..."', code="E231"
         )
     return arrays[names.index(key)]
 
@@ -160,14 +160,14 @@ def _payload(path: object, file: InputFile, start: int, encoding: str, need: int
     """Return the bytes of one appended array; their number must be what the extent asks for."""
     if encoding == "raw":
         if start < 0 or file.size - start < 8 + need:
-            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E423")
+            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
         said = int.from_bytes(file.read_at(start, 8), "little")
         data = b"" if said != need else file.read_at(start + 8, need)
     else:
         first, size = 12, 4 * (-(-need // 3))
         # header and data are encoded apart by some writers, together by others
         if start < 0 or file.size - start < size:
-            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E423")
+            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
         block = file.read_at(start, min(file.size - start, first + size + 16))
         try:
             said = int.from_bytes(base64.b64decode(block[:first])[:8], "little")
@@ -177,10 +177,10 @@ def _payload(path: object, file: InputFile, start: int, encoding: str, need: int
             else:
                 data = base64.b64decode(block[: 4 * (-(-(need + 8) // 3))])[8:]
         except (ValueError, binascii.Error) as e:
-            raise ModelError(f"{path}: base64 data are damaged", "copy it anew", code="E423") from e
+            raise ModelError(f"{path}: base64 data are damaged", "copy it anew", code="E223") from e
     if said != need or len(data) < need:
         raise ModelError(
-            f"{path}: the array has {said} bytes, its extent needs {need}", "copy it anew", code="E423"
+            f"{path}: the array has {said} bytes, its extent needs {need}", "copy it anew", code="E223"
         )
     return data[:need]
 
@@ -196,7 +196,7 @@ def _place(
     """Return grid and frame from VTK's placement; z up becomes depth."""
     ax, bx, ay, by, cz = direction[0], direction[1], direction[3], direction[4], direction[8]
     if abs(direction[2]) + abs(direction[5]) + abs(direction[6]) + abs(direction[7]) > 1e-9 or abs(cz) < 0.5:
-        raise ModelError(f"{path}: its depth axis is tilted", "resample it to an upright grid", code="E432")
+        raise ModelError(f"{path}: its depth axis is tilted", "resample it to an upright grid", code="E232")
     z0 = -origin[2]
     if cz > 0:
         # stored upward, as VTK's own writers do without a Direction: turn it over

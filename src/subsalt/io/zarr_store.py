@@ -19,7 +19,7 @@ def _zarr() -> Any:
         import zarr
     except ImportError as e:
         raise ConfigError(
-            "Zarr needs the package zarr, which is not installed", "pip install 'subsalt[zarr]'", code="E130"
+            "Zarr needs the package zarr, which is not installed", "pip install 'subsalt[zarr]'", code="E113"
         ) from e
     return zarr
 
@@ -76,17 +76,17 @@ def read_zarr(
             key = names[0]
         if key is None or key not in names:
             raise ModelError(
-                f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E431"
+                f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
             )
         array = group[key]
         if array.dtype.hasobject or array.nbytes > 1 << 42:
-            raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E424")
+            raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
         attrs = dict(group.attrs)
         values = np.asarray(array[...])
     except ModelError:
         raise
     except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
-        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the store anew", code="E434") from e
+        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the store anew", code="E234") from e
     frame = attrs.get("frame")
     place = Frame()
     if isinstance(frame, list) and len(frame) == 4:

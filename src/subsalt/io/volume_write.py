@@ -1,0 +1,141 @@
+"""Writing volumes, by the suffix of the name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.io.npy import write_npz
+from subsalt.io.publish import publish_array
+from subsalt.io.rsf import write_rsf
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells the format: ``.segy`` counts as ``.sgy``."""
+    suffix = Path(path).suffix.lower()
+    return ".sgy" if suffix in (".segy", ".seg", ".sgy") else suffix
+
+
+def write(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray,
+    frame: Frame | None = None,
+    meta: Mapping[str, str] | None = None,
+    *,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write a volume in the format of the suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.rsf``, ``.npz``, ``.npy``, ``.sgy``, ``.vti``, ``.nc`` or ``.zarr``.
+    grid : Grid
+        Local coordinates, m.
+    values : ndarray, grid.shape
+        Written as float32.
+    frame : Frame, optional
+        Where the grid lies on the map; kept by every format but ``.npy``.
+    meta : mapping of str, optional
+        More provenance, as lines ``key: value``.
+    text : sequence of str
+        Provenance: lines of the SEG-Y textual header, attributes or comments elsewhere.
+    name : str
+        Name of the array in formats that have names.
+
+    Raises
+    ------
+    ConfigError
+        When the suffix is not known.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _WRITERS:
+        raise ConfigError(
+            f"{path}: format {suffix or 'without suffix'} is not known", f"use one of {', '.join(_WRITERS)}"
+        )
+    a = np.ascontiguousarray(values, dtype=np.float32)
+    if a.shape != grid.shape:
+        raise ModelError(
+            f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
+        )
+    lines = [*text, *(f"{k}: {v}" for k, v in (meta or {}).items())]
+    _WRITERS[suffix](path, grid, a, frame or Frame(), lines, name)
+
+
+def _write_rsf(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
+) -> None:
+    place = {
+        "frame_x0": repr(frame.x0),
+        "frame_y0": repr(frame.y0),
+        "frame_azimuth": repr(frame.azimuth),
+        "frame_flip": str(int(frame.flip)),
+        "title": name,
+    }
+    write_rsf(path, a, grid.spacing, grid.origin, extra=place, comments=text)
+
+
+def _write_npz(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
+) -> None:
+    arrays: dict[str, NDArray] = {
+        name: a,
+        "spacing_m": np.array(grid.spacing),
+        "origin_m": np.array(grid.origin),
+        "axes": np.array(["x", "z"] if grid.ndim == 2 else ["x", "y", "z"]),
+        "frame": np.array([frame.x0, frame.y0, frame.azimuth, float(frame.flip)]),
+        "provenance": np.array("\n".join(text)),
+    }
+    write_npz(path, arrays)
+
+
+def _write_npy(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
+) -> None:
+    publish_array(path, a)
+
+
+def _write_sgy(
+    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
+) -> None:
+    from subsalt.io.segy_image import write_image
+
+    write_image(path, a, grid, frame, text)
+
+
+def _write_vti(*args: Any) -> None:
+    from subsalt.io.vti import write_vti
+
+    write_vti(*args)
+
+
+def _write_netcdf(*args: Any) -> None:
+    from subsalt.io.netcdf import write_netcdf
+
+    write_netcdf(*args)
+
+
+def _write_zarr(*args: Any) -> None:
+    from subsalt.io.zarr_store import write_zarr
+
+    write_zarr(*args)
+
+
+_WRITERS: dict[str, Callable[..., None]] = {
+    ".rsf": _write_rsf,
+    ".npz": _write_npz,
+    ".npy": _write_npy,
+    ".sgy": _write_sgy,
+    ".vti": _write_vti,
+    ".nc": _write_netcdf,
+    ".zarr": _write_zarr,
+}
