@@ -64,6 +64,7 @@ f0 = {f0}
 
 [imaging]
 filter = "laplacian"
+normalise = 1e-5  # of the illumination right at a source: keeps the depth in balance
 top_mute = 120
 """
 
