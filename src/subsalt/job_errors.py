@@ -48,13 +48,9 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         )
     cause = (item.get("ctx") or {}).get("error")
     if isinstance(cause, ConfigError):
-        return Finding(
-            cause.code if cause.code != "E100" else "E104",
-            "error",
-            f"{where}: {cause.message}",
-            cause.fix,
-            evidence,
-        )
+        code = cause.code if cause.code != "E100" else "E104"
+        fix = cause.fix or f"meaning: {_field_description(loc, job)}"
+        return Finding(code, "error", f"{where}: {cause.message}", fix, evidence)
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     message = item["msg"][0].lower() + item["msg"][1:]
     fix = ""

@@ -337,7 +337,9 @@ def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
         made = wavelet.ormsby(f1, f2, f3, f4, dt, nt, peak)
     else:
         assert s.file is not None
-        made = wavelet.from_file(_existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt)
+        made = wavelet.from_file(
+            _existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt
+        )
         if peak is not None:
             made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
     if s.fmax != "auto":

@@ -348,9 +348,7 @@ class SourceSection(Section):
             raise ConfigError("a ricker wavelet needs f0", "add f0, for example f0 = 15", code="E104")
         if self.wavelet == "ormsby":
             corners = [self.f1, self.f2, self.f3, self.f4]
-            if any(f is None for f in corners) or any(
-                b < a for a, b in itertools.pairwise(corners)
-            ):  # type: ignore[operator]
+            if any(f is None for f in corners) or any(b < a for a, b in itertools.pairwise(corners)):  # type: ignore[operator]
                 raise ConfigError(
                     f"an ormsby wavelet needs f1 <= f2 <= f3 <= f4; they are {corners}",
                     "add them, in Hz",

@@ -110,7 +110,12 @@ def explain_key(key: str) -> dict[str, str] | None:
         lines.append(f"default: {default}")
     elif field.is_required():
         lines.append("required")
-    return {"key": ".".join(parts), "description": field.description or "", "default": default, "text": "\n".join(lines)}
+    return {
+        "key": ".".join(parts),
+        "description": field.description or "",
+        "default": default,
+        "text": "\n".join(lines),
+    }
 
 
 def repr_default(value: Any) -> str:

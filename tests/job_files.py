@@ -1,0 +1,65 @@
+"""Small jobs with their files, for the tests of job, checks and command."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subsalt.grid import Grid
+from subsalt.io import segy, volume
+from subsalt.survey import Survey
+
+GRID = Grid((81, 51), (10.0, 10.0))
+
+
+def survey(n_shots=3, nt=151, dt=0.004, fill=True):
+    """Return a line of shots over receivers every 25 m, with a pulse along the direct ray."""
+    src = [[x, 15.0] for x in np.linspace(200.0, 600.0, n_shots)]
+    rcv = np.stack([np.arange(50.0, 751.0, 50.0), np.full(15, 10.0)], axis=1)
+    out = Survey.from_arrays(src, rcv, nt=nt, dt=dt)
+    if fill:
+        t = out.time.values()
+        for shot in out.shots:
+            arrival = np.abs(shot.rcv[:, 0] - shot.src[0]) / 1500.0 + 0.15
+            a = (np.pi * 10.0 * (t[None] - arrival[:, None])) ** 2
+            shot.data = ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
+    return out
+
+
+def velocity():
+    """Return vp on `GRID`: a gradient, 1500 m/s at the top."""
+    return np.ascontiguousarray(np.broadcast_to(1500.0 + 1.0 * GRID.axis(-1), GRID.shape)).astype(np.float32)
+
+
+def write_files(folder, survey_=None):
+    """Write shots.sgy, vp.rsf, epsilon.rsf and delta.rsf into `folder`."""
+    segy.write_survey(folder / "shots.sgy", survey_ or survey())
+    volume.write(folder / "vp.rsf", GRID, velocity())
+    volume.write(folder / "epsilon.rsf", GRID, np.full(GRID.shape, 0.1, np.float32))
+    volume.write(folder / "delta.rsf", GRID, np.full(GRID.shape, 0.05, np.float32))
+
+
+MIGRATE = """\
+title = "a line"
+
+[data]
+files = ["shots.sgy"]
+line = "2d"
+
+[model]
+vp = "vp.rsf"
+epsilon = "epsilon.rsf"
+delta = "delta.rsf"
+
+[source]
+f0 = "10 Hz"
+
+[output]
+pictures = false
+"""
+
+
+def write_job(folder, text=MIGRATE, name="line.toml"):
+    """Write a job file and return its path."""
+    path = folder / name
+    path.write_text(text)
+    return path
