@@ -5,6 +5,7 @@ from PIL import Image
 from subsalt import view
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Grid
+from subsalt.view import style
 from subsalt.view.cuts import cuts_at
 from subsalt.view.pages import LEFT, TOP, fit
 from subsalt.view.style import DPI
@@ -62,9 +63,20 @@ def test_3d_gives_overview_and_three_planes(area, tmp_path):
         picture = Image.open(path)
         assert picture.text["Run"] == "0123abcd"
         assert picture.mode == "RGB"
+    for name in ("inline", "crossline"):
         # coloured: the velocity is over it
-        rgb = np.asarray(picture).astype(int)
-        assert (np.abs(rgb[..., 0] - rgb[..., 2]) > 20).mean() > 0.05
+        rgb = np.asarray(Image.open(out[name])).astype(int)
+        assert (np.abs(rgb[..., 0] - rgb[..., 2]) > 20).mean() > 0.2
+
+
+def test_tint_keeps_black_and_white_and_leaves_grey_without_it():
+    values, vp = np.array([[-1.0, 0.0, 1.0]]), np.array([[2000.0, 3000.0, 4000.0]])
+    plain, _ = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 0.0)
+    np.testing.assert_allclose(plain[0, :, 0], [1.0, 0.5, 0.0], atol=0.01)
+    full, key = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 1.0)
+    np.testing.assert_allclose(full[0, [0, 2]], [[1.0] * 3, [0.0] * 3], atol=0.01)
+    # the colour bar shows the colour that zero amplitude takes there, to the two steps of a palette of 256
+    np.testing.assert_allclose(full[0, 1], key.to_rgba(3000.0)[:3], atol=0.01)
 
 
 def test_same_input_same_bytes(line, tmp_path):

@@ -152,6 +152,14 @@ def findings(facts: RunFacts) -> Markup | None:
     body = table(("code", "level", "what was found", "cure"), rows) if rows else None
     if body is None and facts.finished:
         body = tag("p", "The checks found nothing to warn about.")
+    fine = [
+        (code(f.get("code", "")), f.get("message", ""))
+        for f in listed(facts.run, "findings")
+        if isinstance(f, dict) and f.get("level") == "ok"
+    ]
+    if fine:
+        passed = tag("details", tag("summary", f"found in order: {len(fine)}"), table(("code", "what"), fine))
+        body = join([body, passed])
     notes = tag("ul", [tag("li", n) for n in facts.notes]) if facts.notes else None
     return join([body, notes]) if body or notes else None
 

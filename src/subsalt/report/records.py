@@ -149,7 +149,7 @@ def reproduce(facts: RunFacts) -> Markup | None:
     name, sha = image.get("path") or "image.sgy", image.get("sha256")
     lines = []
     if version:
-        lines.append(f"pip install subsalt=={version}")
+        lines.append(f"# with subsalt {version}; the hashes of its code stand above")
     lines += [
         "# with the inputs above at the places the job names, beside a copy of job.resolved.toml",
         "subsalt migrate job.resolved.toml --run again.run",

@@ -141,8 +141,8 @@ class Look:
         Velocity laid over it, m/s.
     vp_limits : tuple of float
         Velocity at the two ends of its colours, m/s.
-    alpha : float
-        Opacity of the velocity.
+    tint : float
+        Strength of the velocity's colours, 0 to 1.
     src, rcv : ndarray, (n, 3)
         Positions drawn over it, local, m.
     reflectors : sequence of mapping
@@ -154,7 +154,7 @@ class Look:
     palette: str = "grey"
     vp: NDArray | None = None
     vp_limits: tuple[float, float] = (0.0, 1.0)
-    alpha: float = 0.45
+    tint: float = 0.9
     src: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
     rcv: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
     reflectors: Sequence[Mapping[str, Any]] = ()
@@ -172,32 +172,21 @@ def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[ND
 
 
 def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
-    """Draw one cut; return the drawn images by name (``values``, ``vp``) for their colour bars."""
+    """Draw one cut; return what a colour bar needs, by name (``values`` or ``vp``)."""
     left, right, low, high = (float(v) for v in unit(cut.extent))
     common: dict[str, Any] = {"extent": (left, right, low, high), "aspect": "auto", "origin": "lower"}
     values = cut.values(look.values)
     lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
-    drawn: dict[str, Any] = {
-        "values": ax.imshow(
-            values,
-            cmap=style.palette(look.palette),
-            vmin=lo,
-            vmax=hi,
-            interpolation="nearest" if look.palette == "velocity" else _interpolation(ax, values),
-            **common,
+    smooth = "nearest" if look.palette == "velocity" else _interpolation(ax, values)
+    if look.vp is None:
+        shown: dict[str, Any] = {"cmap": style.palette(look.palette), "vmin": lo, "vmax": hi}
+        drawn = {"values": ax.imshow(values, interpolation=smooth, **shown, **common)}
+    else:
+        colours, key = style.tinted(
+            values, (lo, hi), look.palette, cut.values(look.vp), look.vp_limits, look.tint
         )
-    }
-    if look.vp is not None:
-        low_v, high_v = look.vp_limits
-        drawn["vp"] = ax.imshow(
-            cut.values(look.vp),
-            cmap=style.veil(),
-            vmin=low_v,
-            vmax=high_v,
-            alpha=look.alpha,
-            interpolation="nearest",
-            **common,
-        )
+        ax.imshow(colours, interpolation=smooth, **common)
+        drawn = {"vp": key}
     _draw_reflectors(ax, cut, look.reflectors, unit)
     _draw_points(ax, cut, look, unit)
     ax.set_xlim(left, right)

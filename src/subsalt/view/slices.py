@@ -30,7 +30,7 @@ def sections(
     title: str = "image",
     run_id: str = "",
     palette: str = "grey",
-    alpha: float = 0.45,
+    tint: float = 0.9,
     exaggeration: float | None = None,
 ) -> dict[str, Path]:
     """Draw an image: in 2-D its section, in 3-D an overview of three planes and each plane by itself.
@@ -61,8 +61,8 @@ def sections(
         Heading, and the run that made the image; both also in the PNG's metadata.
     palette : {"grey", "residual"}
         Grey for images, red-white-blue for residuals.
-    alpha : float
-        Opacity of the velocity.
+    tint : float
+        Strength of the velocity's colours, 0 to 1.
     exaggeration : float, optional
         Vertical exaggeration; 1 unless the section is more than eight times as long as deep.
 
@@ -81,7 +81,7 @@ def sections(
         palette,
         None if vp is None else as_volume(vp, grid, "vp"),
         (0.0, 1.0) if vp is None else style.value_limits(vp),
-        alpha,
+        tint,
         src,
         rcv,
         reflectors,

@@ -86,6 +86,44 @@ def veil() -> Any:
     return ListedColormap(0.4 + 0.6 * colormaps[PALETTES["velocity"]](np.linspace(0, 1, 256)), name="veil")
 
 
+def tinted(
+    values: NDArray,
+    limits: tuple[float, float],
+    name: str,
+    over: NDArray,
+    over_limits: tuple[float, float],
+    tint: float,
+) -> tuple[NDArray[np.float64], Any]:
+    """Return an image tinted by velocity, (n, m, 3), and what a colour bar of the tint needs.
+
+    Parameters
+    ----------
+    values, limits, name
+        The image, the values at the ends of its palette, and that palette.
+    over, over_limits
+        Velocity of the same shape, and the values at the ends of its colours.
+    tint : float
+        Strength of the colours, 0 (none) to 1.
+
+    Notes
+    -----
+    Soft light, ``b' = (1 - 2 c) b^2 + 2 c b`` per channel: black and white of the image stay, so that no
+    contrast is lost; the grey of zero amplitude takes the colour ``0.25 + 0.5 c``, which the bar shows.
+    """
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    scale = Normalize(*limits, clip=True)
+    base = colormaps[palette(name)].with_extremes(bad="white")(scale(np.ma.masked_invalid(values)))[..., :3]
+    # lightened a little, so that dark reflectors stand out of the slow, dark end too
+    colours = 0.5 + tint * (0.7 * colormaps[PALETTES["velocity"]](np.linspace(0, 1, 256))[:, :3] - 0.2)
+    span = Normalize(*over_limits, clip=True)
+    c = ListedColormap(colours)(span(np.ma.masked_invalid(over)))[..., :3]
+    key = ScalarMappable(span, ListedColormap(0.25 + 0.5 * colours))
+    return np.clip((1 - 2 * c) * base**2 + 2 * c * base, 0, 1), key
+
+
 @dataclass(frozen=True)
 class Length:
     """The unit of the axes of one picture."""
