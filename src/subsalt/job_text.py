@@ -121,3 +121,16 @@ def explain_key(key: str) -> dict[str, str] | None:
 def repr_default(value: Any) -> str:
     """Return a default as it would stand in the file; ``none`` when the key has no value."""
     return "none" if value is None else toml_out.value(plain(value))
+
+
+def main() -> None:
+    """Write the schema of job files beside this module (``make schema``)."""
+    from pathlib import Path
+
+    from subsalt.io.publish import publish_text
+
+    publish_text(Path(__file__).with_name("job.schema.json"), schema_text())
+
+
+if __name__ == "__main__":
+    main()
