@@ -63,6 +63,9 @@ def _base(x: NDArray, y: NDArray) -> NDArray:
 REFLECTORS = (
     Reflector("upper dipping layer", _upper, 1, ((600.0, 525.0), (750.0, 450.0), (750.0, 600.0), (900.0, 525.0))),
     Reflector("top of salt", _salt_top, 1, ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 480.0))),
+    Reflector(
+        "lower dipping layer", _lower, 1, ((225.0, 525.0), (300.0, 450.0), (1125.0, 525.0), (1200.0, 525.0))
+    ),
     Reflector("flat reflector below salt", _base, 1, ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 570.0))),
 )
 
