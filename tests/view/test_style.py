@@ -66,6 +66,13 @@ def test_unique_points_merge_within_a_centimetre():
     assert style.unique_points([]).shape == (0, 3)
 
 
+def test_unique_points_of_a_large_survey_are_those_of_numpy():
+    rng = np.random.default_rng(11)
+    sets = [rng.integers(0, 300, (n, 3)) * 0.25 for n in (300_000, 1, 400_000, 200_000)]
+    expected = np.unique(np.round(np.concatenate(sets) * 100).astype(int), axis=0) / 100
+    np.testing.assert_array_equal(style.unique_points([sets[0], sets[0], *sets[1:]]), expected)
+
+
 def test_a_page_is_published_only_when_the_drawing_succeeds(tmp_path):
     def draw():
         with style.page(tmp_path / "a.png", (2, 1)):

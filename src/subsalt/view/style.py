@@ -269,7 +269,25 @@ def thin(points: NDArray[np.float64], most: int = 20_000) -> NDArray[np.float64]
 
 def unique_points(points: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the distinct positions (n, 3), to the centimetre, of several sets of positions, sorted."""
-    if not len(points):
-        return np.zeros((0, 3))
-    rounded = np.round(np.concatenate(list(points)) * 100).astype(np.int64)
-    return np.unique(rounded, axis=0) / 100.0
+    known = np.zeros((0, 3), dtype=np.int64)
+    waiting: list[NDArray[np.int64]] = []
+    last: NDArray[np.float64] | None = None
+    for p in points:
+        # a fixed spread is the same for every shot: no need to sort it a thousand times
+        if last is not None and (p is last or np.array_equal(p, last)):
+            continue
+        last = p
+        waiting.append(np.round(p * 100).astype(np.int64))
+        # merged now and then, so that memory follows the distinct positions and not the traces
+        if sum(map(len, waiting)) > 500_000 + len(known):
+            known, waiting = _distinct([known, *waiting]), []
+    return _distinct([known, *waiting]) / 100.0
+
+
+def _distinct(sets: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the distinct rows (n, 3) of sets of integer positions, sorted by x, then y, then z."""
+    rows = np.concatenate(list(sets))
+    rows = rows[np.lexsort(rows.T[::-1])]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return rows[new]
