@@ -65,7 +65,8 @@ class SnapshotPool:
         size = int(np.prod(shape))
         if self._store.size < count * size or self._store.dtype != dtype:
             self._store = np.empty(0, dtype=dtype)  # give the old memory back first
-            self._store = np.zeros(count * size, dtype=dtype)
+            self._store = np.empty(count * size, dtype=dtype)
+            self._store.fill(0)  # touch every page now: a lack of memory shows before the first time step
         flat = self._store[: count * size].reshape(count, *shape)
         return list(flat)
 
