@@ -68,7 +68,7 @@ def make_problem(
 
 
 def random_state(problem: Problem, seed: int = 1) -> State:
-    """Return a reference state full of random numbers (rounded to float32), the halo and what lies outside zero."""
+    """Return a reference state full of random numbers (rounded to float32); halo and padding are zero."""
     rng = np.random.default_rng(seed)
     state = reference.new_state(problem)
     lay = problem.layout

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from kernel_problems import DT, SPACING, compact, make_problem, random_state, step, to_cpu
 
+from kernel_problems import DT, SPACING, compact, make_problem, random_state, step, to_cpu
 from subsalt.errors import ConfigError
 from subsalt.fields import Layout
 from subsalt.grid import Box
@@ -22,10 +22,10 @@ SHAPES = {3: (21, 18, 37), 2: (23, 1, 41)}
 
 
 def rounding_bound(problem, state) -> dict[str, float]:
-    """Return bounds of the rounding error of one step: operations in a row times eps times the sum of all terms.
+    """Return bounds of the rounding error of one step: operations in a row times eps times the sum of terms.
 
-    A value of a step is a sum of terms t_i, each rounded at most once per operation that follows it; with `ops` the
-    longest chain, the error is below ops * eps * sum |t_i| (eps is half a unit in the last place of float32).
+    A value of a step is a sum of terms t_i, each rounded at most once per operation that follows it; with
+    `ops` the longest chain, the error is below ops * eps * sum |t_i| (eps is half a unit in the last place).
     """
     eps, m = 2.0**-24, problem.radius
     c, d = np.abs(second_derivative(problem.order)), np.abs(first_derivative(problem.order))
@@ -49,7 +49,7 @@ def rounding_bound(problem, state) -> dict[str, float]:
 @pytest.mark.parametrize("medium", MEDIA)
 def test_one_step_agrees_with_the_reference_to_rounding(medium, boundary, ndim, isa):
     for order, surface in itertools.product(ORDERS, (False, True)):
-        kw = dict(ndim=ndim, free_surface=surface)
+        kw = {"ndim": ndim, "free_surface": surface}
         p64 = make_problem(SHAPES[ndim], medium, boundary, order, dtype=np.float64, **kw)
         p32 = make_problem(SHAPES[ndim], medium, boundary, order, **kw)
         ref = random_state(p64)
@@ -106,7 +106,7 @@ def test_threads_do_not_change_bits(medium, boundary, isa):
 
 
 def tiny_boxes(shape3, size):
-    """Return boxes of `size` points that tile the grid, the last ones smaller, and empty ones between them."""
+    """Return boxes of `size` points that tile the grid, and empty ones between them."""
     starts = [range(0, n, s) for n, s in zip(shape3, size, strict=True)]
     for lo in itertools.product(*starts):
         yield Box(lo, tuple(min(n, l + s) for n, l, s in zip(shape3, lo, size, strict=True)))
@@ -131,6 +131,44 @@ def test_boxes_do_not_change_bits(medium, boundary, isa):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_the_step_in_one_pass_has_the_bits_of_two_sweeps(medium, boundary, isa):
+    # rows along y: one tile with both layers, tiles of one layer each, too few for one pass
+    for order, ny, surface in (
+        (8, 39, False),
+        (8, 39, True),
+        (4, 60, False),
+        (6, 33, True),
+        (16, 70, False),
+        (8, 12, False),
+    ):
+        problem = make_problem((19, ny, 37), medium, boundary, order, free_surface=surface)
+        start = random_state(problem)
+        expected = run(problem, start, 3, isa=isa)
+        for threads in (1, 2, 3):
+            state = to_cpu(problem, start)
+            with cpu.forced(isa, threads=threads):
+                for _ in range(3):
+                    cpu.time_step(problem, state)
+                    state.rotate()
+            assert b"".join(a.tobytes() for a in state.arrays()) == expected, (order, ny, threads)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_the_plain_loop_of_the_benchmarks_has_the_same_bits(medium, isa):
+    problem = make_problem((12, 40, 37), medium, "none", 8)
+    start = random_state(problem)
+    state = to_cpu(problem, start)
+    with cpu.forced(isa):
+        for _ in range(3):
+            cpu.plain_step(problem, state)
+            state.rotate()
+    assert b"".join(a.tobytes() for a in state.arrays()) == run(problem, start, 3, isa=isa)
+
+
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("medium", MEDIA)
 def test_kernels_of_orders_4_and_8_equal_the_run_time_radius(medium, isa):
     for order, ndim, boundary in itertools.product((4, 8), (2, 3), BOUNDARIES):
@@ -145,7 +183,7 @@ def test_odd_small_grids_where_layers_touch(shape, medium):
     ndim = 2 if shape[1] == 1 else 3
     widths = tuple(w for n in shape for w in (n // 2, n - n // 2 if n > 1 else 0))
     for order, boundary in itertools.product((2, 8, 16), ("pml", "damping")):
-        kw = dict(ndim=ndim, widths=widths)
+        kw = {"ndim": ndim, "widths": widths}
         p64 = make_problem(shape, medium, boundary, order, dtype=np.float64, **kw)
         p32 = make_problem(shape, medium, boundary, order, **kw)
         ref = random_state(p64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from kernel_problems import make_problem, random_state, to_cpu
 
+from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.grid import Box
 from subsalt.kernels import cpu, reference
 
@@ -23,7 +23,7 @@ class Points:
 
 
 def random_points(shape3, ndim, n=40, width=8, seed=5):
-    """Return points with random weights; some supports leave the grid at its far sides, some touch the surface."""
+    """Return points with random weights; some supports leave the grid at its far sides, some touch z = 0."""
     rng = np.random.default_rng(seed)
     base = np.stack([rng.integers(0, max(1, s - width // 2), n) for s in shape3], axis=1).astype(np.int32)
     base[:3, 2] = 0
@@ -99,14 +99,15 @@ def test_imaging_kernels_agree_with_the_reference(medium, isa):
             cpu.snapshot(problem, state.curr, snap, box)
             reference.snapshot(problem, ref.curr, snap_ref, box)
             assert np.array_equal(snap, snap_ref)
-            for call, ops in (
-                (lambda k, f, image: k.correlate(problem, image, u, f, box, 0.7), 4),
-                (lambda k, f, image: k.correlate_tt(problem, image, u, c, p, f, box, 0.7), 12),
-                (lambda k, f, image: k.square(problem, image, u, 0.7), 3),
+            for name, args, ops in (
+                ("correlate", (u,), 4),
+                ("correlate_tt", (u, c, p), 12),
+                ("square", (u,), 3),
             ):
                 got, want = start.copy(), start.copy()
-                call(cpu, state.curr, got)
-                call(reference, ref.curr, want)
+                for kernels, fields, image in ((cpu, state.curr, got), (reference, ref.curr, want)):
+                    tail = () if name == "square" else (fields, box)
+                    getattr(kernels, name)(problem, image, *args, *tail, 0.7)
                 assert np.abs(got - want).max(initial=0) <= 2 * ops * eps * 4.0
             for got, want in zip(
                 cpu.apply_l(problem, state.curr, box), reference.apply_l(problem, ref.curr, box), strict=True
@@ -140,7 +141,7 @@ def test_point_sets_follow_their_points():
         assert np.allclose(first, reference.record(problem, state.curr, points), atol=1e-4)
     del points
     assert len(cpu._point_sets) == before
+    bad = random_points(SHAPES[3], 3)
+    bad.base[4, 0] = SHAPES[3][0]
     with pytest.raises(ValueError, match="starts outside the grid"):
-        bad = random_points(SHAPES[3], 3)
-        bad.base[4, 0] = SHAPES[3][0]
         cpu.record(problem, state.curr, bad)

@@ -143,6 +143,14 @@ void field_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
     k.field_step(plan.pb, lv, box, threads, generic_radius);
 }
 
+void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
+               const std::vector<PlainArray>& memory, int threads, const std::string& isa) {
+    const Levels lv = levels_of(plan, prev, curr, memory);
+    const Table& k = table_of(isa);
+    nb::gil_scoped_release release;
+    k.time_step(plan.pb, lv, threads);
+}
+
 void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vector<PlainArray>& out, const Corner& lo,
              const Corner& hi, int threads, const std::string& isa) {
     const auto f = level(plan, fields, "fields");
@@ -218,6 +226,16 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
     k.square(image.data(), u.data(), n, scale, threads);
 }
 
+void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
+                const std::string& isa) {
+    if (plan.pb.radius != 4 || plan.pb.dim != 3 || plan.pb.boundary != Boundary::none || plan.pb.free_surface)
+        throw std::invalid_argument("the plain loop is for order 8, 3-D, no layer");
+    const Levels lv = levels_of(plan, prev, curr, {});
+    const Table& k = table_of(isa);
+    nb::gil_scoped_release release;
+    k.plain_step(plan.pb, lv, threads);
+}
+
 bool is_finite(const Plan& plan, const std::vector<Padded>& fields, int threads, const std::string& isa) {
     const auto f = level(plan, fields, "fields");
     const Table& k = table_of(isa);
@@ -247,6 +265,7 @@ void bind_kernels(nb::module_& m) {
 
     m.def("memory_step", &memory_step);
     m.def("field_step", &field_step);
+    m.def("time_step", &time_step);
     m.def("apply_l", &apply_l);
     m.def("inject", &inject);
     m.def("record", &record);
@@ -254,5 +273,6 @@ void bind_kernels(nb::module_& m) {
     m.def("correlate", &correlate);
     m.def("correlate_tt", &correlate_tt);
     m.def("square", &square);
+    m.def("plain_step", &plain_step);
     m.def("is_finite", &is_finite);
 }

@@ -11,6 +11,7 @@ struct Table {
     int lanes;            // floats per vector
 
     void (*memory_step)(const Problem&, const Levels&, const Box&, int threads);
+    void (*time_step)(const Problem&, const Levels&, int threads);
     void (*field_step)(const Problem&, const Levels&, const Box&, int threads, bool generic_radius);
     void (*apply_l)(const Problem&, const float* const* fields, const Box&, float* const* out, int threads);
     void (*inject)(const Problem&, float* const* fields, const Points&, const float* values, int threads);
@@ -21,6 +22,7 @@ struct Table {
     void (*correlate_tt)(const Problem&, float* image, const float* u, const float* w_curr, const float* w_prev,
                          const float* const* fields, const Box&, float scale, int threads);
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
+    void (*plain_step)(const Problem&, const Levels&, int threads); // order 8, 3-D, no layer: a yardstick
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);
 };
 

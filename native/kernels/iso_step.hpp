@@ -45,6 +45,8 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
 
     const float* w = row.curr + z0;
     RowWindow v(w);
+    prefetch(w - lanes + far); // the padding at both ends is read by the shifts along z
+    prefetch(w + (z1 - z0) + far);
     for (Index z = z0; z < z1; z += lanes, w += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w)); // one pointer, not one per neighbour

@@ -41,6 +41,8 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
 
     const float *w = row.curr[0] + z0, *u = row.curr[1] + z0;
     RowWindow v(u);
+    prefetch(u - lanes + row.ahead); // the padding at both ends is read by the shifts along z
+    prefetch(u + (z1 - z0) + row.ahead);
     for (Index z = z0; z < z1; z += lanes, w += lanes, u += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w));

@@ -1,4 +1,4 @@
-"""Kernels by device: every module here has the same functions; see `subsalt.kernels.reference` for the formulas."""
+"""Kernels by device: modules with the same functions; the formulas are in `subsalt.kernels.reference`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEVICES = {"cpu": "subsalt.kernels.cpu", "reference": "subsalt.kernels.reference
 
 
 def get(device: str = "cpu") -> ModuleType:
-    """Return the kernels of a device: ``"cpu"`` (compiled, float32) or ``"reference"`` (NumPy, float32 or float64)."""
+    """Return the kernels of a device: ``"cpu"`` (compiled, float32) or ``"reference"`` (NumPy)."""
     if device not in DEVICES:
         raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
     return import_module(DEVICES[device])

@@ -1,7 +1,8 @@
-"""The compiled kernels, float32: the same functions as `subsalt.kernels.reference`, bit for bit whatever the threads.
+"""The compiled kernels, float32: the same functions as `subsalt.kernels.reference`.
 
 The instruction set is the best this processor has (x86-64-v4, v3 or v2), or the one the environment variable
-``SUBSALT_ISA`` names. v3 and v4 give the same bits; v2 has no fused multiply-add and is a numerics class of its own.
+``SUBSALT_ISA`` names. v3 and v4 give the same bits; v2 has no fused multiply-add and is a numerics class of
+its own. Bits depend neither on threads nor on boxes.
 Threads: ``set_threads``, else ``OMP_NUM_THREADS``, else the cores this process may use.
 """
 
@@ -39,7 +40,7 @@ def _default_threads() -> int:
 
 
 class _Settings:
-    """What the tests change: threads, instruction set ("" is the chosen one), run-time radius also at orders 4 and 8."""
+    """What tests change: threads, instruction set ("": the chosen one), run-time radius at orders 4 and 8."""
 
     threads = _default_threads()
     isa = ""
@@ -55,7 +56,7 @@ def set_threads(n: int) -> None:
 
 @contextmanager
 def forced(isa: str = "", *, threads: int | None = None, generic_radius: bool = False) -> Iterator[None]:
-    """Compute with a given instruction set, threads and radius kernels inside the ``with`` block (tests, benchmarks)."""
+    """Compute with a given instruction set, threads and kind of radius inside the ``with`` block."""
     saved = _Settings.isa, _Settings.threads, _Settings.generic_radius
     _Settings.isa, _Settings.generic_radius = isa, generic_radius
     if threads is not None:
@@ -103,9 +104,9 @@ def _plan(problem: Problem) -> Any:
     for name, values in problem.params.items():
         if values.dtype != np.float32:
             raise ConfigError(f"parameter {name} is {values.dtype} on the cpu device", "use float32")
-        moved = allocate(lay)
-        moved[...] = values
-        problem.params[name] = moved
+        if values.ctypes.data % 64:
+            problem.params[name] = allocate(lay)
+            problem.params[name][...] = values
     profiles: list[NDArray] = []
     if problem.boundary == "pml":
         assert problem.decay is not None
@@ -157,7 +158,7 @@ def new_state(problem: Problem) -> State:
 
 
 def memory_step(problem: Problem, state: State, box: Box) -> None:
-    """Advance Psi of every axis inside the layer; for all boxes before the first `field_step` of the time step."""
+    """Advance Psi of every axis inside the layer; all boxes come before the first `field_step`."""
     if problem.boundary == "pml":
         memory = list(state.memory.values())
         _native.memory_step(
@@ -178,6 +179,19 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         _Settings.isa,
         _Settings.generic_radius,
     )
+
+
+def time_step(problem: Problem, state: State) -> None:
+    """Do `memory_step` and `field_step` on the whole grid, with the same bits, in one pass over memory."""
+    if _Settings.generic_radius:
+        raise ConfigError("time_step has no run-time radius at orders 4 and 8", "use field_step")
+    memory = list(state.memory.values())
+    _native.time_step(_plan(problem), state.prev, state.curr, memory, _Settings.threads, _Settings.isa)
+
+
+def plain_step(problem: Problem, state: State) -> None:
+    """Do a field step by a plain loop (order 8, 3-D, no layer): the yardstick of benchmarks."""
+    _native.plain_step(_plan(problem), state.prev, state.curr, _Settings.threads, _Settings.isa)
 
 
 #: compiled point sets by the id of their Points; an entry goes when its Points do
@@ -237,7 +251,7 @@ def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
 def correlate(
     problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
 ) -> None:
-    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box` (the shape of image and u)."""
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
     _native.correlate(
         _plan(problem), image, u, fields, box.lo, box.hi, scale, _Settings.threads, _Settings.isa
     )
@@ -253,7 +267,7 @@ def correlate_tt(
     box: Box,
     scale: float,
 ) -> None:
-    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next being the imaged field of `fields`."""
+    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next the imaged field of `fields`."""
     _native.correlate_tt(
         _plan(problem),
         image,

@@ -34,7 +34,8 @@ class Problem:
     spacing3 : tuple of float
         (dx, dy, dz), m; dy is not used in 2-D.
     params : dict of ndarray
-        Padded arrays: ``m`` = (vp dt)^2, and for VTI ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta); zero padding.
+        Padded arrays: ``m`` = (vp dt)^2, and for VTI ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta);
+        zero in halo and padding.
     boundary : {"pml", "damping", "none"}
         Absorbing layer.
     widths : tuple of int
@@ -91,7 +92,7 @@ class Problem:
 
 @dataclass
 class State:
-    """Two time levels of every wavefield, the memory of the absorbing layer, and the index of the current sample.
+    """Two time levels of every wavefield, the memory of the layer, and the index of the current sample.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The kernels in NumPy: the text against which every other device is read and tested.
 
-Every function works on padded arrays (`subsalt.fields.Layout`) inside one index box, in the dtype of the problem.
-The order of operations per point is the canonical one; compiled devices use fused multiply-adds for ``a * b + c``
-written here, so they agree with this module to rounding and with each other bit for bit.
+Every function works on padded arrays (`subsalt.fields.Layout`) inside one index box, in the dtype of the
+problem. The order of operations per point is the canonical one; compiled devices use fused multiply-adds for
+``a * b + c`` written here, so they agree with this module to rounding and with each other bit for bit.
 """
 
 from __future__ import annotations
@@ -132,18 +132,19 @@ def memory_step(problem: Problem, state: State, box: Box) -> None:
 
 
 def _layer_terms(problem: Problem, state: State, box: Box, axes: tuple[int, ...]) -> NDArray:
-    """Advance Zeta and return what the layer adds to the second derivatives along `axes`: D1 Psi + Zeta, else 0.
+    """Advance Zeta and return what the layer adds to the second derivatives along `axes`: D1 Psi + Zeta.
 
-    r = D2 u + D1 Psi; Zeta <- b Zeta + (b - 1) r (in the layer); D1 Psi also acts in the M cells inside its edge.
+    r = D2 u + D1 Psi; Zeta <- b Zeta + (b - 1) r (in the layer); D1 Psi also acts in the M cells inside its
+    edge; elsewhere the term is 0.
     """
-    extra = np.zeros(box.shape, dtype=problem.dtype)
+    extra: NDArray = np.zeros(box.shape, dtype=problem.dtype)
     if problem.boundary != "pml":
         return extra
     assert problem.decay is not None
     whole = box
     for axis in axes:
         u = state.curr[_field_of_axis(problem, axis)]
-        term = np.zeros(box.shape, dtype=problem.dtype)
+        term: NDArray = np.zeros(box.shape, dtype=problem.dtype)
         for near in layer_boxes(problem, axis, problem.radius):
             part = near.intersect(whole)
             if part.size:
@@ -171,7 +172,7 @@ def _damping(problem: Problem, box: Box) -> NDArray | None:
     if problem.boundary != "damping":
         return None
     assert problem.sigma is not None
-    total = np.zeros(box.shape, dtype=problem.dtype)
+    total: NDArray = np.zeros(box.shape, dtype=problem.dtype)
     for axis in problem.axes:
         total = total + _profile(problem.sigma[axis] * problem.dt, box, axis, problem.dtype)
     return total
@@ -212,6 +213,13 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         prev[...] = new
         if problem.free_surface:
             _reflect(problem, prev_, box)
+
+
+def time_step(problem: Problem, state: State) -> None:
+    """Do `memory_step` and `field_step` on the whole grid; a device may do both in one pass."""
+    whole = Box((0, 0, 0), problem.layout.shape3)
+    memory_step(problem, state, whole)
+    field_step(problem, state, whole)
 
 
 def _reflect(problem: Problem, u: NDArray, box: Box) -> None:
@@ -273,7 +281,7 @@ def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDAr
 
 def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
     """Return p, or (p + q) / 2, interpolated at every point, (n,)."""
-    out = np.zeros(len(points.base), dtype=problem.dtype)
+    out: NDArray = np.zeros(len(points.base), dtype=problem.dtype)
     half = problem.dtype(0.5)
     for i in range(len(points.base)):
         cut, w = _support(points, i, problem.layout)
@@ -308,7 +316,7 @@ def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
 def correlate(
     problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
 ) -> None:
-    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box` (the shape of image and u)."""
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
     image += (problem.dtype(scale) * u) * imaged(problem, fields, box)
 
 
@@ -322,7 +330,7 @@ def correlate_tt(
     box: Box,
     scale: float,
 ) -> None:
-    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next being the imaged field of `fields`."""
+    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next the imaged field of `fields`."""
     second = (imaged(problem, fields, box) - problem.dtype(2) * w_curr) + w_prev
     image += (problem.dtype(scale) * u) * second
 

@@ -1,0 +1,48 @@
+// A time step with the layer in one pass over memory: Psi is advanced M planes (x) and M rows (y) ahead of the row
+// whose step is done, and along z in the same visit. The operations per point are those of memory_step and field_step.
+#pragma once
+
+#include "isa/rows.hpp"
+
+namespace subsalt::SUBSALT_NS {
+
+/// Whether every tile along y that touches a layer of y holds it whole, with the M rows inside its edge.
+inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
+    if (pb.dim != 3 || tiles_x != 1) return false;
+    const Index shortest = pb.n[1] / tiles_y;
+    for (int side = 2; side < 4; ++side)
+        if (pb.width[side] > 0 && shortest < pb.width[side] + 2 * pb.radius) return false;
+    return true;
+}
+
+/// Psi of one axis, x or y, on one row, if the row lies in its layer.
+SUBSALT_INLINE void advance_psi(const Problem& pb, const Levels& lv, int axis, Index ix, Index iy) {
+    const Index i = axis == 0 ? ix : iy, r = layer_row(pb, axis, i);
+    if (r < 0) return;
+    psi_row(lv.psi[axis] + memory_offset(pb, axis, r, ix, iy), lv.curr[0] + row_offset(pb, ix, iy),
+            axis == 0 ? pb.plane : pb.row, pb.d[axis], pb.radius, pb.b[axis][i], 0, pb.n[2]);
+}
+
+/// All rows [y0, y1) of all planes.
+inline void one_pass_tile(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
+                          Index y0, Index y1) {
+    const Index reach = pb.radius, total = pb.wz.front + pb.wz.back;
+    for (Index ix = 0; ix < reach && ix < pb.n[0]; ++ix)
+        for (Index iy = y0; iy < y1; ++iy)
+            advance_psi(pb, lv, 0, ix, iy);
+    for (Index ix = 0; ix < pb.n[0]; ++ix) {
+        for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
+            advance_psi(pb, lv, 1, ix, iy);
+        for (Index iy = y0; iy < y1; ++iy) {
+            if (ix + reach < pb.n[0]) advance_psi(pb, lv, 0, ix + reach, iy);
+            if (iy + reach < y1) advance_psi(pb, lv, 1, ix, iy + reach);
+            if (total > 0)
+                psi_row_z(lv.psi[2] + (ix * pb.n[1] + iy) * total, lv.curr[pb.vti ? 1 : 0] + row_offset(pb, ix, iy),
+                          pb.wz, pb.n[2], pb.d[2], pb.radius, 0, pb.n[2]);
+            const Index skip = iy + 1 < y1 ? pb.row : pb.plane + (y0 - y1 + 1) * pb.row;
+            field_row(pb, lv, kernels, scratch, ix, iy, 0, pb.n[2], skip);
+        }
+    }
+}
+
+} // namespace subsalt::SUBSALT_NS
