@@ -111,7 +111,7 @@ def _other(error: Exception, out: Any, debug: bool) -> int:
         traceback.print_exc()
     if isinstance(error, MemoryError):
         known: SubsaltError = MemoryPlanError(
-            f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E611"
+            f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E612"
         )
     elif isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""

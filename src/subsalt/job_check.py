@@ -143,12 +143,17 @@ def _keep_new(load: _Loader, quiet: _Loader) -> None:
     load.codes += quiet.codes
 
 
+#: what the scan of all files says makes what three shots say superfluous
+SAID_BY_SCAN = {"W282": "W233", "W286": "W234", "E284": "E250", "E285": "W252"}
+
+
 def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
-    """Return all findings, each error once: what a rule says goes before what a loader raised under the same code."""
+    """Return all findings, each matter once: a rule goes before what a loader raised under the same code."""
     codes = {f.code for f in found if f.level == "error"}
+    everything = {f.code for f in [*raised, *found]}
     out: list[Finding] = []
     for f in [*(f for f in raised if f.code not in codes), *found]:
-        if f not in out:
+        if f not in out and SAID_BY_SCAN.get(f.code) not in everything:
             out.append(f)
     return out
 

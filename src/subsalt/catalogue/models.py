@@ -16,7 +16,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Volumes have one shape but another spacing or origin.",
         "Correct the header, or add [grid] to interpolate all on one.",
     ),
-    "E403": ("Dimensions differ", "One volume has two axes, another three.", "Use models of one dimension."),
+    "E403": (
+        "Dimensions differ",
+        "One volume has two axes, another three.",
+        "Use models of one dimension.",
+    ),
     "E404": (
         "Order of axes",
         "Two volumes have the same numbers of points in another order.",
@@ -82,7 +86,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The grid spacing gives hundreds of points per wavelength: it looks like km.",
         "Give spacing and origin in metres, or with a unit.",
     ),
-    "W441": ("Very deep model", "The model is deeper than 60 km.", "Check the unit of the spacing along z."),
+    "W441": (
+        "Very deep model",
+        "The model is deeper than 60 km.",
+        "Check the unit of the spacing along z.",
+    ),
     "W442": (
         "Very different spacings",
         "Grid spacings differ by more than a factor of 20.",

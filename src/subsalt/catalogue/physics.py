@@ -1,7 +1,11 @@
 """Codes 5xx: stability, dispersion, medium, boundaries."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
-    "E500": ("Unstable", "The scheme would be unstable.", "The message gives the limit and the value."),
+    "E500": (
+        "Unstable",
+        "The scheme would be unstable.",
+        "The message gives the limit and the value.",
+    ),
     "E501": (
         "Time step too large",
         "The time step is above the stability bound of the scheme; the wavefield would grow without limit.",
@@ -30,7 +34,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E520": (
         "delta above epsilon",
         "Where delta > epsilon the VTI equations are unstable whatever the time step.",
-        'Correct the model, or let it be repaired: [propagation] anisotropy = "lower-delta" or "raise-epsilon".',
+        'Correct the model, or let it be repaired: [propagation] anisotropy = "lower-delta" or '
+        '"raise-epsilon".',
     ),
     "W521": (
         "delta above epsilon, repaired",
@@ -47,10 +52,15 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The job asks for VTI without epsilon and delta.",
         "Give them, or leave medium out.",
     ),
-    "W524": ("One Thomsen parameter", "epsilon or delta is missing and taken as zero.", "Give both."),
+    "W524": (
+        "One Thomsen parameter",
+        "epsilon or delta is missing and taken as zero.",
+        "Give both.",
+    ),
     "W530": (
         "Dispersion",
-        "The grid has few points per shortest wavelength: high frequencies travel too slowly and trail behind.",
+        "The grid has few points per shortest wavelength: high frequencies travel too slowly and "
+        "trail behind.",
         "Use a finer grid, a higher order, or lower frequencies.",
     ),
     "E531": (
@@ -75,7 +85,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W535": (
         "Wavelet with a mean",
-        "The zero frequency of a wavelet does not travel; it stays as a load at the source and disturbs the image there.",
+        "The zero frequency of a wavelet does not travel; it stays as a load at the source and "
+        "disturbs the image there.",
         "Subtract the mean, or filter out the lowest frequencies.",
     ),
     "W536": (

@@ -8,28 +8,69 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E601": (
         "Read error",
-        "The system reported an error while a file was read.",
-        "Check the disk and the network.",
+        "The system reported an I/O error while a file was read.",
+        "Check the disk, or copy the file anew.",
     ),
     "E610": (
         "Not enough memory",
         "The job needs more memory than this process may use; nothing was started.",
         "The message names the smallest change that fits: a smaller aperture or a larger image step.",
     ),
-    "E611": ("Out of memory", "The system refused memory.", "Use a coarser grid or a smaller aperture."),
+    "E611": (
+        "Headers do not fit into memory",
+        "The trace headers of the file alone need more memory than the machine has.",
+        "Split the file.",
+    ),
+    "E612": (
+        "Out of memory",
+        "The system refused memory in the middle of the work.",
+        "Use a coarser grid or a smaller aperture.",
+    ),
+    "E620": (
+        "A file cannot be written",
+        "The system reported an I/O error while a file was written; nothing was published and an "
+        "older file of that name is unchanged.",
+        "Check the disk, then start the same command again: it goes on where it stopped.",
+    ),
+    "E621": (
+        "Disk full",
+        "The file system, the quota or the file size limit leaves less room than the file needs. "
+        "Nothing half-written remains.",
+        "Free space, or choose another folder, then start the same command again.",
+    ),
     "E622": (
         "Ledger cannot be written",
         "The ledger of the run could not be brought to disk: no space, or no permission.",
         "Free space, then start the same command again: it goes on where it stopped.",
+    ),
+    "E630": (
+        "Output cannot be created",
+        "The folder does not exist, is read-only, or the name belongs to a folder or device.",
+        "Give a folder that exists and that you may write to.",
     ),
     "E640": (
         "Damaged file",
         "A file of the run directory fails its checksum.",
         "Start the same command again.",
     ),
+    "E641": (
+        "Damaged partial image",
+        "The partial image of a shot is missing, damaged, or not the one that the ledger knows.",
+        "Start the same command again: the shot is computed anew.",
+    ),
     "E700": (
         "Device unavailable",
         "The device or instruction set is not available here.",
         "`subsalt doctor` shows what is.",
+    ),
+    "E701": (
+        "Unknown device",
+        "The device does not exist, or its compiled kernels are missing.",
+        "Use cpu, or reference; `make build` compiles the kernels.",
+    ),
+    "E702": (
+        "Instruction set not available",
+        "SUBSALT_ISA names an instruction set that this processor or build does not have.",
+        "Unset SUBSALT_ISA.",
     ),
 }

@@ -1,7 +1,11 @@
 """Codes 8xx: the state of runs."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
-    "E800": ("Stopped", "The run was asked to stop and stopped cleanly.", "The same command goes on."),
+    "E800": (
+        "Stopped",
+        "The run was asked to stop and stopped cleanly.",
+        "The same command goes on.",
+    ),
     "E801": (
         "Interrupted",
         "Ctrl-C or SIGTERM ended the command. Finished shots are kept, nothing half-written remains.",
@@ -16,5 +20,26 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Newer run directory",
         "The run directory was written by a newer version with another format.",
         "Use that version, or another directory.",
+    ),
+    "E810": (
+        "Run of another job",
+        "The run directory holds a run of another job, other inputs or another numerics class; the "
+        "message shows what differs.",
+        "Restore the job, or choose another directory with --run.",
+    ),
+    "E811": (
+        "Shots of another job",
+        "The folder holds shots that another job or model made.",
+        "Choose another folder with --out.",
+    ),
+    "E820": (
+        "No shot succeeded",
+        "Every shot failed or was set aside, so there is no image.",
+        "The ledger and events.jsonl hold the reasons; mend the first.",
+    ),
+    "E821": (
+        "No image to draw",
+        "The run directory holds neither an image nor readable partial images with a known grid.",
+        "Start or continue the run with `subsalt migrate`.",
     ),
 }

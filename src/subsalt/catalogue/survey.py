@@ -21,13 +21,71 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A shot has neither traces nor a file to read them from.",
         "Model it first, or give data.",
     ),
-    "E304": ("Unknown shot", "A selected shot number does not exist.", "`subsalt scan` lists the shots."),
+    "E304": (
+        "Unknown shot",
+        "A selected shot number does not exist.",
+        "`subsalt scan` lists the shots.",
+    ),
     "E305": (
         "Receivers of unknown shots",
         "The receiver CSV names shots that the source table does not have.",
         "Use the same shot numbers in both.",
     ),
-    "E306": ("Shot without receivers", "A shot has no receiver.", "Add receivers, or leave the shot out."),
+    "E306": (
+        "Shot without receivers",
+        "A shot has no receiver.",
+        "Add receivers, or leave the shot out.",
+    ),
+    "E310": (
+        "Position too near the edge",
+        "A source or receiver between grid points needs grid points outside the computational grid.",
+        "Keep it 4 cells inside, or enlarge the grid.",
+    ),
+    "E311": (
+        "Position not finite",
+        "A source or receiver coordinate is NaN or infinite.",
+        "Correct the coordinate.",
+    ),
+    "E312": (
+        "Grid thinner than the weights",
+        "An axis has fewer points than the 8 nodes of an off-grid weight.",
+        "Enlarge the grid.",
+    ),
+    "E313": (
+        "Above the free surface",
+        "A source or receiver lies above the free surface.",
+        "Correct its depth, or use an absorbing top.",
+    ),
+    "E320": (
+        "Shot away from the model",
+        "Sources and receivers of a shot lie farther from the model than its aperture.",
+        "Correct the coordinates, or leave the shot out.",
+    ),
+    "E321": (
+        "Offsets missing",
+        "Receivers were to be placed by offset, but byte 37 is zero everywhere.",
+        "Give the geometry in a CSV.",
+    ),
+    "E322": (
+        "Receiver coordinates missing",
+        "Bytes 81 and 85 are zero everywhere.",
+        '[data.bytes], a CSV, or receivers = "offset".',
+    ),
+    "E323": (
+        "Source coordinates missing",
+        "Bytes 73 and 77 are zero everywhere, and the offsets contradict that.",
+        "[data.bytes], or a CSV.",
+    ),
+    "E324": (
+        "Coordinates do not fit SEG-Y",
+        "Positions are too large for 32 bits at a centimetre.",
+        "Use coordinates nearer to the survey.",
+    ),
+    "E325": (
+        "No live trace",
+        "Every trace is dead or auxiliary (byte 29).",
+        "[data.fix] all_traces = true.",
+    ),
     "E329": (
         "Line on a volume, or the reverse",
         "The survey has another number of dimensions than the model.",
@@ -35,8 +93,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E330": (
         "Survey and model do not overlap",
-        "Not one source or receiver lies on the model: they are in different coordinate frames, or a scalar was forgotten.",
-        "The message shows both ranges and, where one explains all, the single mistake; else the shift that would be needed.",
+        "Not one source or receiver lies on the model: they are in different coordinate frames, or a "
+        "scalar was forgotten.",
+        "The message shows both ranges and, where one explains all, the single mistake; else the "
+        "shift that would be needed.",
     ),
     "E331": (
         "Sources outside the model",
@@ -55,8 +115,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E334": (
         "Receivers above the surface",
-        "Some receivers lie above the first depth of the model. Header elevations are positive up; some files store depths there.",
-        "If they are depths: [data.fix] z_sign = -1; else [data.fix] receiver_depth, or let the model begin higher.",
+        "Some receivers lie above the first depth of the model. Header elevations are positive up; "
+        "some files store depths there.",
+        "If they are depths: [data.fix] z_sign = -1; else [data.fix] receiver_depth, or let the model"
+        " begin higher.",
     ),
     "E335": (
         "Positions below the model",
@@ -65,7 +127,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W336": (
         "On the free surface",
-        "Sources or receivers lie exactly on a free surface, where pressure is zero at all times: they send or record nothing.",
+        "Sources or receivers lie exactly on a free surface, where pressure is zero at all times: "
+        "they send or record nothing.",
         "Give them their depth, or use free_surface = false.",
     ),
     "W337": (
@@ -85,12 +148,14 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W340": (
         "Narrow aperture",
-        "Each shot sees only a few cells beside its sources and receivers; dipping reflectors will be missing.",
+        "Each shot sees only a few cells beside its sources and receivers; dipping reflectors will be"
+        " missing.",
         "Use about the depth of the target for [imaging] aperture.",
     ),
     "W341": (
         "Record too short",
-        "The records end before the vertical echo of the model's bottom arrives: what lies deeper cannot be imaged.",
+        "The records end before the vertical echo of the model's bottom arrives: what lies deeper "
+        "cannot be imaged.",
         "Cut the model there, or use longer records.",
     ),
 }
