@@ -1,0 +1,51 @@
+"""Write docs/errors.md from the catalogue of codes; with --check, only say whether it is up to date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from subsalt.catalogue import entries
+
+PAGE = Path(__file__).with_name("errors.md")
+HEAD = """# Errors and warnings
+
+Made by `docs/make_errors.py` from `src/subsalt/catalogue`; `subsalt explain CODE` prints the same text. Errors (E) stop
+a command before it starts computing, warnings (W) never stop one unless `--strict` is given.
+"""
+#: what the first digit of a code stands for
+SUBJECTS = {
+    "0": "The program itself",
+    "1": "Job file, options, missing files",
+    "2": "SEG-Y and other files",
+    "3": "Geometry and survey",
+    "4": "Models",
+    "5": "Stability, dispersion, medium",
+    "6": "Memory, disk, damaged files",
+    "7": "Devices",
+    "8": "State of a run",
+}
+
+
+def page() -> str:
+    """Return the text of the page."""
+    parts, subject = [HEAD], ""
+    for code, entry in entries().items():
+        digit = code[1]
+        if digit != subject:
+            subject = digit
+            parts.append(
+                f"## {digit}xx: {SUBJECTS[digit]}\n\n| code | what | meaning | cure |\n|---|---|---|---|"
+            )
+        cells = (code, entry.title, entry.meaning, entry.cure)
+        parts.append("| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |")
+    return "\n".join(parts).replace("|\n## ", "|\n\n## ") + "\n"
+
+
+if __name__ == "__main__":
+    text = page()
+    if "--check" in sys.argv[1:]:
+        sys.exit(
+            0 if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text else f"{PAGE.name} is out of date"
+        )
+    PAGE.write_text(text, encoding="utf-8")
