@@ -15,7 +15,6 @@ from protocol import serve
 import subsalt
 from subsalt import kernels
 from subsalt.fields import Layout
-from subsalt.grid import Box
 from subsalt.kernels.problem import FIELD_NAMES, Problem, State
 
 PML_CELLS, PML_REFLECTION = 12, 1e-5
@@ -30,7 +29,6 @@ class SubsaltSolver:
         self.kernels = kernels.get(device or "cpu")
         self.problem = self._problem(boundary)
         self.state = self._state()
-        self.box = Box((0, 0, 0), case.shape)
         self._advance(2)  # whatever a device derives, chooses or touches on its first steps
         facts = self.kernels.describe() if hasattr(self.kernels, "describe") else {}
         self.about = {"peer": "subsalt", "version": subsalt.__version__, "variant": variant, **facts}
@@ -67,8 +65,7 @@ class SubsaltSolver:
 
     def _advance(self, steps: int) -> None:
         for _ in range(steps):
-            self.kernels.memory_step(self.problem, self.state, self.box)
-            self.kernels.field_step(self.problem, self.state, self.box)
+            self.kernels.time_step(self.problem, self.state)
             self.state.rotate()
 
     def fill(self) -> None:

@@ -246,12 +246,14 @@ class Propagator:
             When the field is no longer finite (looked at every 50 steps and after the last one).
         """
         k, problem = self.kernels, self.problem
-        tiles = boxes if boxes is not None else (Box((0, 0, 0), self.layout.shape3),)
         for i in range(n):
-            for box in tiles:
-                k.memory_step(problem, state, box)
-            for box in tiles:
-                k.field_step(problem, state, box)
+            if boxes is None:
+                k.time_step(problem, state)
+            else:
+                for box in boxes:
+                    k.memory_step(problem, state, box)
+                for box in boxes:
+                    k.field_step(problem, state, box)
             now = state.it
             state.rotate()
             for src in sources:
