@@ -10,8 +10,8 @@ from subsalt.catalogue import entries
 PAGE = Path(__file__).with_name("errors.md")
 HEAD = """# Errors and warnings
 
-Made by `docs/make_errors.py` from `src/subsalt/catalogue`; `subsalt explain CODE` prints the same text. Errors (E) stop
-a command before it starts computing, warnings (W) never stop one unless `--strict` is given.
+Made by `docs/make_errors.py` from `src/subsalt/catalogue`; `subsalt explain CODE` prints the
+same text. Errors (E) stop a command, warnings (W) never do unless `--strict` is given.
 """
 #: what the first digit of a code stands for
 SUBJECTS = {

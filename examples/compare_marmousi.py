@@ -6,10 +6,11 @@ RUN is the run directory of `marmousi_migrate.toml`. The published image is `ima
 `reference/smiwiz_marmousi_rtm_12m.npz` (a 2-D isotropic migration with density, 55 shots, Ricker 16 Hz).
 
 The measure is in metres, so that grids do not matter. The image is filtered by minus the Laplacian of a
-Gaussian of 24 m; the truth is the vertical derivative of the true log impedance (log(vp rho), or log vp without
-density), smoothed by a Gaussian of 12 m. Both are cut 500 m below the top and 60 m inside the other edges; the
-result is the correlation coefficient at the best vertical shift within 3 samples. The widths were fixed on the
-published image, of which the notes of the data say 0.23 at 2 samples, before there was an image of ours.
+Gaussian of 24 m; the truth is the vertical derivative of the true log impedance (log(vp rho), or log vp
+without density), smoothed by a Gaussian of 12 m. Both are cut 500 m below the top and 60 m inside the other
+edges; the result is the correlation coefficient at the best vertical shift within 3 samples. The widths were
+fixed on the published image, of which the notes of the data say 0.23 at 2 samples, before there was an image
+of ours.
 """
 
 from __future__ import annotations

@@ -31,6 +31,6 @@ def test_the_measure_gives_the_published_image_its_published_correlation(monkeyp
     monkeypatch.syspath_prepend(str(EXAMPLES))
     compare = importlib.import_module("compare_marmousi")
     match = compare.published()
-    # the notes of the data say 0.23 at 2 samples, without the widths of the filters: one unit of the last digit
+    # the notes of the data say 0.23 at 2 samples, without the widths of the filters: one unit of the last
     assert abs(match.correlation - 0.23) <= 0.01
     assert abs(match.shift) == 2
