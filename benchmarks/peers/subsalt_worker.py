@@ -24,7 +24,7 @@ class SubsaltSolver:
     """Problem, state and kernels of one case."""
 
     def __init__(self, name: str, variant: str) -> None:
-        self.case = case = cases.parse(name)
+        self.case = cases.parse(name)
         boundary, _, device = variant.partition("@")
         self.kernels = kernels.get(device or "cpu")
         self.problem = self._problem(boundary)
