@@ -125,7 +125,7 @@ def _area(
     wide, tall, _ = fit(view[1] - view[0], view[3] - view[2], 1.0, (5.4, 5.2))
     # the fold lies on the model alone: its panel need not show what lies far off
     fold_wide, fold_tall, _ = fit(near[1] - near[0], near[3] - near[2], 1.0, (4.2, 5.2))
-    top, second = 1.05, LEFT + wide + RIGHT + 0.55
+    top, second = 1.05, LEFT + wide + (0.15 if scene.vp is None else RIGHT) + 0.55
     size = (second + fold_wide + RIGHT, top + max(tall, fold_tall) + BOTTOM)
     grid = scene.where.grid
     at = None if depth is None else (*grid.origin3[:2], depth)

@@ -215,7 +215,10 @@ def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
     for points, marker, colour, size, label in marks:
         if v == 2 and cut.grid.ndim == 3 and len(points):
             o, n, d = (getattr(cut.grid, k)[cut.normal] for k in ("origin3", "shape3", "spacing3"))
-            near = np.abs(points[:, cut.normal] - cut.at) <= max(1.5 * d, 0.04 * n * d)
+            away = np.abs(points[:, cut.normal] - cut.at)
+            # the nearest line of stations belongs to the picture even when the plane runs between two lines
+            nearest = float(away.min()) if away.min() <= 0.12 * n * d else 0.0
+            near = away <= max(1.5 * d, 0.04 * n * d, nearest + 0.5 * d)
             points = points[near & (points[:, cut.normal] >= o - d) & (points[:, cut.normal] <= o + n * d)]
         left, right, low, high = cut.extent
         inside = (points[:, h] >= left) & (points[:, h] <= right)
