@@ -71,6 +71,8 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     try:
         result = typer.main.get_command(app).main(args=argv, prog_name="subsalt", standalone_mode=False)
         sys.stdout.flush()
+        if result == 130:  # how typer returns a KeyboardInterrupt in some versions
+            return _stopped(out, 130, "interrupted")
         return result if isinstance(result, int) else 0
     except SubsaltError as error:
         if debug:

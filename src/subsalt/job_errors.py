@@ -92,14 +92,22 @@ def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
     name = str(loc[-1])
     parent = model_at(job, loc[:-1])
     names = list(parent.model_fields) if parent else []
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.6)
+    close = closest(name.lower().replace("-", "_"), names)
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {close!r}?"
     for section in job.model_fields:
         model = model_at(job, [section])
         if model and name in model.model_fields and len(loc) <= 2:
             return f"{name!r} belongs into [{section}]"
     return f"known here: {', '.join(names)}"
+
+
+def closest(name: str, names: Sequence[str]) -> str:
+    """Return the most similar name, the first of equals; an empty text when none is similar."""
+    scores = {n: difflib.SequenceMatcher(None, name, n).ratio() for n in names}
+    best = max(scores, key=scores.__getitem__, default="")
+    # one letter of two may be wrong
+    return best if best and scores[best] >= (0.5 if len(name) <= 3 else 0.6) else ""
 
 
 def model_at(job: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel] | None:

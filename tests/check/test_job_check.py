@@ -1,0 +1,196 @@
+"""Checks of whole jobs with their files: the wrong inputs a user brings, each refused before anything is computed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
+
+from subsalt.grid import Grid
+from subsalt.io import segy, volume
+from subsalt.job import Job
+from subsalt.job_check import check_job, draw_map
+
+PNG = b"\x89PNG"
+
+
+def found(folder, text=MIGRATE):
+    """Return the result of checking a job in `folder`."""
+    return check_job(Job.from_toml(write_job(folder, text)))
+
+
+def codes(result, level="error"):
+    """Return the codes of the findings of one level."""
+    return [f.code for f in result.findings if f.level == level]
+
+
+def rewrite(folder, name, values, grid=GRID):
+    """Replace a model file."""
+    volume.write(folder / f"{name}.rsf", grid, np.asarray(values, np.float32))
+
+
+def far_receiver(folder):
+    line = survey()
+    line.shots[1].rcv[4, 0] += 10_000
+    segy.write_survey(folder / "shots.sgy", line)
+
+
+def truncated(folder):
+    path = folder / "shots.sgy"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+def directory(folder):
+    (folder / "shots.sgy").unlink()
+    (folder / "shots.sgy").mkdir()
+
+
+def nan_trace(folder):
+    raw = bytearray((folder / "shots.sgy").read_bytes())
+    # sample 10 of trace 3: 3600 bytes of file headers, then 240 bytes and the samples of each trace
+    at = 3600 + 3 * (240 + 4 * survey().time.nt) + 240 + 4 * 10
+    raw[at : at + 4] = np.array([np.nan], ">f4").tobytes()
+    (folder / "shots.sgy").write_bytes(bytes(raw))
+
+
+def unknown_format(folder):
+    raw = bytearray((folder / "shots.sgy").read_bytes())
+    raw[3224:3226] = (255).to_bytes(2, "big")
+    (folder / "shots.sgy").write_bytes(bytes(raw))
+
+
+def above_surface(folder):
+    line = survey()
+    line.shots = [dataclasses.replace(s, rcv=s.rcv - [0, 0, 60.0]) for s in line.shots]
+    segy.write_survey(folder / "shots.sgy", line)
+
+
+MISTAKES = {
+    "truncated SEG-Y": ("E213", 65, truncated),
+    "a directory": ("E110", 66, directory),
+    "an empty file": ("E210", 65, lambda f: (f / "shots.sgy").write_bytes(b"")),
+    "a 2-byte file": ("E212", 65, lambda f: (f / "shots.sgy").write_bytes(b"ab")),
+    "missing shots": ("E110", 66, lambda f: (f / "shots.sgy").unlink()),
+    "missing model": ("E110", 66, lambda f: (f / "vp.rsf").unlink()),
+    "model of the wrong shape": (
+        "E401",
+        65,
+        lambda f: rewrite(f, "epsilon", np.zeros((81, 40)), Grid((81, 40), (10.0, 10.0))),
+    ),
+    "km/s": ("E412", 65, lambda f: rewrite(f, "vp", velocity() / 1000)),
+    "NaN in epsilon": ("E410", 65, lambda f: rewrite(f, "epsilon", np.where(velocity() > 1900, np.nan, 0.1))),
+    "per cent": ("E418", 65, lambda f: rewrite(f, "epsilon", np.full(GRID.shape, 10.0))),
+    "a receiver 10 km away": ("E332", 65, far_receiver),
+    "receivers in the air": ("E334", 65, above_surface),
+    "NaN in a trace": ("E250", 65, nan_trace),
+    "unknown sample format": ("E211", 65, unknown_format),
+    "text instead of SEG-Y": (None, 65, lambda f: (f / "shots.sgy").write_text("hello " * 2000)),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_wrong_files_are_refused(tmp_path, name):
+    code, exit_code, plant = MISTAKES[name]
+    write_files(tmp_path)
+    plant(tmp_path)
+    result = found(tmp_path)
+    assert codes(result)
+    assert code is None or code in codes(result), codes(result)
+    assert result.exit_code() == exit_code
+    assert all(f.fix for f in result.findings if f.level == "error")
+    assert len(codes(result)) == len(set(codes(result)))
+
+
+TEXTS = {
+    "dt too large": ("E501", MIGRATE + "\n[propagation]\ndt = '20 ms'\n"),
+    "coarse grid": ("E531", MIGRATE.replace("10 Hz", "90 Hz")),
+    "pattern without match": ("E112", MIGRATE.replace("shots.sgy", "*.segy")),
+    "shots that are not there": ("E304", MIGRATE.replace('line = "2d"', 'line = "2d"\nshots = [77]')),
+    "2-D data as 3-D": ("E329", MIGRATE.replace('"2d"', '"3d"')),
+    "shifted frame": ("E330", MIGRATE.replace('line = "2d"', 'line = "2d"\nframe = {x0 = "-90 km"}')),
+    "neither data nor acquisition": ("E102", MIGRATE[MIGRATE.index("[model]") :]),
+    "rejected anisotropy": (
+        "E520",
+        MIGRATE.replace('"epsilon.rsf"', "0.01") + '\n[propagation]\nanisotropy = "reject"\n',
+    ),
+    "a time step in the wrong unit": ("E280", MIGRATE.replace('line = "2d"', 'line = "2d"\nfix = {dt = 4}')),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_wrong_settings_are_refused(tmp_path, name):
+    code, text = TEXTS[name]
+    write_files(tmp_path)
+    result = found(tmp_path, text)
+    assert code in codes(result), result.findings
+
+
+def test_nothing_is_found_in_a_clean_job(tmp_path):
+    write_files(tmp_path)
+    result = found(tmp_path)
+    assert codes(result) == []
+    assert codes(result, "warning") == []
+    assert result.exit_code(strict=True) == 0
+    assert result.facts["dt"] < result.facts["stable_dt"]
+    assert result.facts["memory_bytes"] > 0
+    assert not any(name.startswith("_") for name in result.facts)
+
+
+def test_several_mistakes_are_found_at_once(tmp_path):
+    write_files(tmp_path)
+    far_receiver(tmp_path)
+    rewrite(tmp_path, "delta", np.full(GRID.shape, 7.0))
+    result = found(tmp_path, MIGRATE + "\n[propagation]\ndt = 0.02\n")
+    assert {"E332", "E418", "E501"} <= set(codes(result))
+
+
+def test_a_job_that_cannot_fit_is_refused_with_numbers(tmp_path, monkeypatch):
+    write_files(tmp_path)
+    monkeypatch.setattr("subsalt.imaging.memory.available_memory", lambda: 1_000_000)
+    result = found(tmp_path)
+    assert codes(result) == ["E610"]
+    assert result.exit_code() == 69
+
+
+def test_warnings_count_only_when_strict(tmp_path):
+    write_files(tmp_path)
+    result = found(tmp_path, MIGRATE + '\n[propagation]\nboundary = "none"\n')
+    assert codes(result, "warning") == ["W503"]
+    assert (result.exit_code(), result.exit_code(strict=True)) == (0, 65)
+
+
+def test_the_map_is_drawn_also_with_mistakes(tmp_path):
+    write_files(tmp_path)
+    far_receiver(tmp_path)
+    job = Job.from_toml(write_job(tmp_path))
+    picture = draw_map(job, check_job(job), None)
+    assert picture == tmp_path / "line.check" / "map.png"
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_no_map_without_a_survey(tmp_path):
+    job = Job.from_toml(write_job(tmp_path))
+    assert draw_map(job, check_job(job), None) is None
+    assert not (tmp_path / "line.check").exists()
+
+
+def test_checking_again_sees_a_repaired_file(tmp_path):
+    write_files(tmp_path)
+    rewrite(tmp_path, "vp", velocity() / 1000)
+    job = Job.from_toml(write_job(tmp_path))
+    assert "E412" in [f.code for f in job.check()]
+    rewrite(tmp_path, "vp", velocity())
+    assert "E412" not in [f.code for f in job.check()]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("example", ["viking", "marmousi_model"])
+def test_the_examples_are_in_order(example):
+    import os
+    from pathlib import Path
+
+    root = Path(__file__).parents[2]
+    if not (root.parent / "shared" / "data").is_dir() or os.environ.get("SUBSALT_SHARED_DATA"):
+        pytest.skip("the files of ../shared/data are not there")
+    result = check_job(Job.from_toml(root / "examples" / f"{example}.toml"))
+    assert codes(result) == []
