@@ -10,7 +10,7 @@ from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.io.segy import write_survey
 from subsalt.survey import Survey
-from subsalt.view.reading import partial_sum, read_run
+from subsalt.view.run_image import filtered, partial_sum, read_run
 
 
 def write_run(folder, grid, image=None):
@@ -66,6 +66,17 @@ def test_a_run_on_its_way_shows_the_sum_so_far(line, tmp_path):
         read_run(run)
     (run / "job.resolved.toml").write_text("[grid]\nspacing = [10.0, 10.0]\nshape = [101, 61]\n")
     np.testing.assert_allclose(read_run(run).values, expected, rtol=1e-12)
+
+
+def test_a_partial_image_is_filtered_and_muted_as_the_job_says():
+    grid = Grid((9, 7, 21), (10.0, 20.0, 5.0))
+    x, y, z = np.meshgrid(*[grid.axis(i) for i in range(3)], indexing="ij")
+    quadratic = 3 * x**2 + 2 * y**2 - z**2
+    assert filtered(quadratic, grid, None) is quadratic
+    out = filtered(quadratic, grid, {"filter": "laplacian", "top_mute": 30.0})
+    # second differences of a quadratic are exact up to rounding: 6 + 4 - 2 = 8
+    np.testing.assert_allclose(out[1:-1, 1:-1, 6:-1], -8.0, atol=1e-8)
+    assert not out[..., :6].any()
 
 
 def test_what_is_no_image_is_refused(line, tmp_path):

@@ -126,8 +126,9 @@ def gather(run_dir: str | Path) -> RunFacts:
             "give the directory that `migrate` made",
             code="E110",
         )
-    if not facts.job and facts.job_text:
+    if facts.job_text and not (facts.finished and facts.job):
         try:
+            # more complete than what the ledger keeps: the title, and what does not touch the image
             facts.run["job"] = tomllib.loads(facts.job_text)
         except tomllib.TOMLDecodeError as error:
             facts.notes.append(f"job.resolved.toml cannot be read: {error}")
@@ -171,7 +172,9 @@ def _ledger(facts: RunFacts) -> None:
         return
     try:
         # read-only: the run may be going on, and a report changes nothing
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
+        # without a log beside it nobody writes: then not even the helper files of a reader are left behind
+        mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)
         try:
             rows = db.execute("SELECT id, state, seconds, sha256, reason FROM shot ORDER BY place").fetchall()
             meta = dict(db.execute("SELECT key, value FROM meta").fetchall())

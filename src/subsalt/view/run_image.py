@@ -1,0 +1,186 @@
+"""The image of a run directory: the finished one, or what the partial images sum to so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
+from subsalt.grid import Frame, Grid
+
+# arrays of an NPZ that are drawn when none is named
+NPZ_KEYS = ("image", "vp", "values")
+
+
+def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArray, str | None]:
+    """Return grid, frame, values and name of a volume; of an NPZ image or vp unless `key` says which."""
+    from subsalt.io import volume
+
+    try:
+        found = volume.read(path, key=key)
+    except ModelError:
+        if key is not None or path.suffix.lower() != ".npz":
+            raise
+        for guess in NPZ_KEYS:
+            try:
+                found, key = volume.read(path, key=guess), guess
+                break
+            except ModelError:
+                continue
+        else:
+            raise
+    return found.grid, found.frame, found.values, key
+
+
+@dataclass
+class RunImage:
+    """The image of a run, finished or so far."""
+
+    grid: Grid
+    frame: Frame
+    values: NDArray
+    title: str
+    run_id: str
+
+
+def read_run(folder: Path) -> RunImage:
+    """Return the image of a run directory, or the sum of its partial images while it has none.
+
+    Raises
+    ------
+    DataError
+        When there is neither, or nothing says the grid of the partial images.
+    """
+    facts = run_facts(folder)
+    title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
+    run_id = str(facts.get("run_id") or "")
+    image = facts.get("image")
+    name = image.get("path") if isinstance(image, dict) else None
+    if isinstance(name, str):
+        path = (folder / name).resolve()
+        # run.json is data: it may not lead out of its own directory
+        if folder.resolve() not in path.parents:
+            raise CorruptionError(
+                f"{folder / 'run.json'} names {name!r}, outside the run", "run the same job again"
+            )
+        if path.is_file():
+            grid, frame, values, _ = read_volume(path)
+            return RunImage(grid, frame, values, title, run_id)
+    known = grid_of(facts, folder)
+    files = sorted((folder / "images").glob("shot_*.npz"))
+    if not files:
+        raise DataError(
+            f"{folder} has neither an image nor partial images",
+            "start the run with `subsalt migrate`",
+            code="E821",
+        )
+    if known is None:
+        raise DataError(
+            f"{folder} does not say the grid of its partial images: run.json is not written yet",
+            "wait for the first shot, or give the job a [grid]",
+            code="E821",
+        )
+    values, n = partial_sum(files, known)
+    values = filtered(values, known, job_of(facts, folder).get("imaging"))
+    total = len(facts["shots"]) if isinstance(facts.get("shots"), list) else 0
+    so_far = f"{title}: {n} of {total} shots so far" if total else f"{title}: {n} shots so far"
+    return RunImage(known, Frame(), values, so_far, run_id)
+
+
+def run_facts(folder: Path) -> dict[str, Any]:
+    """Return run.json, empty when there is none yet."""
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise CorruptionError(
+            f"{folder / 'run.json'} cannot be read: {error}", "run the same job again", code="E641"
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def job_of(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the job of a run: from run.json, or from job.resolved.toml; empty when neither can be read."""
+    job = facts.get("job")
+    if isinstance(job, dict):
+        return job
+    import tomllib
+
+    try:
+        return tomllib.loads((folder / "job.resolved.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:
+    """Return the grid of a run: from run.json, or from the ``[grid]`` of its job when that says the shape."""
+    found = facts.get("grid")
+    if not isinstance(found, dict):
+        found = job_of(facts, folder).get("grid")
+    if not isinstance(found, dict) or not isinstance(found.get("shape"), list):
+        return None
+    shape, spacing = found["shape"], found.get("spacing")
+    if isinstance(spacing, int | float):
+        spacing = [spacing] * len(shape)
+    try:
+        return Grid(tuple(shape), tuple(spacing or ()), tuple(found.get("origin") or ()))
+    except (ConfigError, TypeError, ValueError):
+        return None
+
+
+def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64], int]:
+    """Return the correlations of partial images summed on `grid`, over illumination where they have it.
+
+    Notes
+    -----
+    A look at a run on its way: no condition but the normalised correlation.
+
+    Raises
+    ------
+    CorruptionError
+        When a file cannot be read or does not lie on the grid.
+    """
+    from subsalt.io.npy import NpzFile
+
+    correlation, light = np.zeros(grid.shape3), np.zeros(grid.shape3)
+    for path in files:
+        try:
+            with NpzFile(path) as part:
+                cut = tuple(slice(int(a), int(b)) for a, b in zip(part["lo"], part["hi"], strict=True))
+                correlation[cut] += part["correlation"].reshape(correlation[cut].shape)
+                if "illumination" in part:
+                    light[cut] += part["illumination"].reshape(light[cut].shape)
+        except (SubsaltError, OSError, ValueError, KeyError, IndexError) as error:
+            raise CorruptionError(
+                f"{path} cannot be read as a partial image: {error}",
+                "run the same command again",
+                code="E641",
+            ) from error
+    floor = 1e-3 * float(light.max())
+    if floor > 0:
+        correlation /= light + floor
+    return correlation.reshape(grid.shape), len(files)
+
+
+def filtered(values: NDArray[np.float64], grid: Grid, imaging: Any) -> NDArray[np.float64]:
+    """Return a partial image with the filter and the top mute of its job, both in their simplest form."""
+    if not isinstance(imaging, dict):
+        return values
+    if imaging.get("filter") == "laplacian":
+        out = np.zeros_like(values)
+        for axis, h in enumerate(grid.spacing):
+            if values.shape[axis] > 2:
+                moved = np.moveaxis(values, axis, 0)
+                np.moveaxis(out, axis, 0)[1:-1] -= (moved[2:] - 2 * moved[1:-1] + moved[:-2]) / h**2
+        values = out
+    mute = imaging.get("top_mute")
+    if isinstance(mute, int | float) and mute > 0:
+        values = np.where(grid.spacing[-1] * np.arange(grid.shape[-1]) < mute, 0.0, values)
+    return values
