@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from numpy.typing import NDArray
+
+from subsalt import EarthModel, Grid
+
+#: device of every test that does not need float64
+DEVICE = os.environ.get("SUBSALT_TEST_DEVICE", "cpu")
+
+#: options of float64 runs
+DOUBLE = {"device": "reference", "dtype": "float64"}
 
 
 def ricker(t: NDArray[np.float64], f0: float) -> NDArray[np.float64]:
@@ -15,6 +25,19 @@ def ricker(t: NDArray[np.float64], f0: float) -> NDArray[np.float64]:
 def source_wavelet(f0: float, dt: float, nt: int, delay: float | None = None) -> NDArray[np.float64]:
     """Return Ricker samples whose peak comes `delay` (1.5 / f0) after sample 0."""
     return ricker(np.arange(nt) * dt - (1.5 / f0 if delay is None else delay), f0)
+
+
+def padded(samples: NDArray[np.float64], nt: int) -> NDArray[np.float64]:
+    """Return samples followed by zeros, (nt,)."""
+    return np.concatenate([samples, np.zeros(nt - len(samples))])
+
+
+def random_vti(shape, spacing, seed, contrast=(1500.0, 4500.0)) -> EarthModel:
+    """Return a model whose nodes are independent of each other: the worst that a user can bring."""
+    rng = np.random.default_rng(seed)
+    delta = rng.uniform(-0.1, 0.2, shape)
+    grid = Grid(shape, spacing)
+    return EarthModel(grid, rng.uniform(*contrast, shape), delta + rng.uniform(0.02, 0.2, shape), delta)
 
 
 def misfit(a: NDArray, b: NDArray) -> float:

@@ -1,4 +1,4 @@
-"""One plane reflector between two isotropic half spaces: waveform, reflection coefficient, times, image point."""
+"""One plane reflector between two isotropic half spaces: waveform, coefficient, times, image point."""
 
 from __future__ import annotations
 
@@ -73,10 +73,9 @@ def reflection_waveform(
     Sum over horizontal wavenumbers of plane waves, each reflected with its own coefficient ::
 
         2-D   (1/2 pi)  int e^(i k x)    (i / 2 k1) R(k) e^(i k1 h) dk
-        3-D   (1/2 pi)  int J0(k r) k    (i / 2 k1) R(k) e^(i k1 h) dk,       h = 2 reflector - source -
-        receiver depth
+        3-D   (1/2 pi)  int J0(k r) k    (i / 2 k1) R(k) e^(i k1 h) dk
 
-    The integral becomes a sum when the source is repeated at a distance L; with complex frequencies nothing
+    with h the height of the receiver above the mirror image of the source, and k1 its vertical wavenumber. The integral becomes a sum when the source is repeated at a distance L; with complex frequencies nothing
     else is neglected while the repetitions arrive after the record ends (Bouchon 2003, Pure and Applied
     Geophysics 160, 445).
     """

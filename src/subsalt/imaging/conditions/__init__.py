@@ -1,7 +1,7 @@
 """Imaging conditions: how source and receiver wavefield become an image.
 
-Each condition names the fields it *accumulates* over the imaged samples of a shot, and *finishes* the sums of all shots
-into an image. A new condition is one file here and one line in `CONDITIONS`.
+Each condition names the fields it *accumulates* over the imaged samples of a shot, and *finishes* the sums of
+all shots into an image. A new condition is one file here and one line in `CONDITIONS`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ CONDITIONS: dict[str, type[Condition]] = {
 def condition_of(name: str) -> type[Condition]:
     """Return the condition class by its job-file name."""
     if name not in CONDITIONS:
-        raise ConfigError(f"condition {name!r} is not one of {', '.join(CONDITIONS)}", "use source-normalised", "E130")
+        raise ConfigError(
+            f"condition {name!r} is not one of {', '.join(CONDITIONS)}", "use source-normalised", "E130"
+        )
     return CONDITIONS[name]
 
 

@@ -58,7 +58,7 @@ class Condition:
         self.sums = {name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators}
 
     def source_sample(self, u: NDArray, scale: float) -> None:
-        """Take the source field u of one imaged sample, with `scale` = k dt; called once per imaged sample."""
+        """Take the source field u of one imaged sample, with `scale` = k dt; once per sample."""
 
     def sample(self, u: NDArray, state: State, scale: float) -> None:
         """Take source field `u` and receiver state of the same time."""

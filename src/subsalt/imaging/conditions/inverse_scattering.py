@@ -16,57 +16,33 @@ from subsalt.kernels.problem import State
 
 
 class InverseScattering(Condition):
-    """Accumulate the correlation and that of the time derivatives; combine them without storing gradients.
+    """Correlate both fields; weigh every pair of waves by 1 - cos of the angle between them.
 
     Notes
     -----
-    The condition is ``IS = sum [u_t w_t / v^2 - grad u . grad w] dt`` with w in forward time. Both fields obey the wave
-    equation away from sources, which gives the identity::
+    The condition is ``IS = sum [u_t w_t / v^2 - grad u . grad w] dt`` with w in forward time. Two waves along
+    n and n' meet in it with the factor ``k^2 (1 - n . n')``: nothing for waves that travel together, ``2 k^2
+    cos^2`` of half the opening angle for source and reflected wave. Both fields obey the wave equation away
+    from sources, so that ::
 
-        IS = (2 / v^2) I2 - 1/2 lap I1,     I1 = sum u w dt,   I2 = sum u_t w_t dt = - sum u w_tt dt
+        lap(u w) = u w_tt / v^2 + w u_tt / v^2 + 2 grad u . grad w
 
-    so that only u has to be stored; w_tt is the second difference of three consecutive samples of w. Exact for isotropic
-    media; with the imaged field of VTI media an approximation. The weight is 2 cos^2 of half the opening angle times the
-    square of the wavenumber.
+    and, with sums by parts over time, for any v(x)::
+
+        IS = - 1/2 lap sum u w dt
+
+    Only the correlation has to be accumulated. Exact for isotropic media; with the imaged field of VTI media
+    an approximation.
     """
 
     name: ClassVar[str] = "inverse-scattering"
-    accumulators: ClassVar[tuple[str, ...]] = ("correlation", "time_derivatives")
-    work_arrays: ClassVar[int] = 2
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._curr = np.zeros(self.box.shape, dtype=self.problem.dtype)
-        self._prev = np.zeros_like(self._curr)
-        self._waiting: tuple[NDArray, float] | None = None
+    accumulators: ClassVar[tuple[str, ...]] = ("correlation",)
 
     def sample(self, u: NDArray, state: State, scale: float) -> None:
-        """Add scale u w, and keep w and its predecessor until the next step."""
+        """Add scale u w."""
         self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
-        self.kernels.snapshot(self.problem, state.curr, self._curr, self.box)
-        self.kernels.snapshot(self.problem, state.prev, self._prev, self.box)
-        self._waiting = (u, scale)
-
-    def after(self, state: State) -> None:
-        """Add -scale u w_tt, now that the next sample of w is there."""
-        if self._waiting is None:
-            return
-        u, scale = self._waiting
-        self._waiting = None
-        self.kernels.correlate_tt(
-            self.problem,
-            self.sums["time_derivatives"],
-            u,
-            self._curr,
-            self._prev,
-            state.curr,
-            self.box,
-            -scale / self.problem.dt**2,
-        )
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
-        """Return (2 / v^2) I2 - 1/2 lap I1."""
-        vp = sums.vp.astype(np.float64)
-        curvature = laplacian(sums.fields["correlation"], sums.grid)
-        return (2.0 / (vp * vp)) * sums.fields["time_derivatives"] - 0.5 * curvature
+        """Return -1/2 lap of the correlation."""
+        return -0.5 * laplacian(sums.fields["correlation"], sums.grid)

@@ -16,8 +16,8 @@ class SourceNormalised(Condition):
 
     Notes
     -----
-    ``I(x) = sum u w / (sum u^2 + lambda max(sum u^2))``, both summed over all shots first; lambda = 1e-3 by default.
-    Dimensionless when source and data have the same unit.
+    ``I(x) = sum u w / (sum u^2 + lambda max(sum u^2))``, both summed over all shots first; lambda = 1e-3 by
+    default. Dimensionless when source and data have the same unit.
     """
 
     name: ClassVar[str] = "source-normalised"

@@ -1,0 +1,140 @@
+"""Dot tests of modelling and Born, in float64 to rounding and in float32, and Born against finite differences
+(A2, A3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from physics_tools import DEVICE, DOUBLE, misfit, random_vti
+from physics_tools import ricker as ricker_at
+from scipy.ndimage import gaussian_filter
+
+from subsalt import EarthModel, PropagationOptions, Survey, dot_test, forward, ricker, rtm_operator
+from subsalt.operators import ModellingOperator
+
+#: physics page, section 9
+SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-12
+
+BOUNDARIES = {
+    "pml": {"boundary": "pml"},
+    "damping": {"boundary": "damping"},
+    "free-surface": {"boundary": "pml", "free_surface": True},
+    "closed": {"boundary": "none"},
+}
+
+
+def medium_model(medium, ndim, seed):
+    """Return a random model; one with epsilon >= delta on every node."""
+    shape = (22, 26) if ndim == 2 else (14, 13, 16)
+    model = random_vti(shape, (10.0, 12.0, 9.0)[-ndim:], seed)
+    return model if medium == "vti" else EarthModel(model.grid, model.vp)
+
+
+class InBand:
+    """An operator without the parts of its input that no survey has: static loads, the Nyquist frequency,
+    checkerboards.
+
+    In float32 the rounding of a static load grows with the square of the number of steps, since nothing
+    carries it away, and the slow mode of VTI media traps a checkerboard. Both filters are symmetric and
+    applied in float64: a Ricker wavelet over time, and for models a Gaussian of one cell.
+    """
+
+    def __init__(self, operator, nt, dt, f0):
+        self.operator = operator
+        self.domain_shape, self.range_shape = operator.domain_shape, operator.range_shape
+        lag = np.arange(nt)
+        self.band = ricker_at((lag[:, None] - lag) * dt, f0)
+
+    def prepare(self, x):
+        if x.shape[-1] == len(self.band):
+            return x @ self.band
+        return gaussian_filter(x, 1.0, mode="constant")
+
+    def forward(self, x):
+        return self.operator.forward(self.prepare(x)).astype(np.float64) @ self.band
+
+    def adjoint(self, y):
+        return self.prepare(self.operator.adjoint(y @ self.band).astype(np.float64))
+
+
+def positions(model, seed, count):
+    """Return off-grid positions in the inner three quarters of the model."""
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.125, 0.875, (count, model.grid.ndim)) * np.array(model.grid.last)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(("medium", "ndim"), [("isotropic", 2), ("vti", 2), ("isotropic", 3), ("vti", 3)])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_modelling_and_its_adjoint(boundary, medium, ndim, precision):
+    if precision == "float64" and ndim == 3 and boundary == "damping":
+        pytest.skip("96^3 points in NumPy; the term is the same in 2-D, and float32 runs it in 3-D")
+    model = medium_model(medium, ndim, 1)
+    tolerance = DOUBLE_TOLERANCE if precision == "float64" else SINGLE_TOLERANCE
+    kind = DOUBLE if precision == "float64" else {"device": DEVICE}
+    options = PropagationOptions(**BOUNDARIES[boundary], **kind)
+    operator = ModellingOperator(model, positions(model, 2, 2), positions(model, 3, 5), 120, options)
+    tested = (
+        operator if precision == "float64" else InBand(operator, operator.nt, operator.dt, 0.12 / operator.dt)
+    )
+    result = dot_test(tested, seed=4, tolerance=tolerance)
+    assert result, result
+
+
+@pytest.mark.parametrize("boundary", ["pml", "damping", "free-surface"])
+@pytest.mark.parametrize(("medium", "ndim"), [("isotropic", 2), ("vti", 2), ("isotropic", 3), ("vti", 3)])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_born_and_its_adjoint(boundary, medium, ndim, precision):
+    if ndim == 3 and (boundary == "damping" or precision == "float64"):
+        pytest.skip(
+            "too many points in NumPy; 2-D runs the same lines, and float32 runs 3-D with the default layer"
+        )
+    model = medium_model(medium, ndim, 6)
+    tolerance = DOUBLE_TOLERANCE if precision == "float64" else SINGLE_TOLERANCE
+    kind = DOUBLE if precision == "float64" else {"device": DEVICE}
+    survey = Survey.from_arrays(positions(model, 7, 2), positions(model, 8, 4), nt=45, dt=0.002)
+    operator = rtm_operator(
+        model, survey, ricker(40.0, 0.002), PropagationOptions(**BOUNDARIES[boundary], **kind)
+    )
+    tested = operator if precision == "float64" else InBand(operator, 45, 0.002, 40.0)
+    result = dot_test(tested, seed=9, tolerance=tolerance)
+    assert result, result
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_born_is_the_derivative_of_modelling(medium):
+    # central difference in m = 1 / v^2 around a smooth model; the perturbation stays M cells away from the
+    # layer
+    base = medium_model(medium, 2, 10)
+    shape = base.grid.shape
+    x, z = np.meshgrid(np.linspace(-1, 1, shape[0]), np.linspace(-1, 1, shape[1]), indexing="ij")
+    bump = np.exp(-8 * (x**2 + z**2))
+    bump[:5], bump[-5:], bump[:, :5], bump[:, -5:] = 0, 0, 0, 0
+    vp = 2000.0 + 300.0 * z
+    survey = Survey.from_arrays([[33.0, 40.0]], [[150.0, 50.0], [120.0, 180.0]], nt=70, dt=0.002)
+    wavelet = ricker(20.0, 0.002)
+    dm = bump * 0.01 / 2000.0**2
+    dt = 0.5 * EarthModel(base.grid, vp.max(), base.epsilon, base.delta).stable_dt(8)
+
+    def data(sign):
+        v = 1 / np.sqrt(1 / vp**2 + sign * dm)
+        model = EarthModel(base.grid, v, base.epsilon, base.delta)
+        return forward(model, survey, wavelet, dt=dt, source_taper=None, **DOUBLE).data.astype(np.float64)
+
+    difference = 0.5 * (data(1) - data(-1))
+    model = EarthModel(base.grid, vp, base.epsilon, base.delta)
+    operator = rtm_operator(model, survey, wavelet, PropagationOptions(dt=dt, source_taper=None, **DOUBLE))
+    born = operator.forward(dm)
+    # third-order term of a 1 % perturbation, and float32 velocities and traces (6e-8 / 1e-2) in the
+    # difference
+    assert misfit(born, difference) < 1e-3
+
+
+def test_a_wrong_adjoint_fails():
+    model = medium_model("isotropic", 2, 1)
+    operator = ModellingOperator(
+        model, positions(model, 2, 1), positions(model, 3, 2), 80, PropagationOptions(device=DEVICE)
+    )
+    right = operator.adjoint
+    operator.adjoint = lambda y: right(y) * 1.0001
+    assert not dot_test(operator)

@@ -1,0 +1,105 @@
+"""Long runs stay bounded, and what would not is refused or stopped (A9, A15)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from physics_tools import DEVICE, random_vti, source_wavelet
+
+from subsalt import EarthModel, Grid, PropagationOptions, Survey, forward, migrate, ricker
+from subsalt.errors import ModelError, NumericalFailure, StabilityError
+from subsalt.propagator import FINITE_EVERY, Propagator
+
+
+@pytest.mark.parametrize("boundary", ["none", "damping", "pml"])
+@pytest.mark.parametrize(("medium", "ndim"), [("isotropic", 2), ("vti", 2), ("isotropic", 3), ("vti", 3)])
+def test_a9_ten_thousand_steps(boundary, medium, ndim):
+    # every node has its own velocity, 1500 to 4500 m/s, and its own epsilon and delta
+    shape = (44, 40) if ndim == 2 else (16, 14, 15)
+    if boundary == "damping" and ndim == 3:
+        shape = (9, 9, 9)  # the layer of 40 cells on every side makes 89^3 points of it
+    model = random_vti(shape, (10.0,) * ndim, 21)
+    if medium == "isotropic":
+        model = EarthModel(model.grid, model.vp)
+    steps = 10_000
+    prop = Propagator(model, PropagationOptions(boundary=boundary, device=DEVICE), model.choose_dt(8))
+    if boundary == "damping" and ndim == 3:
+        steps = 2000  # 1.4e9 point-steps; the 2-D run goes all the way
+    where = np.array(
+        [[model.grid.last[0] / 2, 0.0 if ndim == 2 else model.grid.last[1] / 2, model.grid.last[-1] / 2]]
+    )
+    f0 = 0.06 / prop.dt
+    source = prop.source(where, source_wavelet(f0, prop.dt, int(3 / f0 / prop.dt))[None])
+    state, early, late = prop.new_state(), 0.0, 0.0
+    for step in range(0, steps, 50):
+        prop.advance(state, 50, sources=[source])
+        top = max(float(np.abs(prop.layout.view(a)).max()) for a in state.curr)
+        early, late = (max(early, top), late) if step < 1000 else (early, max(late, top))
+    assert 0 < late <= 2 * early
+
+
+def small_survey(model, **axis):
+    return Survey.from_arrays([[100.0, 60.0]], [[60.0, 50.0], [140.0, 50.0]], **axis)
+
+
+def test_a15_delta_above_epsilon_is_mended_and_counted():
+    grid = Grid((24, 22), (10.0, 10.0))
+    delta = np.zeros(grid.shape)
+    delta[5:8, 4:9] = 0.3
+    model = EarthModel(grid, 2000.0, 0.1, delta)
+    survey = small_survey(model, nt=80, dt=0.002, data=np.ones((1, 2, 80)))
+    result = migrate(model, survey, ricker(15.0, 0.002), device=DEVICE)
+    assert result.repaired == 15
+    assert np.isfinite(result.image).all()
+    mended = EarthModel(grid, 2000.0, 0.1, np.minimum(delta, np.float32(0.1)))
+    again = migrate(mended, survey, ricker(15.0, 0.002), device=DEVICE)
+    assert again.repaired == 0
+    assert again.image.tobytes() == result.image.tobytes()
+    raised = migrate(model, survey, ricker(15.0, 0.002), device=DEVICE, anisotropy="raise-epsilon")
+    assert raised.repaired == 15
+    with pytest.raises(ModelError, match="delta"):
+        migrate(model, survey, ricker(15.0, 0.002), device=DEVICE, anisotropy="reject")
+    with pytest.raises(ModelError, match="epsilon"):
+        Propagator(model, PropagationOptions(device=DEVICE), 0.001)
+
+
+@pytest.mark.parametrize("run", [forward, migrate])
+def test_a15_dt_above_the_bound_is_refused(run):
+    model = random_vti((24, 22), (10.0, 10.0), 3)
+    survey = small_survey(model, nt=80, dt=0.002, data=np.ones((1, 2, 80)))
+    bound = model.stable_dt(8)
+    run(model, survey, ricker(15.0, 0.002), device=DEVICE, dt=0.9999 * bound)
+    with pytest.raises(StabilityError, match=f"{bound * 1e3:.4g} ms"):
+        run(model, survey, ricker(15.0, 0.002), device=DEVICE, dt=1.0001 * bound)
+
+
+def test_the_bound_is_sharp():
+    # uniform medium, closed: just below the bound nothing grows in 4000 steps, 2 % above it the run ends in
+    # overflow
+    model = EarthModel(Grid((40, 40), (10.0, 10.0)), 2000.0, 0.2, 0.05)
+    noise = np.random.default_rng(5).standard_normal((40, 1, 40))
+    for factor, stable in ((0.9999, True), (1.02, False)):
+        prop = Propagator(
+            model, PropagationOptions(device=DEVICE, boundary="none"), factor * model.stable_dt(8)
+        )
+        state = prop.new_state()
+        for a in (*state.prev, *state.curr):
+            prop.layout.view(a)[...] = noise
+        if stable:
+            prop.advance(state, 4000)
+            assert max(np.abs(prop.layout.view(a)).max() for a in state.curr) < 1e4
+        else:
+            with pytest.raises(NumericalFailure):
+                prop.advance(state, 4000)
+
+
+def test_a15_a_field_that_is_not_finite_stops_the_run():
+    model = EarthModel(Grid((40, 40), (10.0, 10.0)), 2000.0)
+    prop = Propagator(model, PropagationOptions(device=DEVICE), model.choose_dt(8))
+    samples = np.zeros((1, 400))
+    samples[0, 123] = np.nan
+    state = prop.new_state()
+    with pytest.raises(NumericalFailure, match=r"not finite at step .* x = .* m") as caught:
+        prop.advance(state, 400, sources=[prop.source(np.array([[200.0, 0.0, 200.0]]), samples)])
+    assert 124 <= state.it <= 124 + FINITE_EVERY <= 224
+    assert caught.value.fix
