@@ -2,8 +2,8 @@
 
 One interleaved run per case: both sides are persistent processes, rounds alternate, a round is n time steps
 from a field that fills the grid. Devito takes part with several of its own options (`DEVITO_VARIANTS`); the
-fastest is the one that counts. The answers are compared before any time is believed. Prints a table and, last,
-one JSON object.
+fastest is the one that counts. The answers are compared before any time is believed. Prints a table and,
+last, one JSON object.
 """
 
 from __future__ import annotations
