@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
@@ -63,3 +67,11 @@ def write_job(folder, text=MIGRATE, name="line.toml"):
     path = folder / name
     path.write_text(text)
     return path
+
+
+def shared_data():
+    """Return the folder of the shared real files, or skip the test."""
+    root = Path(os.environ.get("SUBSALT_SHARED_DATA") or Path(__file__).parents[1].parent / "shared" / "data")
+    if not root.is_dir():
+        pytest.skip("the files of ../shared/data are not there")
+    return root

@@ -42,7 +42,15 @@ def test_entries_are_complete(code):
 
 
 def test_parts_keep_to_their_hundreds():
-    ranges = {"job": "01", "files": "2", "survey": "3", "models": "4", "physics": "5", "resources": "67", "runs": "8"}
+    ranges = {
+        "job": "01",
+        "files": "2",
+        "survey": "3",
+        "models": "4",
+        "physics": "5",
+        "resources": "67",
+        "runs": "8",
+    }
     for part, digits in ranges.items():
         module = __import__(f"subsalt.catalogue.{part}", fromlist=["ENTRIES"])
         assert all(code[1] in digits for code in module.ENTRIES), part

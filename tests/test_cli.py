@@ -329,7 +329,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
 def slow_job(tmp_path):
     """Return a job whose three shots take a few seconds each."""
     write_files(tmp_path)
-    text = MIGRATE + "\n[grid]\nspacing = 2\nshape = [401, 251]\n\n[propagation]\ndt = '0.3 ms'\n"
+    text = MIGRATE + "\n[grid]\nspacing = 2.5\nshape = [321, 201]\n\n[propagation]\ndt = '0.4 ms'\n"
     return write_job(tmp_path, text)
 
 

@@ -29,7 +29,9 @@ def finish(ledger, images, shot, data=b"image"):
     ledger.start(shot)
     sha = publish_bytes(images / partial_name(shot), data)
     ledger.finish(shot, sha, 1.5)
-    append_line(ledger.folder / EVENTS, json.dumps({"event": "done", "shot": shot, "sha256": sha, "seconds": 1.5}))
+    append_line(
+        ledger.folder / EVENTS, json.dumps({"event": "done", "shot": shot, "sha256": sha, "seconds": 1.5})
+    )
 
 
 def test_states_and_order(tmp_path, images):

@@ -1,0 +1,37 @@
+"""The self-test passes here, and says so when it does not."""
+
+import pytest
+
+from subsalt import doctor
+from subsalt.cli_output import plain
+from subsalt.errors import DiskError, SubsaltError
+
+
+def test_the_machine_and_the_self_test(tmp_path):
+    found = doctor.examine(tmp_path)
+    assert found.healthy, found.tests
+    assert [t.name for t in found.tests] == ["dot product", "restart"]
+    assert found.scratch_write_mb_s > 0
+    assert found.cores >= 1
+    text = "\n".join(found.lines())
+    assert "self-test: dot product" in text
+    assert "restart identical ok" in text
+    assert plain(found)["tests"][1]["passed"] is True
+    # nothing is left in the scratch folder
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_test_is_said(tmp_path, monkeypatch):
+    def broken():
+        raise SubsaltError("kernels are gone")
+
+    monkeypatch.setattr(doctor, "dot_product", broken)
+    monkeypatch.setattr(doctor, "restart_identity", lambda: (False, "differs"))
+    found = doctor.examine(tmp_path)
+    assert not found.healthy
+    assert "dot product kernels are gone FAILED | restart differs FAILED" in found.lines()[-1]
+
+
+def test_a_folder_that_cannot_be_written():
+    with pytest.raises(DiskError):
+        doctor.write_speed("/proc")
