@@ -45,13 +45,17 @@ inline bool empty(const Box& b) {
 
 void memory_step(const Problem& pb, const Levels& lv, const Box& box, int threads) {
     if (pb.boundary != Boundary::pml || empty(box)) return;
+    const RowKernels kernels = row_kernels(pb, false);
 #pragma omp parallel num_threads(threads)
     {
         FlushDenormals flush;
 #pragma omp for schedule(static)
         for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
-            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy)
-                memory_row(pb, lv, ix, iy, box.lo[2], box.hi[2]);
+            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
+                for (int axis = 0; axis < (pb.dim == 3 ? 2 : 1); ++axis)
+                    kernels.psi(pb, lv, axis, ix, iy, box.lo[2], box.hi[2]);
+                kernels.psi_z(pb, lv, ix, iy, box.lo[2], box.hi[2]);
+            }
     }
 }
 
@@ -71,7 +75,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
                 for (Index iy = y.lo; iy < y.hi; ++iy) {
                     // the next row of this march, for the prefetch
                     const Index skip = iy + 1 < y.hi ? pb.row : pb.plane + (y.lo - y.hi + 1) * pb.row;
-                    field_row(pb, lv, kernels, scratch, ix, iy, box.lo[2], box.hi[2], skip);
+                    field_row(pb, lv, kernels, scratch, ix, iy, box.lo[2], box.hi[2], skip, false);
                 }
         }
     }

@@ -15,32 +15,21 @@ inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
     return true;
 }
 
-/// Psi of one axis, x or y, on one row, if the row lies in its layer.
-SUBSALT_INLINE void advance_psi(const Problem& pb, const Levels& lv, int axis, Index ix, Index iy) {
-    const Index i = axis == 0 ? ix : iy, r = layer_row(pb, axis, i);
-    if (r < 0) return;
-    psi_row(lv.psi[axis] + memory_offset(pb, axis, r, ix, iy), lv.curr[0] + row_offset(pb, ix, iy),
-            axis == 0 ? pb.plane : pb.row, pb.d[axis], pb.radius, pb.b[axis][i], 0, pb.n[2]);
-}
-
 /// All rows [y0, y1) of all planes.
 inline void one_pass_tile(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
                           Index y0, Index y1) {
-    const Index reach = pb.radius, total = pb.wz.front + pb.wz.back;
+    const Index reach = pb.radius, nz = pb.n[2];
     for (Index ix = 0; ix < reach && ix < pb.n[0]; ++ix)
         for (Index iy = y0; iy < y1; ++iy)
-            advance_psi(pb, lv, 0, ix, iy);
+            kernels.psi(pb, lv, 0, ix, iy, 0, nz);
     for (Index ix = 0; ix < pb.n[0]; ++ix) {
         for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
-            advance_psi(pb, lv, 1, ix, iy);
+            kernels.psi(pb, lv, 1, ix, iy, 0, nz);
         for (Index iy = y0; iy < y1; ++iy) {
-            if (ix + reach < pb.n[0]) advance_psi(pb, lv, 0, ix + reach, iy);
-            if (iy + reach < y1) advance_psi(pb, lv, 1, ix, iy + reach);
-            if (total > 0)
-                psi_row_z(lv.psi[2] + (ix * pb.n[1] + iy) * total, lv.curr[pb.vti ? 1 : 0] + row_offset(pb, ix, iy),
-                          pb.wz, pb.n[2], pb.d[2], pb.radius, 0, pb.n[2]);
+            if (ix + reach < pb.n[0]) kernels.psi(pb, lv, 0, ix + reach, iy, 0, nz);
+            if (iy + reach < y1) kernels.psi(pb, lv, 1, ix, iy + reach, 0, nz);
             const Index skip = iy + 1 < y1 ? pb.row : pb.plane + (y0 - y1 + 1) * pb.row;
-            field_row(pb, lv, kernels, scratch, ix, iy, 0, pb.n[2], skip);
+            field_row(pb, lv, kernels, scratch, ix, iy, 0, nz, skip, true);
         }
     }
 }

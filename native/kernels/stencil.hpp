@@ -127,17 +127,21 @@ SUBSALT_INLINE Vec add_d2_z(Vec acc, const float* p, const RowWindow& v, const W
 }
 
 /// D2 w along one axis alone: c_0 w, then the chain. `stride` in floats.
+template <int M>
 SUBSALT_INLINE Vec d2_axis(const float* p, Index stride, const Weights& c, int radius) {
+    const int reach = M > 0 ? M : radius;
     Vec acc = mul(c.w[0], load(p));
-    for (int k = 1; k <= radius; ++k)
+    for (int k = 1; k <= reach; ++k)
         acc = fma(c.w[k], add(load(p + k * stride), load(p - k * stride)), acc);
     return acc;
 }
 
 /// D1 w along one axis. `stride` in floats.
+template <int M>
 SUBSALT_INLINE Vec d1_axis(const float* p, Index stride, const Weights& d, int radius) {
+    const int reach = M > 0 ? M : radius;
     Vec acc = mul(d.w[1], sub(load(p + stride), load(p - stride)));
-    for (int k = 2; k <= radius; ++k)
+    for (int k = 2; k <= reach; ++k)
         acc = fma(d.w[k], sub(load(p + k * stride), load(p - k * stride)), acc);
     return acc;
 }
