@@ -20,6 +20,7 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.job import Job
 from subsalt.model import EarthModel
 from subsalt.modelling_run import ModelResult, model_job
+from subsalt.report import write as write_report
 from subsalt.runner import RunResult, migrate_job
 
 F0 = 10.0
@@ -124,7 +125,9 @@ def run_demo(
     result = migrate_job(Job.from_toml(out / "job.toml"), out / "run", progress)
     image = volume.read(result.image).values
     found = [read_reflector(image, r) for r in REFLECTORS]
-    pictures = draw(out / "run", image, truth, Job.from_toml(out / "job.toml"))
+    job = Job.from_toml(out / "job.toml")
+    pictures = draw(out / "run", image, truth, job)
+    write_report(out / "run")  # again, with the pictures that show the truth
     for line in lines(found, modelled, result, pictures):
         say(line)
     return {
@@ -201,6 +204,7 @@ def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> 
         at=(750.0, 525.0, 480.0),
         reflectors=known,
         title="demo: VTI salt, reverse time migration",
+        run_id=job.run_id(),
     )
     return list(made.values())
 

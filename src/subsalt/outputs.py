@@ -73,7 +73,7 @@ def write_outputs(
         sha = sha256_file(first)
     if job.output.pictures:
         with clock("pictures"):
-            written += draw(setup, survey, make_folder(folder / "pictures"), run_id, image)
+            written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image)
     return Written(first, sha, written)
 
 
@@ -94,15 +94,22 @@ def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[st
 
 
 def draw(
-    setup: MigrationSetup, survey: Survey, folder: Path, run_id: str, image: NDArray[np.float32]
+    job: Job, setup: MigrationSetup, survey: Survey, folder: Path, run_id: str, image: NDArray[np.float32]
 ) -> list[Path]:
-    """Draw the sections with velocity and acquisition, the plain sections, and the survey map."""
+    """Draw the sections with velocity and acquisition, and the survey map."""
     from subsalt import view
 
     model = setup.model
     out = list(
         view.sections(
-            image, model.grid, folder / "image.png", model=model, survey=survey, frame=model.frame, run_id=run_id
+            image,
+            model.grid,
+            folder / "image.png",
+            model=model,
+            survey=survey,
+            frame=model.frame,
+            title=job.title or job.name,
+            run_id=run_id,
         ).values()
     )
     out.append(view.survey_map(survey, model, folder / "survey_map.png", run_id=run_id))

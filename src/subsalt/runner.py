@@ -10,6 +10,7 @@ import json
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,8 +140,9 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
             ledger.plan([s.id for s in survey.shots])
             publish_text(folder / "job.resolved.toml", job.resolved_toml())
             images = make_folder(folder / "images")
+            facts = run_facts(job, setup, run_id, inputs, findings, plan, device.describe())
+            write_facts(folder, facts | {"state": "running"})
         point_steps = _shots(setup, survey, ledger, images, clock, progress)
-        facts = run_facts(job, setup, run_id, inputs, findings, plan, device.describe(), point_steps)
         with clock("image sum"):
             total = sum_partial_images(setup, survey, ledger, images)
             image, illumination = total.finish(), total.illumination()
@@ -148,13 +150,14 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         done, failed = ledger.done(), ledger.failed()
         facts |= {
             "shots": ledger.rows(),
+            "point_steps": point_steps,
             "image": {"path": written.image.name, "sha256": written.sha256},
             "files": [str(f.relative_to(folder)) for f in written.files],
             "peak_memory_bytes": peak_memory(),
             "phases": clock.table(),
             "state": "finished" if not failed else "finished with holes",
         }
-        publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
+        write_facts(folder, facts)
     from subsalt.report import write as write_report
 
     with clock("report"):
@@ -253,7 +256,6 @@ def _shots(
 ) -> int:
     """Migrate every shot that is not done; return the point-steps."""
     pool, point_steps, total = SnapshotPool(), 0, len(survey)
-    events = ledger.folder / "events.jsonl"
     with clock("ledger"):
         done = ledger.verified(images)
     finished = len(done)
@@ -274,7 +276,7 @@ def _shots(
         except (DataError, NumericalFailure) as error:
             # the next attempt would fail the same way: set the shot aside, the survey goes on
             ledger.quarantine(shot.id, str(error))
-            append_line(events, json.dumps({"event": "quarantined", "shot": shot.id, "reason": str(error)}))
+            _event(ledger.folder, event="quarantined", shot=shot.id, reason=str(error))
             finished += 1
             continue
         except BaseException:
@@ -283,10 +285,7 @@ def _shots(
         with clock("partial image"):
             sha = write_partial(images, part)
             ledger.finish(shot.id, sha, part.seconds)
-            append_line(
-                events,
-                json.dumps({"event": "done", "shot": shot.id, "seconds": round(part.seconds, 3), "sha256": sha}),
-            )
+            _event(ledger.folder, event="done", shot=shot.id, seconds=round(part.seconds, 3), sha256=sha)
         point_steps += part.point_steps
         finished += 1
         report(0.0, before=finished)
@@ -326,9 +325,8 @@ def run_facts(
     findings: list[Finding],
     plan: dict[str, int],
     numerics: dict[str, object],
-    point_steps: int,
 ) -> dict[str, Any]:
-    """Return what the report needs to know about a run, before the outputs are known."""
+    """Return what is known of a run before its first shot."""
     from subsalt.provenance import code_facts, machine_facts
 
     grid = setup.model.grid
@@ -337,6 +335,7 @@ def run_facts(
         "run_id": run_id,
         "title": job.title or job.name,
         "job": job.resolved(),
+        "job_given": job.model_dump(mode="json", exclude_unset=True),
         "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
         "dt": setup.axis.dt,
         "nt": setup.axis.nt,
@@ -344,13 +343,23 @@ def run_facts(
         "stable_dt": setup.model.stable_dt(setup.propagation.order),
         "repaired_nodes": setup.repaired,
         "memory_plan": plan,
-        "point_steps": point_steps,
         "findings": [vars(f) for f in findings],
         "inputs": inputs,
         "numerics": numerics,
         "code": code_facts(),
         "machine": machine_facts(),
     }
+
+
+def write_facts(folder: Path, facts: dict[str, Any]) -> None:
+    """Publish run.json: what a report, a picture or another program may want to know of the run."""
+    publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
+
+
+def _event(folder: Path, **what: object) -> None:
+    """Append one line to the log of events; the time is a label for people, nothing depends on it."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    append_line(folder / "events.jsonl", json.dumps({"time": now, **what}))
 
 
 def peak_memory() -> int:

@@ -114,7 +114,7 @@ def gather(run_dir: str | Path) -> RunFacts:
             found = json.loads(text)
             if not isinstance(found, dict):
                 raise ValueError("it holds no object")
-            facts.run, facts.finished = found, True
+            facts.run, facts.finished = found, found.get("state") != "running"
         except ValueError as error:
             facts.notes.append(f"run.json cannot be read: {error}")
     facts.job_text = _text(folder / "job.resolved.toml", facts)
@@ -185,11 +185,12 @@ def _ledger(facts: RunFacts) -> None:
         facts.notes.append(f"ledger.sqlite cannot be read: {error}")
         return
     names = ("id", "state", "seconds", "sha256", "reason")
+    # the ledger is newer than what run.json said when the run began
     facts.run["shots"] = [dict(zip(names, row, strict=True)) for row in rows]
     facts.run["run_id"] = meta.get("run_id", "")
     if isinstance(key, dict):
-        facts.run |= {k: key[k] for k in ("job", "inputs") if k in key}
-        if "numerics" in key:
+        facts.run |= {k: key[k] for k in ("job", "inputs") if k in key and k not in facts.run}
+        if "numerics" in key and "numerics" not in facts.run:
             facts.run["numerics"] = {"class": key["numerics"]}
 
 
