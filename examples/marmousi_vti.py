@@ -2,8 +2,8 @@
 
     python examples/marmousi_vti.py
 
-Runs the three commands one would type, one after the other, into build/marmousi; what is there already is kept, so
-a stopped run goes on.
+Runs the three commands one would type, one after the other; the results go to build/marmousi, and what is
+there already is kept, so that a stopped run goes on.
 """
 
 from __future__ import annotations
