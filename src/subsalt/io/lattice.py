@@ -45,7 +45,9 @@ class Lattice:
     findings: list[Finding] = field(default_factory=list)
 
 
-def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: float) -> Lattice:
+def fit_lattice(
+    values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: float, spacing_known: bool = False
+) -> Lattice:
     """Return the lattice of a file's traces.
 
     Parameters
@@ -54,6 +56,8 @@ def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: f
         Header values of all traces.
     length : float
         Metres per unit of length of the file.
+    spacing_known : bool
+        The caller has the spacing: coordinates that are no regular grid are then left alone, with a warning.
 
     Raises
     ------
@@ -87,7 +91,12 @@ def fit_lattice(values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: f
             )
     lines = (int(il[0]), int(steps[0][0]) if ni > 1 else 1, int(xl[0]), int(steps[1][0]) if nj > 1 else 1)
     lattice = Lattice((ni, nj), order, (None, None), (0.0, 0.0), Frame(), lines)
-    _place(lattice, values, lay, fix, length)
+    try:
+        _place(lattice, values, lay, fix, length)
+    except ModelError as e:
+        if not spacing_known:
+            raise
+        lattice.findings.append(Finding("W236", "warning", f"{e.message}; the given spacing is used", e.fix))
     return lattice
 
 
@@ -143,12 +152,11 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
     misfit = max(float(np.abs(dx - a[0] * i - b[0] * j).max()), float(np.abs(dy - a[1] * i - b[1] * j).max()))
     ha, hb = math.hypot(*a), math.hypot(*b)
     least = min((h for h, k in ((ha, ni), (hb, nj)) if k > 1), default=0.0)
-    if least == 0.0 or misfit > max(2.0, 0.1 * least):
+    if least == 0.0 or misfit > max(2.0, 0.02 * least):
         raise ModelError(
             f"{lay.path}: coordinates leave the regular grid of its lines by up to {misfit * unit:,.2f} m "
             f"(spacing {ha * unit:,.2f} and {hb * unit:,.2f} m)",
-            "resample to a regular grid, or give the grid: spacing = [...], with [data.bytes] cdp_x = 0, "
-            "source_x = 0",
+            "resample to a regular grid, or give the spacing: spacing = [...]",
             code="E228",
         )
     across = abs(a[0] * b[0] + a[1] * b[1])

@@ -51,8 +51,11 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     def value(byte: int, kind: str) -> int:
         return int(struct.unpack_from(order + kind, binary, byte - 3201)[0])
 
-    revision = (binary[300], binary[301])
-    rev2 = revision[0] >= 2
+    # two bytes since rev 2, one 16-bit number 0x0100 before: writers of little-endian files swap either or
+    # neither
+    number = value(3501, "H")
+    revision = (binary[300], binary[301]) if binary[300] == 2 else (number >> 8, number & 255)
+    rev2 = revision[0] == 2
     extra = max(0, value(3507, "h")) if rev2 else 0
     header_bytes = TRACE_HEADER * (1 + extra)
     first, n_ext = _first_trace(file, value(3505, "h"), value(3521, "Q") if rev2 else 0)

@@ -76,8 +76,8 @@ def fit_line(points: NDArray[np.float64]) -> LineFit:
     local = frame.to_local(np.column_stack([points[:, :2], np.zeros(len(points))]))
     low, high = float(local[:, 0].min()), float(local[:, 0].max())
     if azimuth != 0.0:
-        c, s = math.cos(azimuth), math.sin(azimuth)
-        frame = Frame(round(frame.x0 + low * c, 6), round(frame.y0 + low * s, 6), azimuth)
+        end = frame.to_world(np.array([[low, 0.0, 0.0]]))[0]
+        frame = Frame(round(float(end[0]), 6), round(float(end[1]), 6), azimuth)
     return LineFit(
         frame,
         high - low,
@@ -88,11 +88,7 @@ def fit_line(points: NDArray[np.float64]) -> LineFit:
 
 
 def to_local(points: NDArray[np.float64], frame: Frame) -> NDArray[np.float64]:
-    """Return local coordinates rounded to a micrometre.
-
-    Sine and cosine of the system's library may differ in their last bit from one processor to another; an
-    image must not.
-    """
+    """Return local coordinates, rounded to a micrometre so that rotations leave no 1e-10 m behind."""
     if frame == Frame():
         return points
     return np.round(frame.to_local(points) * 1e6) / 1e6

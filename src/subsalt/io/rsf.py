@@ -75,6 +75,8 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
 
 def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     """Return the path of the data file; inside the header's folder unless told otherwise."""
+    if "\0" in value or len(value) > 4000:
+        raise ModelError(f"{header}: in= is not the name of a file", "mend the header", code="E220")
     target = Path(value)
     if allow_outside:
         return target if target.is_absolute() else header.parent / target

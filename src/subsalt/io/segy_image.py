@@ -230,7 +230,7 @@ def read_segy_volume(
         one = open_headers(file, header, fix, _NAMES)
         lay = one.layout
         length = unit_factor(lay, fix)
-        lattice = fit_lattice(one.values, lay, fix, length)
+        lattice = fit_lattice(one.values, lay, fix, length, spacing is not None)
         values = np.empty((lay.n_traces, lay.ns), np.float32)
         step = max(1, (64 << 20) // lay.trace_bytes)
         for a in range(0, lay.n_traces, step):

@@ -257,10 +257,9 @@ def _local(
     if receivers == "offset":
         if not offset.any():
             raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
-        direction = fit_line(src).frame.azimuth if src[:, :2].any() else 0.0
-        rcv = rcv.copy()
-        rcv[:, 0] = src[:, 0] + np.cos(direction) * offset
-        rcv[:, 1] = src[:, 1] + np.sin(direction) * offset
+        turn = Frame(0.0, 0.0, fit_line(src).frame.azimuth if src[:, :2].any() else 0.0)
+        step = turn.to_world(np.column_stack([offset, np.zeros((len(offset), 2))]))
+        rcv = np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
     elif not rcv[:, :2].any():
         hint = ""
         if offset.any():

@@ -99,24 +99,35 @@ def _roughness(x: NDArray[np.float32]) -> float:
 
 
 def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> str:
-    """Return a sentence when another format or byte order gives clearly smoother traces than the declared
-    one.
-    """
-    samples = samples[:64]
-    other = 6 - layout.format
-    swapped = "little" if layout.endian == "big" else "big"
-    names = {1: "IBM", 5: "IEEE"}
+    """Return a sentence when the bits look like another format or byte order than the declared one."""
+    samples = np.ascontiguousarray(samples[:64])
+    words = samples.view(">u4" if layout.endian == "big" else "<u4").astype(np.uint32)
+    wrong_kind = _wrong_kind(words, layout.format)
+    if wrong_kind:
+        return wrong_kind
     declared = _roughness(decode(samples, layout.format, layout.endian))
     if not math.isfinite(declared) or declared < 0.02:
         return ""
-    trials = {
-        f"samples look like {names[other]} floats, the header says {names[layout.format]}": (
-            other,
-            layout.endian,
-        ),
-        f"samples look {swapped}-endian, the headers are {layout.endian}-endian": (layout.format, swapped),
-    }
-    for sentence, (code, endian) in trials.items():
-        if _roughness(decode(samples, code, endian)) < 0.25 * declared:
-            return sentence
+    swapped = "little" if layout.endian == "big" else "big"
+    if _roughness(decode(samples, layout.format, swapped)) < 0.25 * declared:
+        return f"samples look {swapped}-endian, the headers are {layout.endian}-endian"
+    return ""
+
+
+def _wrong_kind(words: NDArray[np.uint32], code: int) -> str:
+    """Tell IBM from IEEE floats by the first hexadecimal digit of the fraction.
+
+    IBM numbers are normalised: the digit is never 0. In IEEE numbers the same four bits are the last of the
+    exponent and the first three of the mantissa, which are all zero in one number of twelve when the data
+    span octaves.
+    """
+    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
+    exponents = len(np.unique(nonzero >> np.uint32(24)))
+    if nonzero.size < 500 or exponents < 6:
+        return ""
+    share = float(np.count_nonzero((nonzero >> np.uint32(20)) & np.uint32(0xF) == 0)) / nonzero.size
+    if code == 5 and share == 0.0:
+        return "samples look like IBM floats, the header says IEEE"
+    if code == 1 and share > 0.02:
+        return "samples look like IEEE floats, the header says IBM"
     return ""

@@ -1,0 +1,186 @@
+"""Question: does any damaged SEG-Y, SU, RSF, NPZ, NPY, VTI or netCDF file crash, hang or exhaust the reader?
+
+Each input is a small valid file with bytes flipped, header fields set to extreme values, pieces cut out,
+doubled or appended. The reader must answer, or raise one of the package's errors, within a second and within
+little memory.
+
+Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind segy|su|volume|rsf|npz|npy|vti|nc]
+[--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from subsalt.errors import SubsaltError
+from subsalt.grid import Grid
+from subsalt.io import volume
+from subsalt.io.segy import read_survey, scan, write_image, write_survey
+from subsalt.survey import Survey
+
+GRID = Grid((4, 3, 8), (10.0, 10.0, 5.0))
+EXTREMES = [0, 1, 2, 5, 255, 0x7F, 0x80, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
+
+
+def _survey() -> Survey:
+    rng = np.random.default_rng(0)
+    src = np.array([[0.0, 0.0, 5.0], [100.0, 0.0, 5.0]])
+    rcv = np.stack([np.arange(4) * 25.0, np.arange(4) * 10.0, np.full(4, 8.0)], axis=1)
+    return Survey.from_arrays(src, rcv, nt=20, dt=0.004, data=rng.standard_normal((2, 4, 20)))
+
+
+def _read_shots(path: Path) -> None:
+    scan(path).describe()
+    survey = read_survey(path)
+    for shot in survey.shots[:3]:
+        survey.traces(shot)
+
+
+def _make_shots(path: Path) -> None:
+    write_survey(path, _survey())
+
+
+def _make_volume(path: Path) -> None:
+    write_image(path, np.arange(96, dtype=np.float32).reshape(GRID.shape), GRID)
+
+
+def _make_any(path: Path) -> None:
+    volume.write(path, GRID, np.arange(96, dtype=np.float32).reshape(GRID.shape), name="vp")
+
+
+def _read_any(path: Path) -> None:
+    volume.read(path, spacing=(1.0, 1.0, 1.0) if path.suffix == ".npy" else None)
+
+
+#: kind -> (suffix, write a valid file, read it)
+TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] = {
+    "segy": (".sgy", _make_shots, _read_shots),
+    "su": (".su", _make_shots, _read_shots),
+    "volume": (".sgy", _make_volume, _read_any),
+    "rsf": (".rsf", _make_any, _read_any),
+    "npz": (".npz", _make_any, _read_any),
+    "npy": (".npy", _make_any, _read_any),
+    "vti": (".vti", _make_any, _read_any),
+    "nc": (".nc", _make_any, _read_any),
+}
+
+
+def damage(data: bytes, rng: random.Random) -> bytes:
+    """Return a damaged copy: one to four of the things that go wrong with files."""
+    out = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(max(1, len(out)))
+        if rng.random() < 0.5:
+            # headers are where the structure is
+            at = rng.choice([rng.randrange(3200, 3840), rng.randrange(0, 512)]) if len(out) > 3840 else at
+        what = rng.randrange(7)
+        if what == 0 and out:
+            out[at % len(out)] ^= 1 << rng.randrange(8)
+        elif what == 1:
+            kind = rng.choice(["B", ">H", "<H", ">I", "<I"])
+            size = struct.calcsize(kind)
+            value = rng.choice(EXTREMES) & ((1 << (8 * size)) - 1)
+            if at + size <= len(out):
+                struct.pack_into(kind, out, at, value)
+        elif what == 2:
+            del out[at : at + rng.randint(1, 300)]
+        elif what == 3:
+            del out[at:]
+        elif what == 4:
+            out[at:at] = rng.randbytes(rng.randint(1, 300))
+        elif what == 5:
+            out[at:at] = out[at : at + rng.randint(1, 500)]
+        else:
+            out += rng.randbytes(rng.randint(1, 64))
+    return bytes(out)
+
+
+def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
+    """Try `count` damaged files of a kind; return counts, failures and the growth of peak memory."""
+    suffix, make, read = TARGETS[kind]
+    valid = folder / f"valid{suffix}"
+    make(valid)
+    data = valid.read_bytes()
+    target = folder / f"damaged{suffix}"
+    if suffix == ".rsf":
+        # the damage is to the header; its data file stays
+        (folder / "valid.rsf@").rename(folder / "valid.rsf.data")
+        data = data.replace(b"valid.rsf@", b"valid.rsf.data")
+    rng = random.Random(f"{kind} {seed}")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    opened, failures, slowest = 0, [], 0.0
+    for i in range(count):
+        bad = damage(data, rng)
+        target.write_bytes(bad)
+        begin = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                read(target)
+            opened += 1
+        except SubsaltError as e:
+            if not str(e) or len(str(e)) > 2000:
+                failures.append(
+                    {"number": i, "error": f"message of {len(str(e))} characters", "hex": bad.hex()}
+                )
+        except Exception:
+            failures.append({"number": i, "error": traceback.format_exc(limit=-4), "hex": bad.hex()})
+        slowest = max(slowest, time.perf_counter() - begin)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {
+        "kind": kind,
+        "tried": count,
+        "opened": opened,
+        "failures": failures,
+        "slowest_s": slowest,
+        "peak_growth_mb": grown / 1024,
+    }
+
+
+def main() -> int:
+    """Run the fuzz from the command line; the exit status says whether anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=20_000, help="damaged files per kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", choices=sorted(TARGETS), action="append")
+    parser.add_argument("--json", action="store_true", help="print one JSON object last")
+    args = parser.parse_args()
+    results = []
+    print(
+        f"{'kind':8} {'tried':>8} {'opened':>8} {'failed':>7} {'slowest s':>10} {'memory MB':>10} "
+        f"{'files/s':>9}",
+    )
+    for kind in args.kind or sorted(TARGETS):
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.perf_counter()
+            r = run(kind, args.count, args.seed, Path(folder))
+            rate = args.count / (time.perf_counter() - begin)
+        failures = r["failures"]
+        assert isinstance(failures, list)
+        print(
+            f"{kind:8} {r['tried']:10d} {r['opened']:10d} {len(failures):10d} {r['slowest_s']:10.3f} "
+            f"{r['peak_growth_mb']:10.1f} {rate:10.0f}"
+        )
+        for f in failures[:3]:
+            print(f"  input {f['number']} of seed {args.seed}:\n{f['error']}", file=sys.stderr)
+        results.append({**r, "failures": len(failures), "files_per_s": rate})
+    if args.json:
+        print(json.dumps({"seed": args.seed, "results": results}))
+    return 1 if any(r["failures"] for r in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
