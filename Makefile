@@ -15,7 +15,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
-.PHONY: help setup build test lint demo sanitize bench-kernels bench-peers clean
+.PHONY: help setup build test lint demo schema sanitize bench-kernels bench-peers clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ lint: $(STAMP) ## style, types, layers, spelling
 
 demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off
 	$(BIN)/subsalt demo --out demo
+
+schema: $(STAMP) ## write the JSON Schema of job files anew
+	$(PY) -m subsalt.job_text
 
 sanitize: $(STAMP) ## run the kernel tests on a build with the address and undefined-behaviour sanitizers
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DSUBSALT_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(PY))

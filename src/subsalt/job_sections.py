@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -26,7 +27,6 @@ from subsalt.job_types import (
     Velocity,
 )
 from subsalt.stencil import ORDERS
-import itertools
 
 
 class MuteSection(Section):
