@@ -80,7 +80,8 @@ struct Layer {
         const Index i = axis == 0 ? ix : iy, r = layer_row(pb, axis, i);
         if (r < 0) return;
         psi_row<M>(lv.psi[axis] + memory_offset(pb, axis, r, ix, iy), lv.curr[0] + row_offset(pb, ix, iy),
-                   axis == 0 ? pb.plane : pb.row, pb.d[axis], pb.radius, pb.b[axis][i], z0, z1);
+                   axis == 0 ? pb.plane : pb.row, pb.d[axis], pb.radius, pb.b[axis][i], z0, z1, pb.compact_row,
+                   axis == 0 ? pb.radius * pb.plane + pb.row : (pb.radius + 1) * pb.row);
     }
 
     /// Psi of z on one row.
@@ -108,9 +109,9 @@ struct Layer {
             row.stride = axis == 0 ? pb.plane : pb.row;
             row.b = pb.b[axis][i];
             if (any)
-                layer_row_term<M, true>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1);
+                layer_row_term<M, true>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1, pb.compact_row);
             else
-                layer_row_term<M, false>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1);
+                layer_row_term<M, false>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1, pb.compact_row);
             any = true;
         }
         return any;

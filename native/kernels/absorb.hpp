@@ -25,13 +25,17 @@ SUBSALT_INLINE Index down(Index z) {
     return z - ((z % lanes) + lanes) % lanes;
 }
 
-/// Psi along x or y for one row: `u` at z = 0 of the row, `stride` to the neighbours along the axis in floats.
+/// Psi along x or y for one row: `u` at z = 0 of the row, `stride` to the neighbours along the axis in floats. `next`
+/// and `next_u` floats on lie the rows of Psi and of u to prefetch (a layer of 12 cells costs 0.30 instead of 0.43
+/// steps).
 template <int M>
-inline void psi_row(float* psi, const float* u, Index stride, const float* d1, int radius, float b, Index z0,
-                    Index z1) {
+inline void psi_row(float* psi, const float* u, Index stride, const float* d1, int radius, float b, Index z0, Index z1,
+                    Index next, Index next_u) {
     const Weights d(d1, M > 0 ? M : radius);
     const Vec vb = set1(b), vb1 = set1(b - 1.0f);
     for (Index z = down(z0); z < z1; z += lanes) {
+        prefetch_l2(psi + z + next);
+        prefetch_l2(u + z + next_u);
         const Vec old = load(psi + z);
         const Vec now = fma(vb, old, mul(vb1, d1_axis<M>(u + z, stride, d, radius)));
         store(psi + z, within(z, z0, z1, now, old));
@@ -67,7 +71,7 @@ struct LayerRow {
 /// The term along x or y, written to `extra` (Add: added to it), and Zeta advanced.
 template <int M, bool Add>
 inline void layer_row_term(float* extra, const LayerRow& row, const float* c2, const float* d1, int radius, Index z0,
-                           Index z1) {
+                           Index z1, Index next) {
     const int reach = M > 0 ? M : radius;
     const Weights c(c2, reach), d(d1, reach);
     const Vec vb = set1(row.b), vb1 = set1(row.b - 1.0f);
@@ -77,6 +81,7 @@ inline void layer_row_term(float* extra, const LayerRow& row, const float* c2, c
         for (int k = 2; k <= reach; ++k)
             term = fma(d.w[k], sub(load(psi[k] + z), load(psi[-k] + z)), term);
         if (row.zeta != nullptr) {
+            prefetch_l2(row.zeta + z + next);
             const Vec old = load(row.zeta + z);
             const Vec r = add(d2_axis<M>(row.u + z, row.stride, c, radius), term);
             const Vec now = fma(vb, old, mul(vb1, r));
