@@ -193,7 +193,8 @@ def dot_product() -> tuple[bool, str]:
     rng = np.random.default_rng(1)
     grid = Grid((41, 31), (10.0, 10.0))
     vp = 2000 + 500 * rng.random(grid.shape)
-    model = EarthModel(grid, vp.astype(np.float32), 0.2, 0.1)
+    epsilon, delta = (np.full(grid.shape, v, np.float32) for v in (0.2, 0.1))
+    model = EarthModel(grid, vp.astype(np.float32), epsilon, delta)
     operator = ModellingOperator(model, [[123.0, 50.0]], [[100.0, 20.0], [300.0, 33.0]], 80)
     result = dot_test(_InBand(operator))
     return result.error <= result.tolerance, f"{result.error:.0e}"
