@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from segy_maker import line_headers, make_segy
 
-from subsalt.errors import DataError, GeometryError, SegyError
+from subsalt.errors import CorruptionError, DataError, GeometryError, SegyError
 from subsalt.grid import Frame
+from subsalt.io import second_reader
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.line import fit_line
 from subsalt.io.segy import read_survey, write_su, write_survey
@@ -396,3 +397,33 @@ def test_header_bytes_are_checked():
     for bad in ({"z_sign": 0}, {"dt": -1.0}, {"unit": "km"}, {"ns": 0}):
         with pytest.raises(ValueError, match="fix"):
             Fix(**bad)
+
+
+# ---- the second reader
+
+
+@pytest.mark.parametrize("name", ["a.sgy", "a.su"])
+def test_a_file_that_reads_back_differently_is_not_published(tmp_path, monkeypatch, name):
+    survey = survey_3d()
+    write_survey(tmp_path / name, survey)
+    before = (tmp_path / name).read_bytes()
+    note = second_reader.Expectation.note
+
+    def forget(self, rows):
+        # what was meant differs from what is written in one bit of the last sample
+        rows = rows.copy()
+        rows[-1, -1] ^= 1
+        note(self, rows)
+
+    monkeypatch.setattr(second_reader.Expectation, "note", forget)
+    with pytest.raises(CorruptionError, match="samples of trace") as caught:
+        write_survey(tmp_path / name, survey)
+    assert caught.value.code == "E641"
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_long_traces_pass_the_second_reader(tmp_path):
+    survey = survey_3d(shots=1, receivers=2, nt=40_000)
+    (path,) = write_survey(tmp_path / "a.sgy", survey)
+    assert_same(read_survey(path, ndim=3), survey, 1e-9)

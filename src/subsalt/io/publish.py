@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -111,7 +111,10 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def atomic_write(
-    path: str | os.PathLike[str], mode: str = "wb", size: int | None = None
+    path: str | os.PathLike[str],
+    mode: str = "wb",
+    size: int | None = None,
+    verify: Callable[[Path], None] | None = None,
 ) -> Iterator[IO[Any]]:
     """Open `path` for writing so that it appears complete, at the end of the ``with`` block, or not at all.
 
@@ -123,6 +126,9 @@ def atomic_write(
         Bytes, or text in UTF-8.
     size : int, optional
         Bytes the file will have; then a lack of space is told before the first byte is written.
+    verify : callable, optional
+        Called with the temporary file once it is complete; what it raises keeps the file from being
+        published.
 
     Raises
     ------
@@ -157,6 +163,8 @@ def atomic_write(
             # a buffer that could not be written must not try again while it is collected
             raw.forget()
             os.close(fd)
+        if verify is not None:
+            verify(temporary)
         with _explained(target, size or raw.high_water):
             ask("rename", str(target))
             os.replace(temporary, target)

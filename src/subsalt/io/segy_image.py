@@ -22,6 +22,7 @@ from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, trace_rows
 from subsalt.io.scan import open_headers
+from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
 from subsalt.io.trace_headers import read_traces
 
@@ -153,7 +154,8 @@ def write_image(
     a3 = a.reshape(nx, ny, nz)
     delay, time_scalar = _first_depth(z0)
     size = 3600 + nx * ny * (240 + 4 * nz)
-    with atomic_write(path, size=size) as f:
+    expected = Expectation(False, nx * ny, nz, interval)
+    with atomic_write(path, size=size, verify=expected.check) as f:
         f.write(header)
         f.write(binary_header(nz, interval, 1, sorting=4))
         for ix in range(nx):
@@ -171,6 +173,7 @@ def write_image(
             t["delay"], t["time_scalar"] = delay, time_scalar
             t["ns"], t["dt"] = nz, interval
             t["samples"] = a3[ix]
+            expected.note(raw)
             f.write(raw_bytes(raw))
 
 

@@ -14,6 +14,7 @@ from subsalt.errors import ConfigError, DataError
 from subsalt.io.publish import atomic_write, make_folder
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
+from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
 from subsalt.survey import Shot, Survey, TimeAxis
 
@@ -183,24 +184,26 @@ def _write_file(
     counts = [len(s.rcv) for s in shots]
     ns = survey.time.nt
     size = (0 if su else 3600) + sum(counts) * (240 + 4 * ns)
-    with atomic_write(path, size=size) as f:
+    expected = Expectation(su, sum(counts), ns, microseconds(survey.time.dt))
+    with atomic_write(path, size=size, verify=expected.check) as f:
         if not su:
             f.write(_text(survey, survey.time, scalars, text))
             f.write(binary_header(ns, microseconds(survey.time.dt), max(counts), sorting=1))
         for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
-            f.write(block)
+            expected.note(block)
+            f.write(raw_bytes(block))
 
 
 def _blocks(
     survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, endian: Literal["big", "little"]
-) -> Iterator[memoryview]:
+) -> Iterator[NDArray[np.uint8]]:
     first = 0
     for shot in shots:
         rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
         if endian == "little":
             clear_su(rows)
         first += len(rows)
-        yield raw_bytes(rows)
+        yield rows
 
 
 def clear_su(rows: NDArray[np.uint8]) -> None:

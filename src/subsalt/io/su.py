@@ -18,6 +18,7 @@ from subsalt.io.layout import find_layout
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header
+from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
 from subsalt.io.trace_headers import read_traces
 
@@ -42,7 +43,9 @@ def _swap(raw: NDArray[np.uint8], source: str, target: str) -> NDArray[np.uint8]
     return out.view(np.uint8).reshape(len(raw), TRACE_HEADER)
 
 
-def _converted(file: InputFile, lay: FileLayout, endian: Literal["big", "little"]) -> Iterator[memoryview]:
+def _converted(
+    file: InputFile, lay: FileLayout, endian: Literal["big", "little"]
+) -> Iterator[NDArray[np.uint8]]:
     """Yield headers and float samples of all traces in `endian` order, a few megabytes at a time."""
     step = max(1, (8 << 20) // lay.trace_bytes)
     order = ">" if endian == "big" else "<"
@@ -58,7 +61,7 @@ def _converted(file: InputFile, lay: FileLayout, endian: Literal["big", "little"
         out[:, 114:118] = ns.view(np.uint8)
         samples = read_traces(file, lay, index)
         out[:, TRACE_HEADER:] = samples.astype(order + "f4").view(np.uint8).reshape(len(index), -1)
-        yield raw_bytes(out)
+        yield out
 
 
 def _checked(file: InputFile, header: HeaderBytes | None, fix: Fix | None) -> FileLayout:
@@ -96,7 +99,7 @@ def stream_su(
     with InputFile(source) as file:
         lay = _checked(file, header, fix)
         for part in _converted(file, lay, endian):
-            view = part
+            view = raw_bytes(part)
             # a raw stream may take only part of it
             while len(view):
                 n = out.write(view)
@@ -121,10 +124,13 @@ def convert_traces(
     with InputFile(source) as file:
         lay = _checked(file, header, fix)
         size = (0 if su else 3600) + lay.n_traces * (TRACE_HEADER + 4 * lay.ns)
-        with atomic_write(target, size=size) as f:
+        interval = min(round(lay.dt * 1e6), 65535)
+        expected = Expectation(su, lay.n_traces, lay.ns, interval)
+        with atomic_write(target, size=size, verify=expected.check) as f:
             if not su:
                 f.write(encode_text(["TRACES CONVERTED BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5)"]))
-                f.write(binary_header(lay.ns, min(round(lay.dt * 1e6), 65535), 1, lay.sorting))
+                f.write(binary_header(lay.ns, interval, 1, lay.sorting))
             for part in _converted(file, lay, "little" if su else "big"):
-                f.write(part)
+                expected.note(part)
+                f.write(raw_bytes(part))
     return lay.n_traces
