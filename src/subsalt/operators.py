@@ -137,7 +137,7 @@ class ModellingOperator:
         return self._run(self._src, x, self._rcv)
 
     def adjoint(self, y: NDArray) -> NDArray:
-        """Return the transpose applied to y (nr, nt): the same code in reversed time, from receivers to sources."""
+        """Return the transpose applied to y (nr, nt): the same code in reversed time, receivers emit."""
         return self._run(self._rcv, y[:, ::-1], self._src)[:, ::-1]
 
     def _run(self, at: NDArray, samples: NDArray, to: NDArray) -> NDArray:
@@ -264,8 +264,8 @@ def _window(prop: Propagator, padded: NDArray) -> NDArray:
 
 
 def spread(prop: Propagator, points: Points, values: NDArray) -> NDArray:
-    """Return an array of the window with `values` spread to the nodes by the weights of `points`: R^T values."""
-    out = np.zeros(prop.layout.shape3, dtype=prop.dtype)
+    """Return R^T values: an array of the window with `values` spread by the weights of `points`."""
+    out: NDArray = np.zeros(prop.layout.shape3, dtype=prop.dtype)
     for i, value in enumerate(values):
         w = [points.weights[i, axis].astype(prop.dtype) for axis in range(3)]
         cut, cw = [], []

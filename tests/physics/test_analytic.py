@@ -111,8 +111,8 @@ def test_vti_2d_against_a_sum_of_plane_waves():
     for i in range(len(points)):
         inside = window[i, use]
         a, b, c = exact[i, use][inside], p_only[i, inside], both[i, inside]
-        # the P part has a near field that the neighbours of the periodic box add at 1e-4 of the peak
-        assert misfit(b, a) < 5e-4
+        # exact but for the transform of one and the neighbours of the periodic box of the other, 6.4 km away
+        assert misfit(b, a) < 5e-6
         # what the slow mode leaves in the window of the P wave, at 2.5 to 3 wavelengths from the source
         assert misfit(c, a) < 3e-3
 

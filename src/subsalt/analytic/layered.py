@@ -75,9 +75,10 @@ def reflection_waveform(
         2-D   (1/2 pi)  int e^(i k x)    (i / 2 k1) R(k) e^(i k1 h) dk
         3-D   (1/2 pi)  int J0(k r) k    (i / 2 k1) R(k) e^(i k1 h) dk
 
-    with h the height of the receiver above the mirror image of the source, and k1 its vertical wavenumber. The integral becomes a sum when the source is repeated at a distance L; with complex frequencies nothing
-    else is neglected while the repetitions arrive after the record ends (Bouchon 2003, Pure and Applied
-    Geophysics 160, 445).
+    with h the height of the receiver above the mirror image of the source, and k1 its vertical
+    wavenumber. The integral becomes a sum when the source is repeated at a distance L; with complex
+    frequencies nothing else is neglected while the repetitions arrive after the record ends (Bouchon 2003,
+    Pure and Applied Geophysics 160, 445).
     """
     x = np.abs(np.atleast_1d(np.asarray(offset, dtype=np.float64)))
     height = 2 * reflector_depth - src_depth - rcv_depth

@@ -55,7 +55,9 @@ class Condition:
 
     def __init__(self, kernels: ModuleType, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
-        self.sums = {name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators}
+        self.sums: dict[str, NDArray] = {
+            name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators
+        }
 
     def source_sample(self, u: NDArray, scale: float) -> None:
         """Take the source field u of one imaged sample, with `scale` = k dt; once per sample."""
