@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from job_files import MIGRATE, write_files, write_job
 
+from job_files import MIGRATE, write_files, write_job
 from subsalt import cli, cli_main
 from subsalt.cli_main import EXIT_CODES
 

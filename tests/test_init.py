@@ -4,8 +4,8 @@ import tomllib
 
 import numpy as np
 import pytest
-from job_files import GRID, shared_data, survey, velocity, write_files
 
+from job_files import GRID, shared_data, survey, velocity, write_files
 from subsalt.errors import CannotCreateError, ConfigError, MissingInputError
 from subsalt.init import common_pattern, depth_of, dominant_frequency, round_down, write_job
 from subsalt.io import segy, volume

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from job_files import GRID, MIGRATE, velocity, write_files, write_job
 
 import subsalt
+from job_files import GRID, MIGRATE, velocity, write_files, write_job
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
 from subsalt.grid import Grid
 from subsalt.io import volume

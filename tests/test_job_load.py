@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 
+from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from subsalt.errors import GeometryError
 from subsalt.grid import Grid
 from subsalt.io import volume

@@ -61,7 +61,9 @@ def _xyz(values: list[float]) -> NDArray[np.float64]:
 
 
 def _step(positions: Positions, first: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the step as a vector: a number goes along the line to `last`, or along x when there is no `last`."""
+    """Return the step as a vector: a number goes along the line to `last`, or along x when there is no
+    `last`.
+    """
     if isinstance(positions.step, list):
         return _xyz(positions.step)
     assert positions.step is not None
@@ -104,15 +106,15 @@ def _read_csv(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
         raise ConfigError(
             f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107"
         ) from None
-    rows = [(n, r) for n, r in enumerate(rows, 1) if r and not r[0].startswith("#")]
-    names = [c.strip().lower() for c in rows[0][1]] if rows else []
+    numbered = [(n, r) for n, r in enumerate(rows, 1) if r and not r[0].startswith("#")]
+    names = [c.strip().lower() for c in numbered[0][1]] if numbered else []
     missing = [k for k in keys if k not in names and k not in ("sy", "gy")]
     if missing:
         raise ConfigError(
             f"{path}: no column {', '.join(missing)}", f"its first line must be {','.join(keys)}", code="E107"
         )
-    out = np.zeros((len(rows) - 1, len(keys)))
-    for i, (number, row) in enumerate(rows[1:]):
+    out = np.zeros((max(0, len(numbered) - 1), len(keys)))
+    for i, (number, row) in enumerate(numbered[1:]):
         try:
             out[i] = [float(row[names.index(k)]) if k in names else 0.0 for k in keys]
         except (ValueError, IndexError):
@@ -196,7 +198,9 @@ def build_survey(job: Job) -> Survey:
 
 
 def _says_2d(job: Job, is_line: bool) -> bool:
-    """Return whether the survey is 2-D: positions of two numbers, or a grid of two axes; else CSV tables with y = 0."""
+    """Return whether the survey is 2-D: positions of two numbers, or a grid of two axes; else CSV tables with
+    y = 0.
+    """
     acq = job.acquisition
     assert acq is not None
     sizes = {len(p.first) for p in (*acq.shots, *acq.receivers) if p.first is not None}

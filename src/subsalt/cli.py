@@ -1,4 +1,6 @@
-"""The `subsalt` command: its sub-commands and options. What they do is in `cli_commands`, imported when one runs."""
+"""The `subsalt` command: its sub-commands and options. What they do is in `cli_commands`, imported when one
+runs.
+"""
 
 from __future__ import annotations
 

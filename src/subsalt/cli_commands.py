@@ -88,7 +88,8 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
     if picture is not None:
         out.row("map", str(picture))
     out.say(
-        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was started."
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was "
+        "started."
     )
     out.json(
         {
@@ -189,8 +190,7 @@ def export(source: Path, target: Path, key: str | None, as_json: bool) -> None:
     from subsalt.io.export import export as convert
 
     _must_exist(source)
-    options = {} if key is None else {"key": key}
-    result = convert(source, target, **options)
+    result = convert(source, target, key=key)
     out = Out(as_json or str(target) == "-")
     if str(target) != "-":
         out.row("wrote", str(target))

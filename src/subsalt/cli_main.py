@@ -144,7 +144,8 @@ def _bug_report(error: Exception) -> str:
     from subsalt import __version__
 
     lines = traceback.format_exception(error)
-    head = f"subsalt {__version__}\nPython {platform.python_version()} {platform.platform()}\ncommand {sys.argv[1:]}\n\n"
+    system = f"Python {platform.python_version()} {platform.platform()}"
+    head = f"subsalt {__version__}\n{system}\ncommand {sys.argv[1:]}\n\n"
     try:
         from subsalt.io.publish import publish_text
 

@@ -1,4 +1,6 @@
-"""What the command prints: findings, errors with their cure, tables, and one JSON object last on standard output."""
+"""What the command prints: findings, errors with their cure, tables, and one JSON object last on standard
+output.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ class Out:
         stream.flush()
 
     def error(self, error: SubsaltError) -> None:
-        """Print an error to standard error: what, then how to mend it; as JSON on standard output when asked for."""
+        """Print an error to standard error: what, then how to mend it; as JSON on standard output when asked
+        for.
+        """
         if isinstance(error, FindingsError):
             self.findings([f for f in error.findings if f.level != "ok"], sys.stderr)
         else:

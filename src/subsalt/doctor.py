@@ -61,7 +61,8 @@ class Examination:
             f"subsalt {self.version}  cpu {self.isa} ({cores})  mpi {self.mpi}  gpu {self.gpu}",
             f"{self.cpu}, numerics class {self.numerics}",
             f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
-            f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {self.scratch_write_mb_s:.0f} MB/s written",
+            f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, "
+            f"{self.scratch_write_mb_s:.0f} MB/s written",
         ]
         tests = " | ".join(f"{t.name} {t.detail} {'ok' if t.passed else 'FAILED'}" for t in self.tests)
         out.append(f"self-test: {tests}  ({self.seconds:.1f} s)")
@@ -151,7 +152,8 @@ def _tested(name: str, test: Callable[[], tuple[bool, str]]) -> Test:
 
 
 class _InBand:
-    """A modelling operator without static loads and the Nyquist frequency, whose rounding nothing carries away.
+    """A modelling operator without static loads and the Nyquist frequency, whose rounding nothing carries
+    away.
 
     The filter over time is symmetric, so that forward and adjoint stay transposes of each other.
     """

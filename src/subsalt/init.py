@@ -178,8 +178,8 @@ def write_job(
     guess = _Guess(expand(files), preset)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
     parts = [
-        f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate {path.name}`\n"
-        + toml_out.table("", {"title": path.stem}),
+        f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
+        f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
         _data(files, folder, preset, guess),
         _model(vp, epsilon, delta, folder, guess),
         _grid(vp, peak, guess),
@@ -256,7 +256,9 @@ def _model(vp: str | None, epsilon: str | None, delta: str | None, folder: Path,
 
 
 def depth_of(record: float, surface: float, gradient: float = 0.6) -> float:
-    """Return the depth, m, whose vertical echo arrives at the end of the record when v = surface + gradient z."""
+    """Return the depth, m, whose vertical echo arrives at the end of the record when v = surface + gradient
+    z.
+    """
     depth = surface / gradient * (math.exp(gradient * record / 2) - 1)
     return max(100.0, 100.0 * math.floor(depth / 100))
 

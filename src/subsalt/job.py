@@ -161,7 +161,7 @@ class Job(Section):
         """Return the path of a file named in the job."""
         return self._base / Path(name).expanduser()
 
-    # -- the objects that compute ------------------------------------------------------------------------------------
+    # -- the objects that compute
 
     @cached_property
     def propagation_options(self) -> PropagationOptions:
@@ -201,7 +201,7 @@ class Job(Section):
         )
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` made at the first call with this key: files are read once, however many parts ask."""
+        """Return what `make` made at the first call with this key: files are read once."""
         if key not in self._memory:
             self._memory[key] = make()
         return self._memory[key]
@@ -211,7 +211,7 @@ class Job(Section):
         self._memory.clear()
 
     def load_model(self) -> EarthModel:
-        """Read or build the earth model on its grid, smoothed when the job says so; the same object at every call."""
+        """Read or build the earth model, smoothed when the job says so; the same object at every call."""
         from subsalt.job_load import load_model
 
         model: EarthModel = self.remember("model", lambda: load_model(self))
@@ -236,7 +236,7 @@ class Job(Section):
 
         return load_wavelet(self, dt, nt)
 
-    # -- what it does ------------------------------------------------------------------------------------------------
+    # -- what it does
 
     def check(self) -> list[Finding]:
         """Run every rule of `subsalt check` on the files as they are now, and return what was found."""
@@ -257,7 +257,7 @@ class Job(Section):
 
         return migrate_job(self, Path(run_dir) if run_dir else self.default_run_dir, progress)
 
-    # -- the job as text and as a number -----------------------------------------------------------------------------
+    # -- the job as text and as a number
 
     def resolved(self) -> dict[str, Any]:
         """Return the job with every default, as plain values (SI); keys without a value are left out."""
@@ -282,7 +282,7 @@ class Job(Section):
         return input_files(self)
 
     def inputs(self) -> list[dict[str, object]]:
-        """Return path, size and SHA-256 of every input file, in the order of `input_files`; reads them all."""
+        """Return path, size and SHA-256 of every input file; reads them all."""
         from subsalt.io.publish import sha256_file
 
         return [
@@ -292,7 +292,8 @@ class Job(Section):
         ]
 
     def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
-        """Return the hash of what determines the image: the job without `WITHOUT_INFLUENCE`, and its input bytes.
+        """Return the hash of what determines the image: the job without `WITHOUT_INFLUENCE`, and its input
+        bytes.
 
         Parameters
         ----------

@@ -13,8 +13,8 @@ from subsalt.job_types import Length, PositiveTime, Section
 class Positions(Section):
     """A line, a patch, or a table of positions.
 
-    A line runs from `first` to `last` in `n` points, or in steps of `step`. With two numbers in `n` it is a patch:
-    `n[0]` points along x, `n[1]` along y, in rows along x.
+    A line runs from `first` to `last` in `n` points, or in steps of `step`. With two numbers in `n` it is a
+    patch: `n[0]` points along x, `n[1]` along y, in rows along x.
     """
 
     first: list[Length] | None = Field(None, description="first position, (x, y, z) or (x, z)")

@@ -173,7 +173,8 @@ def _scan(job: Job) -> Any:
 
 
 def _wavelet_dt(job: Job, context: check.Context) -> float:
-    """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse for it.
+    """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse
+    for it.
 
     A velocity in the wrong unit makes the time step useless; that is the finding, not the wavelet.
     """

@@ -1,4 +1,6 @@
-"""The recorded survey of `[data]`: opened with its header bytes and fixes, selected, its traces muted when asked for."""
+"""The recorded survey of `[data]`: opened with its header bytes and fixes, selected, its traces muted when
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -99,6 +101,7 @@ class MutedReader:
     section: MuteSection
 
     def __call__(self, shot: Shot) -> NDArray[np.float32]:
+        """Return the traces (nr, nt) of a shot, muted."""
         return mute(self.inner(shot), shot, self.time, self.section)
 
 
@@ -112,7 +115,8 @@ def with_treatment(survey: Survey, section: DataSection) -> Survey:
 def mute(data: NDArray[np.float32], shot: Shot, time: TimeAxis, section: MuteSection) -> NDArray[np.float32]:
     """Return the traces without what arrives before delay + offset / velocity.
 
-    The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the machine.
+    The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the
+    machine.
     """
     line = section.delay + shot.offset / section.velocity
     t = time.t0 + time.dt * np.arange(data.shape[1])

@@ -1,4 +1,4 @@
-"""What pydantic finds in a job file, said in the words of the job file: key, line, value, cure; all at once."""
+"""What pydantic finds in a job file, in the words of the job file: key, line, value, cure; all at once."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def dotted(loc: Sequence[str | int]) -> str:
 
 
 def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
-    """Return the cure for an unknown key: a close name, its home in another table, or the names that exist."""
+    """Return the cure for an unknown key: a close name, its right table, or the names that exist."""
     name = str(loc[-1])
     parent = model_at(job, loc[:-1])
     names = list(parent.model_fields) if parent else []

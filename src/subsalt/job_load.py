@@ -290,7 +290,9 @@ def load_model(job: Job) -> EarthModel:
 
 
 def model_frame(job: Job) -> Frame | None:
-    """Return the frame of the job's model files; None when they give none, so that the survey may choose its own."""
+    """Return the frame of the job's model files; None when they give none, so that the survey may choose its
+    own.
+    """
     if all(s is None or s.file is None for s in (job.model.vp, job.model.epsilon, job.model.delta)):
         return None
     given = job.remember("parameters", lambda: load_parameters(job))

@@ -59,7 +59,9 @@ def schema_text() -> str:
 
 
 def _accept_short_forms(schema: dict[str, Any]) -> None:
-    """Add to the schema what validators accept beyond the tables: a number or text for a value, one for a list."""
+    """Add to the schema what validators accept beyond the tables: a number or text for a value, one for a
+    list.
+    """
     short = [{"type": "number"}, {"type": "string"}]
     definitions = schema["$defs"]
     model = definitions["ModelSection"]["properties"]

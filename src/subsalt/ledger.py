@@ -1,9 +1,9 @@
 """The ledger of a run directory: which shots are planned, running, done, failed or quarantined.
 
-An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that holds the
-lock of the directory. A shot counts as done only after its partial image is published, and only while that file has the
-checksum written here. A damaged ledger is set aside and rebuilt from `ledger.json` and `events.jsonl`, as far as the
-partial images have the checksums named there.
+An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
+holds the lock of the directory. A shot counts as done only after its partial image is published, and only
+while that file has the checksum written here. A damaged ledger is set aside and rebuilt from `ledger.json`
+and `events.jsonl`, as far as the partial images have the checksums named there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class Ledger:
         finally:
             self.lock.release()
 
-    # -- opening -----------------------------------------------------------------------------------------------------
+    # -- opening
 
     def _open(self) -> sqlite3.Connection:
         path = self.folder / NAME
@@ -135,7 +135,7 @@ class Ledger:
                     (event["sha256"], event.get("seconds"), event.get("shot")),
                 )
 
-    # -- settings ----------------------------------------------------------------------------------------------------
+    # -- settings
 
     def get(self, key: str) -> str | None:
         """Return a setting, None when it was never set."""
@@ -149,10 +149,10 @@ class Ledger:
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         self._copy()
 
-    # -- shots -------------------------------------------------------------------------------------------------------
+    # -- shots
 
     def plan(self, ids: Sequence[int]) -> None:
-        """Make these the shots of the run, in this order; what is known of them stays, others are forgotten."""
+        """Make these the shots of the run, in this order; what is known of them stays."""
         order = [r[0] for r in self._db.execute("SELECT id FROM shot ORDER BY place")]
         if order == list(ids):
             return
@@ -174,8 +174,8 @@ class Ledger:
                 raise
         self._copy()
 
-    def verified(self, images: Path) -> set[int]:
-        """Return the shots that are done and whose partial image has its checksum; others are planned again."""
+    def verified(self, images: Path) -> Set[int]:
+        """Return the done shots whose partial image has its checksum; others are planned again."""
         good = set()
         for shot, sha in self.hashes().items():
             path = images / partial_name(shot)
@@ -190,7 +190,9 @@ class Ledger:
         return good
 
     def to_do(self, images: Path) -> list[int]:
-        """Return the shots that are still to be computed, in order: planned, failed, or with a damaged result."""
+        """Return the shots that are still to be computed, in order: planned, failed, or with a damaged
+        result.
+        """
         done = self.verified(images)
         rows = self._db.execute("SELECT id, state FROM shot ORDER BY place")
         return [i for i, state in rows if i not in done and state != "quarantined"]

@@ -1,6 +1,8 @@
 """How far a computation is: the callback that runners call, and its two shapes for people.
 
-A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots, fractions included. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch log stays small.
+A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots, fractions
+included. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch
+log stays small.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ class Lines:
         self.finished = False
 
     def __call__(self, done: float, total: float, message: str = "") -> None:
+        """Show that `done` of `total` shots are finished."""
         now = time.monotonic()
         if self.first_done is None:
             self.first_done = done
@@ -90,6 +93,7 @@ class Bar:
         self.task: Any = None
 
     def __call__(self, done: float, total: float, message: str = "") -> None:
+        """Show that `done` of `total` shots are finished."""
         if self.task is None:
             self.task = self.bar.add_task(self.label, total=total, shown="")
         shown = f"{done:.1f}/{total:g} shots {message}"

@@ -28,7 +28,8 @@ class RunLock:
     Raises
     ------
     CannotCreateError
-        When another process holds the directory, with its process number and machine; or when the lock cannot be made.
+        When another process holds the directory, with its process number and machine; or when the lock cannot
+        be made.
     """
 
     def __init__(self, folder: Path) -> None:

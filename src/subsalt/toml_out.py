@@ -70,7 +70,8 @@ def table(name: str, items: Mapping[str, object], comments: Mapping[str, str] | 
     name : str
         Name of the table; empty for the keys before the first table.
     items : mapping
-        Keys and values. A None is written as a comment ``# key =``, so that a reader sees that the key exists.
+        Keys and values. A None is written as a comment ``# key =``, so that a reader sees that the key
+        exists.
     comments : mapping, optional
         A comment by key, put behind the value.
     """

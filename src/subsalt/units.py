@@ -1,4 +1,6 @@
-"""Quantities at the edge of the program: numbers in SI, or strings with a unit such as ``"12.5 m"`` or ``"2 km/s"``."""
+"""Quantities at the edge of the program: numbers in SI, or strings with a unit such as ``"12.5 m"`` or ``"2
+km/s"``.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ def parse(value: object, kind: str) -> float:
     value : int, float or str
         A number (taken as SI), or a number with a unit.
     kind : str
-        A key of `UNITS`: ``"length"``, ``"velocity"``, ``"time"``, ``"frequency"``, ``"angle"``, ``"fraction"``.
+        A key of `UNITS`: ``"length"``, ``"velocity"``, ``"time"``, ``"frequency"``, ``"angle"``,
+        ``"fraction"``.
 
     Raises
     ------
@@ -95,7 +98,9 @@ def file_units(kind: str) -> tuple[str, ...]:
 
 
 def check_file_unit(unit: str, kind: str) -> str:
-    """Return `unit` when `convert_file_values` can convert it, or raise `ConfigError` naming those that it can."""
+    """Return `unit` when `convert_file_values` can convert it, or raise `ConfigError` naming those that it
+    can.
+    """
     names = file_units(kind)
     known = {n.lower(): n for n in names}
     if unit.lower() not in known:

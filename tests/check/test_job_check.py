@@ -1,12 +1,14 @@
-"""Checks of whole jobs with their files: the wrong inputs a user brings, each refused before anything is computed."""
+"""Checks of whole jobs with their files: the wrong inputs a user brings, each refused before anything is
+computed.
+"""
 
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
-from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
 
+from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.job import Job

@@ -1,4 +1,4 @@
-"""Every rule finds its planted mistake, with evidence and a cure; none finds anything where nothing is wrong."""
+"""Every rule finds its planted mistake, with evidence and a cure; none finds anything in clean layouts."""
 
 import dataclasses
 import re

@@ -115,7 +115,8 @@ def overlap(context: Context) -> Iterator[Finding]:
     centre = (lay.low + lay.high) / 2
     offset = centre - (both.min(axis=0) + both.max(axis=0)) / 2
     where = " and ".join(
-        f"{'xy'[i]} {both[:, i].min():.6g} .. {both[:, i].max():.6g} (model {lay.low[i]:.6g} .. {lay.high[i]:.6g})"
+        f"{'xy'[i]} {both[:, i].min():.6g} .. {both[:, i].max():.6g} (model {lay.low[i]:.6g} .. "
+        f"{lay.high[i]:.6g})"
         for i in lay.axes
     )
     shift = ", ".join(f"{'xyz'[i]} {offset[i]:+.6g} m" for i in lay.axes)
@@ -129,13 +130,14 @@ def overlap(context: Context) -> Iterator[Finding]:
 
 
 def _guess(lay: Layout, points: Points) -> str:
-    """Return the single mistake that explains all positions outside: x and y swapped, or a factor; else nothing."""
+    """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if 1 in lay.axes and lay.inside_share(points[:, [1, 0, 2]]) > 0.99:
         return "x and y look exchanged: [data.fix] swap_xy = true"
     for factor, cure in FACTORS.items():
         scaled = points * np.array([factor, factor, 1.0])
         extent = float(np.ptp(scaled[:, 0])) if len(scaled) else 0.0
-        # a factor small enough brings anything near the origin: the survey must also span a good part of the model
+        # a factor small enough brings anything near the origin: the survey must also span a good part of the
+        # model
         if lay.inside_share(scaled) > 0.99 and extent > 0.05 * float(lay.high[0] - lay.low[0]):
             return cure
     return ""
@@ -211,7 +213,8 @@ def depths(context: Context) -> Iterator[Finding]:
         if below.any():
             yield error(
                 "E335",
-                f"{int(below.sum())} of {len(points)} {name} lie below the model (z up to {float(points[:, 2].max()):.4g}, "
+                f"{int(below.sum())} of {len(points)} {name} lie below the model (z up to "
+                f"{float(points[:, 2].max()):.4g}, "
                 f"the model ends at {bottom:.4g})",
                 "check the elevation scalar (byte 69): [data.fix] elevation_scalar, or extend the model",
                 count=int(below.sum()),
@@ -231,7 +234,8 @@ def on_the_free_surface(context: Context) -> Iterator[Finding]:
         if on.any():
             yield warning(
                 "W336",
-                f"{int(on.sum())} of {len(points)} {name} lie on the free surface, where pressure is always zero",
+                f"{int(on.sum())} of {len(points)} {name} lie on the free surface, where pressure is always "
+                "zero",
                 "give them a depth, or set [propagation] free_surface = false",
                 count=int(on.sum()),
             )
@@ -257,7 +261,8 @@ def repeated_positions(context: Context) -> Iterator[Finding]:
         if places < len(shot.rcv):
             yield warning(
                 "W338",
-                f"shot {shot.id}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does",
+                f"shot {shot.id}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another "
+                "does",
                 "check the receiver coordinates (bytes 81, 85) and the shot key",
                 shot=shot.id,
             )
@@ -288,7 +293,8 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     if misfit > 0.02 * length:
         yield warning(
             "W339",
-            f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are projected",
+            f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are "
+            "projected",
             "image a crooked line in 3-D, or choose a straight part with [data] shots",
             misfit=misfit,
         )
@@ -303,7 +309,8 @@ def thin_window(context: Context) -> Iterator[Finding]:
     if not context.modelling and aperture is not None and aperture < 10 * widest:
         yield warning(
             "W340",
-            f"the aperture of {aperture:g} m is {aperture / widest:.2g} cells: dipping reflectors will be missing",
+            f"the aperture of {aperture:g} m is {aperture / widest:.2g} cells: dipping reflectors will be "
+            "missing",
             "use about the depth of the target",
             aperture=aperture,
         )
@@ -322,7 +329,8 @@ def record_length(context: Context) -> Iterator[Finding]:
         reach = float(np.interp(record, two_way, grid.axis(-1)))
         yield warning(
             "W341",
-            f"the record of {record:.4g} s ends before the echo of the model's bottom ({two_way[-1]:.4g} s, vertical): "
+            f"the record of {record:.4g} s ends before the echo of the model's bottom ({two_way[-1]:.4g} s, "
+            "vertical): "
             f"nothing below about {reach:.4g} m can be imaged",
             f"cut the model at {reach:.4g} m to save time"
             + (", or lengthen record_length" if context.modelling else ", or use longer records"),

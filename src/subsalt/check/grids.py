@@ -87,7 +87,8 @@ def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Fi
         if not (same and placed):
             yield error(
                 "E402",
-                f"{other.name} has spacing {b.spacing}, origin {b.origin}; {base.name} has {a.spacing}, {a.origin}",
+                f"{other.name} has spacing {b.spacing}, origin {b.origin}; {base.name} has {a.spacing}, "
+                f"{a.origin}",
                 cure,
             )
     if base.frame is not None and other.frame is not None and base.frame != other.frame:
@@ -102,8 +103,9 @@ def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Fi
 def depth_axis(context: Context) -> Iterator[Finding]:
     """Depth axis flipped, or not the last one.
 
-    Velocity grows with depth. A mean profile that falls steadily downwards, or one that is level along z and steady
-    along x, is an axis in the wrong place. Both need a steep, nearly monotonous trend, so salt does not disturb them.
+    Velocity grows with depth. A mean profile that falls steadily downwards, or one that is level along z and
+    steady along x, is an axis in the wrong place. Both need a steep, nearly monotonous trend, so salt does
+    not disturb them.
     """
     assert context.model is not None
     v = context.model.vp
@@ -130,7 +132,7 @@ def depth_axis(context: Context) -> Iterator[Finding]:
 
 
 def _trend(v: np.ndarray, axis: int) -> tuple[float, float]:
-    """Return correlation of the mean profile along an axis with its index, and the profile's span over its mean."""
+    """Return the correlation of the mean profile along an axis with its index, and its relative span."""
     profile = v.mean(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
     n = len(profile)
     if n < 3 or float(profile.max()) == float(profile.min()):
@@ -145,7 +147,7 @@ def _trend(v: np.ndarray, axis: int) -> tuple[float, float]:
 
 @rule("grids", "model")
 def constant_layers(context: Context) -> Iterator[Finding]:
-    """A null value that fills part of a model: exactly the same odd value at many nodes, far from all others."""
+    """A null value that fills part of a model: one odd value at many nodes, far from all others."""
     assert context.model is not None
     v = context.model.vp
     low = float(v.min())
@@ -154,7 +156,8 @@ def constant_layers(context: Context) -> Iterator[Finding]:
     if rest.size and at_low.sum() > 0.001 * v.size and low > 0 and float(rest.min()) > 4 * low:
         yield warning(
             "W445",
-            f"vp is {low:g} at {int(at_low.sum())} nodes and at least {float(rest.min()):g} elsewhere: a null value?",
+            f"vp is {low:g} at {int(at_low.sum())} nodes and at least {float(rest.min()):g} elsewhere: a "
+            "null value?",
             "fill the model where it is not known",
             value=low,
             count=int(at_low.sum()),

@@ -22,7 +22,8 @@ def dispersion(context: Context) -> Iterator[Finding]:
     points, need = wavelength / h, POINTS_PER_WAVELENGTH[order]
     clean = model.slowest / (need * h)
     context.facts |= {"points_per_wavelength": points, "fmax": fmax, "fmax_without_dispersion": clean}
-    text = f"{points:.3g} points per shortest wavelength ({model.slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
+    where = f"({model.slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
+    text = f"{points:.3g} points per shortest wavelength {where}"
     cure = f"use spacing <= {model.slowest / (need * fmax):.3g} m or frequencies up to {clean:.3g} Hz"
     if points < 2.2:
         yield error("E531", f"{text}: the grid cannot carry the wavelet", cure, points=points, needed=need)
@@ -47,7 +48,8 @@ def zero_mean(context: Context) -> Iterator[Finding]:
     if ratio > 0.05:
         yield warning(
             "W535",
-            f"the wavelet has a mean ({ratio:.1%} of its absolute sum), which does not travel but stays at the source",
+            f"the wavelet has a mean ({ratio:.1%} of its absolute sum), which does not travel but stays at "
+            "the source",
             "subtract the mean, or filter out the lowest frequencies",
             ratio=ratio,
         )
@@ -55,7 +57,7 @@ def zero_mean(context: Context) -> Iterator[Finding]:
 
 @rule("spectrum", "samples", "wavelet", "survey")
 def data_band(context: Context) -> Iterator[Finding]:
-    """Data whose energy lies above the wavelet's band: it would be imaged with a wavelet that has none there."""
+    """Data whose energy lies above the wavelet's band, where the wavelet has none."""
     assert context.wavelet is not None
     assert context.survey is not None
     total = None
@@ -76,7 +78,8 @@ def data_band(context: Context) -> Iterator[Finding]:
     if above > 0.6:
         yield warning(
             "W536",
-            f"{above:.0%} of the data's energy lies above {context.wavelet.fmax:g} Hz, where the wavelet has none "
+            f"{above:.0%} of the data's energy lies above {context.wavelet.fmax:g} Hz, where the wavelet "
+            "has none "
             f"(the data peak at {peak:.3g} Hz)",
             f"use [source] f0 near {max(1.0, peak):.3g} Hz, or check the sampling interval",
             share=above,

@@ -43,7 +43,8 @@ def time_step(context: Context) -> Iterator[Finding]:
     elif dt < 0.2 * bound:
         yield warning(
             "W502",
-            f"dt = {dt * 1e3:g} ms is {bound / dt:.1f} times below the stability bound of {bound * 1e3:.4g} ms",
+            f"dt = {dt * 1e3:g} ms is {bound / dt:.1f} times below the stability bound of {bound * 1e3:.4g} "
+            "ms",
             "leave [propagation] dt out: the run gets faster, and time dispersion is corrected anyway",
             dt=dt,
             bound=bound,

@@ -63,7 +63,8 @@ def sample_values(context: Context) -> Iterator[Finding]:
             trace = int(np.flatnonzero(~finite.all(axis=1))[0])
             yield error(
                 "E284",
-                f"shot {item.shot.id}: {int((~finite).sum())} samples are NaN or Inf, first in trace {trace + 1}",
+                f"shot {item.shot.id}: {int((~finite).sum())} samples are NaN or Inf, first in trace "
+                f"{trace + 1}",
                 'set [data] bad_traces = "zero", or repair the file',
                 shot=item.shot.id,
             )
@@ -73,7 +74,8 @@ def sample_values(context: Context) -> Iterator[Finding]:
         if largest > HUGE:
             yield error(
                 "E285",
-                f"shot {item.shot.id}: samples reach {largest:.3g}: the sample format is not what the header says",
+                f"shot {item.shot.id}: samples reach {largest:.3g}: the sample format is not what the "
+                "header says",
                 "[data.fix] format = 1 (IBM) or 5 (IEEE)",
                 shot=item.shot.id,
                 largest=largest,
@@ -83,7 +85,8 @@ def sample_values(context: Context) -> Iterator[Finding]:
         if largest > 0 and clipped > max(50, 0.002 * size.size):
             yield warning(
                 "W287",
-                f"shot {item.shot.id}: {clipped} samples ({clipped / size.size:.1%}) have the largest value {largest:g}: clipped",
+                f"shot {item.shot.id}: {clipped} samples ({clipped / size.size:.1%}) have the largest value "
+                f"{largest:g}: clipped",
                 "use data before they were clipped; the image will carry the edges",
                 shot=item.shot.id,
                 count=clipped,
@@ -95,8 +98,8 @@ def sample_values(context: Context) -> Iterator[Finding]:
 def time_zero(context: Context) -> Iterator[Finding]:
     """Energy before anything can have arrived: wrong time zero, sampling or coordinates.
 
-    Nothing is faster than the straight way at the model's largest velocity. Traces whose strongest tenth of samples lies
-    mostly before that are not noise alone.
+    Nothing is faster than the straight way at the model's largest velocity. Traces whose strongest tenth of
+    samples lies mostly before that are not noise alone.
     """
     assert context.model is not None
     assert context.survey is not None
@@ -118,7 +121,8 @@ def time_zero(context: Context) -> Iterator[Finding]:
     if total and early > 0.3 * total:
         yield warning(
             "W288",
-            f"{early} of {total} traces looked at have most of their energy before the first possible arrival",
+            f"{early} of {total} traces looked at have most of their energy before the first possible "
+            "arrival",
             "check time zero ([data.fix] delay), the sampling interval, and the coordinates",
             share=early / total,
             worst=worst,
@@ -149,7 +153,8 @@ def sampling(context: Context) -> Iterator[Finding]:
     if context.wavelet.f0 > nyquist:
         yield error(
             "E533",
-            f"the wavelet peaks at {context.wavelet.f0:g} Hz, the records carry nothing above {nyquist:g} Hz (Nyquist)",
+            f"the wavelet peaks at {context.wavelet.f0:g} Hz, the records carry nothing above {nyquist:g} "
+            "Hz (Nyquist)",
             "lower [source] f0, or sample finer",
             nyquist=nyquist,
         )

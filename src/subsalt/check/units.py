@@ -37,9 +37,9 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
 def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     """Return the finding when vp is in another unit than m/s.
 
-    Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s lie far
-    below, so the median tells the unit. Feet per second need more: their range overlaps that of fast rocks, so all of
-    the model must lie above 4500 and its fastest above 10000.
+    Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s
+    lie far below, so the median tells the unit. Feet per second need more: their range overlaps that of fast
+    rocks, so all of the model must lie above 4500 and its fastest above 10000.
     """
     v = vp.finite
     mid, low, high = float(np.median(v)), float(v.min()), float(v.max())
@@ -67,7 +67,8 @@ def _unusual_velocity(low: float, high: float) -> Iterator[Finding]:
     if high > FASTEST or (0 < low < SLOWEST):
         yield warning(
             "W417",
-            f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to {FASTEST:g})",
+            f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to "
+            f"{FASTEST:g})",
             "check the unit, and null values in the file",
             min=low,
             max=high,
@@ -107,7 +108,8 @@ def grid_unit(context: Context) -> Iterator[Finding]:
     if largest < 0.2 and deepest < 40 and wavelength > 200 * largest:
         yield error(
             "E440",
-            f"grid spacing {grid.spacing}: looks like km (depth {deepest:.3g}, shortest wavelength {wavelength:.3g} m)",
+            f"grid spacing {grid.spacing}: looks like km (depth {deepest:.3g}, shortest wavelength "
+            f"{wavelength:.3g} m)",
             "give spacing and origin in metres, or with a unit",
             spacing=grid.spacing,
         )
