@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS shot (
     reason TEXT
 );
 """
+
+_NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
 
 
 def partial_name(shot: int) -> str:
@@ -78,8 +80,10 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the database and give the directory free."""
+        """Close the database and give the directory free; a shot in hand is planned again."""
         try:
+            with suppress(sqlite3.Error):  # the next owner does it too
+                self._db.execute(_NOBODY_RUNS)
             self._db.close()
         finally:
             self.lock.release()
@@ -100,7 +104,7 @@ class Ledger:
                 self._rebuild()
                 self.rebuilt = True
             # whoever was running is gone: this process holds the lock
-            db.execute("UPDATE shot SET state = 'planned' WHERE state = 'running'")
+            db.execute(_NOBODY_RUNS)
             found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
             if found is None:
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))

@@ -79,7 +79,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E221": (
         "RSF data outside the folder",
-        "In= is absolute, has '..' or is a symbolic link: a header must not name any file of this machine.",
+        "In= is absolute, has '..' or is a symbolic link: a header must not name any file of this "
+        "machine.",
         "Put the data beside the header.",
     ),
     "W221": (
@@ -207,6 +208,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Odd depth step",
         "The interval field taken as millimetres gives an unusual depth step.",
         "Spacing = [dx, dy, dz] if that is wrong.",
+    ),
+    "W236": (
+        "Coordinates ignored",
+        "Trace coordinates are no regular grid; the given spacing is used.",
+        "Resample if the place matters.",
     ),
     "E240": (
         "Angles instead of lengths",

@@ -102,7 +102,7 @@ class Context:
 
     @property
     def velocity(self) -> EarthModel | None:
-        """The model when its velocities can be trusted, else None: other rules would only repeat a wrong unit."""
+        """The model when its velocities can be trusted: else rules would only repeat a wrong unit."""
         return None if self.facts.get("_vp_wrong") else self.model
 
     def has(self, part: str) -> bool:
