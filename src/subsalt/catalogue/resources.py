@@ -54,9 +54,14 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Start the same command again.",
     ),
     "E641": (
-        "Damaged partial image",
-        "The partial image of a shot is missing, damaged, or not the one that the ledger knows.",
-        "Start the same command again: the shot is computed anew.",
+        "Damaged file in a run directory",
+        "A partial image or run.json is missing, damaged, or not the one that the ledger knows.",
+        "Start the same command again: what is damaged is computed anew.",
+    ),
+    "E642": (
+        "A written file reads back differently",
+        "A second reader (segyio) found another content in a file that was just written; it was not published.",
+        "Check the disk; if it happens again, report it.",
     ),
     "E700": (
         "Device unavailable",

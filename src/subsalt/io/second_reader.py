@@ -58,7 +58,7 @@ class Expectation:
             raise CorruptionError(
                 f"a file that was just written reads back differently: {'; '.join(wrong)}",
                 "check the disk; if it happens again, report it with the job file",
-                code="E641",
+                code="E642",
             )
 
     def _differences(self, f: Any) -> list[str]:
