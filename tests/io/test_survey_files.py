@@ -418,7 +418,7 @@ def test_a_file_that_reads_back_differently_is_not_published(tmp_path, monkeypat
     monkeypatch.setattr(second_reader.Expectation, "note", forget)
     with pytest.raises(CorruptionError, match="samples of trace") as caught:
         write_survey(tmp_path / name, survey)
-    assert caught.value.code == "E641"
+    assert caught.value.code == "E642"
     assert [p.name for p in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_bytes() == before
 
