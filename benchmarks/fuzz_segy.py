@@ -4,13 +4,14 @@ Each input is a small valid file with bytes flipped, header fields set to extrem
 doubled or appended. The reader must answer, or raise one of the package's errors, within a second and within
 little memory.
 
-Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind segy|su|volume|rsf|npz|npy|vti|nc]
-[--json]
+Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind KIND] [--json], where KIND is
+one of segy, crafted, su, volume, rsf, npz, npy, vti, nc.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import resource
@@ -49,6 +50,15 @@ def _read_shots(path: Path) -> None:
         survey.traces(shot)
 
 
+def _read_crafted(path: Path) -> None:
+    scan(path).describe()
+    # most of these have no geometry, which is an answer too
+    with contextlib.suppress(SubsaltError):
+        survey = read_survey(path)
+        for shot in survey.shots[:3]:
+            survey.traces(shot)
+
+
 def _make_shots(path: Path) -> None:
     write_survey(path, _survey())
 
@@ -68,6 +78,7 @@ def _read_any(path: Path) -> None:
 #: kind -> (suffix, write a valid file, read it)
 TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] = {
     "segy": (".sgy", _make_shots, _read_shots),
+    "crafted": (".sgy", _make_shots, _read_crafted),
     "su": (".su", _make_shots, _read_shots),
     "volume": (".sgy", _make_volume, _read_any),
     "rsf": (".rsf", _make_any, _read_any),
@@ -108,6 +119,43 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     return bytes(out)
 
 
+def craft(rng: random.Random) -> bytes:
+    """Return a SEG-Y file made from scratch: any revision, order and format, lengths that may or may not
+    agree.
+    """
+    order = rng.choice("><")
+    ns = rng.choice([0, 1, 2, 10, 50, 1000, 65535])
+    code = rng.choice([0, *range(1, 17), 255, -1, -32768])
+    n_ext = rng.choice([0, 0, 0, 1, 2, -1, -2, 32767])
+    rev = rng.choice([0, 1, 2])
+    head = bytearray(400)
+    for byte, kind, value in (
+        (3217, "H", rng.choice([0, 1, 4000, 65535])),
+        (3221, "H", rng.choice([ns, 0, 65535])),
+        (3225, "h", code),
+        (3255, "h", rng.choice([0, 1, 2, 9])),
+        (3269, "i", rng.choice([0, ns, -1, 2**31 - 1])),
+        (3273, "Q", rng.getrandbits(64)),
+        (3505, "h", n_ext),
+        (3507, "h", rng.choice([0, 0, 1, 100, 32767, -1])),
+        (3521, "Q", rng.choice([0, 0, 3600, 2**40, 2**63, 3601])),
+        (3529, "i", rng.choice([0, 0, 1, -1, 2**31 - 1])),
+    ):
+        struct.pack_into(order + kind, head, byte - 3201, value)
+    head[300] = rev
+    out = bytearray(rng.randbytes(3200) if rng.random() < 0.5 else b" " * 3200) + head
+    out += b"((SEG: EndText))".ljust(3200) * max(0, min(n_ext, 3) if n_ext != -1 else rng.randrange(2))
+    width = {1: 4, 2: 4, 3: 2, 4: 4, 5: 4, 6: 8, 7: 3, 8: 1, 9: 8, 10: 4, 11: 2, 12: 8, 15: 3, 16: 1}.get(
+        code, 4
+    )
+    for _ in range(rng.choice([0, 1, 2, 7])):
+        trace = bytearray(rng.randbytes(240) if rng.random() < 0.3 else bytes(240))
+        struct.pack_into(order + "H", trace, 114, rng.choice([ns, 0, 65535]))
+        struct.pack_into(order + "h", trace, 70, rng.choice([0, 1, -100, -32768, 32767]))
+        out += trace + rng.randbytes(min(ns, 2000) * width)
+    return bytes(out[: rng.choice([len(out), len(out), rng.randrange(len(out) + 1)])])
+
+
 def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
     """Try `count` damaged files of a kind; return counts, failures and the growth of peak memory."""
     suffix, make, read = TARGETS[kind]
@@ -123,7 +171,7 @@ def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     opened, failures, slowest = 0, [], 0.0
     for i in range(count):
-        bad = damage(data, rng)
+        bad = craft(rng) if kind == "crafted" else damage(data, rng)
         target.write_bytes(bad)
         begin = time.perf_counter()
         try:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from segy_maker import line_headers, make_segy
 
-from subsalt.errors import MissingInputError, SegyError
+from subsalt.errors import MemoryPlanError, MissingInputError, ResourceError, SegyError
+from subsalt.io import publish
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.segy import scan
 
@@ -341,6 +342,48 @@ def test_what_is_no_seismic_file(tmp_path):
     for odd in ("/dev/null", "nul\0byte"):
         with pytest.raises((SegyError, MissingInputError)):
             scan(odd)
+
+
+def test_compressed_files_are_named_as_such(tmp_path):
+    import gzip
+
+    path = tmp_path / "a.sgy"
+    path.write_bytes(gzip.compress(RNG.bytes(10_000)))
+    with pytest.raises(SegyError, match="gunzip") as caught:
+        scan(path)
+    assert caught.value.code == "E219"
+
+
+def test_more_headers_than_memory(tmp_path):
+    path = make_segy(tmp_path / "a.sgy", np.ones((1, 1)), code=8)
+    try:
+        os.truncate(path, 3600 + (1 << 33) * 241)
+    except OSError:
+        pytest.skip("this file system has no such large sparse files")
+    with pytest.raises(MemoryPlanError) as caught:
+        scan(path)
+    assert caught.value.code == "E611"
+
+
+def test_short_reads_are_invisible(tmp_path):
+    path = make_segy(tmp_path / "a.sgy", smooth(20, 30), headers=line_headers(4, 5))
+    want = scan(path).to_dict()
+    publish.set_fault(lambda operation, name, n: 1 + n // 3)
+    try:
+        assert scan(path).to_dict() == want
+    finally:
+        publish.set_fault(None)
+
+
+def test_a_failing_disk_is_named(tmp_path):
+    path = make_segy(tmp_path / "a.sgy", smooth(20, 30), headers=line_headers(4, 5))
+    publish.set_fault(publish.FaultCounter(3))
+    try:
+        with pytest.raises(ResourceError, match="at byte") as caught:
+            scan(path)
+    finally:
+        publish.set_fault(None)
+    assert caught.value.code == "E601"
 
 
 def test_one_bad_file_among_good_ones_is_a_finding(tmp_path):

@@ -1,7 +1,9 @@
 """Real and foreign files: each is read as another program read it, or refused with the reason."""
 
+import gzip
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +82,24 @@ def test_every_file_is_scanned_rightly_or_refused(name):
     assert f.sorting == want["sorting"]
     for theirs, span in want["headers_min_max_nunique"].items():
         assert list(f.headers[NAMES[theirs]]) == span, theirs
+
+
+def test_compressed_and_other_files_are_refused():
+    for name in ("vp_marmousi-ii.segy.gz", "expected.json"):
+        with pytest.raises(SegyError) as caught:
+            scan(SEGY / name)
+        assert caught.value.code in ("E219", "E211")
+
+
+def test_the_whole_of_marmousi2(tmp_path):
+    path = tmp_path / "vp.segy"
+    with gzip.open(SEGY / "vp_marmousi-ii.segy.gz") as f, path.open("wb") as out:
+        shutil.copyfileobj(f, out)
+    v = read(path, spacing=(1.25, 1.25), unit="km/s")
+    assert v.grid.shape == (13601, 2801)
+    model = np.load(ROOT / "models" / "marmousi2_5m.npz")["vp"]
+    # the model file was made from every fourth point of this one
+    assert np.allclose(v.values[::4, ::4], model, rtol=1e-6)
 
 
 def test_viking_graben():

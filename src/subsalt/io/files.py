@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from subsalt.errors import DataError, MissingInputError, ResourceError, SegyError
+from subsalt.io.faults import ask
 
 
 class InputFile:
@@ -66,7 +67,8 @@ class InputFile:
         done = 0
         while done < len(view):
             try:
-                n = os.preadv(self.fd, [view[done : done + (1 << 30)]], offset + done)
+                allowed = ask("read", str(self.path), min(len(view) - done, 1 << 30))
+                n = os.preadv(self.fd, [view[done : done + allowed]], offset + done)
             except InterruptedError:
                 continue
             except OSError as e:

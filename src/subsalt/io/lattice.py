@@ -109,7 +109,7 @@ def _numbers(values: dict[str, NDArray], n: int) -> tuple[NDArray, NDArray]:
     zeros = np.zeros(n, np.int64)
     if len(np.unique(cdp)) == n:
         return zeros, cdp
-    if inline.any() or crossline.any():
+    if np.ptp(inline) or np.ptp(crossline):
         return inline, crossline
     return zeros, np.arange(1, n + 1)
 

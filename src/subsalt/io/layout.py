@@ -21,6 +21,15 @@ BINARY_HEADER = 400
 FIRST_TRACE = TEXT_HEADER + BINARY_HEADER
 
 
+_COMPRESSED = {
+    b"\x1f\x8b": "gunzip",
+    b"BZh": "bunzip2",
+    b"\xfd7zXZ": "unxz",
+    b"(\xb5/\xfd": "unzstd",
+    b"PK\3\4": "unzip",
+}
+
+
 def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     """Return the layout of an open file.
 
@@ -43,6 +52,7 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
             code="E212",
         )
     head = file.read_at(0, FIRST_TRACE)
+    _refuse_compressed(file, head)
     binary = head[TEXT_HEADER:]
     lines, encoding = decode_text(head[:TEXT_HEADER])
     endian, code = _format(file, binary, fix)
@@ -95,6 +105,16 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     ext_dt = struct.unpack_from(order + "d", binary, 3273 - 3201)[0] if rev2 else 0.0
     find_dt(layout, fix, ext_dt if 0 < ext_dt < 1e7 else 0.0)
     return layout
+
+
+def _refuse_compressed(file: InputFile, head: bytes) -> None:
+    for magic, name in _COMPRESSED.items():
+        if head.startswith(magic):
+            raise SegyError(
+                f"{file.path} is compressed ({name})",
+                f"decompress it first, for example with {name}",
+                code="E219",
+            )
 
 
 def _format(file: InputFile, binary: bytes, fix: Fix) -> tuple[Endian, int]:

@@ -79,7 +79,7 @@ def find_ns(
         return
     raise SegyError(
         f"{layout.path}: {available} bytes of traces do not divide into traces of {layout.trace_bytes} bytes "
-        f"({said} samples): {layout.n_traces} whole traces and {rest} bytes more",
+        f"(samples per trace: {said}): {layout.n_traces} whole traces and {rest} bytes more",
         'copy the file anew if it is truncated, or give [data.fix] ns = ..., or truncated = "drop"',
         code="E213",
     )

@@ -186,7 +186,7 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
             "E250",
             "error",
             f"{path}: {s.not_finite} samples{of} are not finite",
-            'correct the data, set the right [data.fix] format, or [data.fix] nan = "zero"',
+            'correct the data, set the right [data.fix] format, or [data] bad_traces = "zero"',
             {"count": s.not_finite},
         )
     if s.suspicion and fix.format is None and fix.endian is None:

@@ -88,7 +88,7 @@ class TraceReader:
             f"{lay.path}: {int((~good).sum())} samples are not finite, the first in trace "
             f"{int(traces[row]) + 1}, "
             f"sample {at + 1}",
-            'correct the data, or set such samples to zero: [data.fix] nan = "zero"',
+            'correct the data, or set such samples to zero: [data] bad_traces = "zero"',
             code="E250",
         )
 
