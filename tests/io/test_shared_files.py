@@ -98,8 +98,9 @@ def test_the_whole_of_marmousi2(tmp_path):
     v = read(path, spacing=(1.25, 1.25), unit="km/s")
     assert v.grid.shape == (13601, 2801)
     model = np.load(ROOT / "models" / "marmousi2_5m.npz")["vp"]
-    # the model file was made from every fourth point of this one
-    assert np.allclose(v.values[::4, ::4], model, rtol=1e-6)
+    # the model file holds every fourth point of this one, in hundredths of a metre per second
+    assert np.abs(v.values[::4, ::4] - model).max() < 0.0051
+    assert scan(path).kind == "stack"
 
 
 def test_viking_graben():

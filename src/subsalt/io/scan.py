@@ -284,6 +284,9 @@ def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:
         result.kind = "volume"
     elif not result.has_receivers and all(f.sorting == 4 for f in result.files):
         result.kind = "stack"
+    elif len(src) > 1 and np.array_equal(src[:, :2], rcv[:, :2]):
+        # every receiver at its source: a section or model, not shots
+        result.kind = "stack"
     table: ShotTable = shot_table(
         np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned]), src, "auto"
     )
