@@ -15,7 +15,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
-.PHONY: help setup build test lint demo schema sanitize bench-kernels bench-peers clean
+.PHONY: help setup build test lint demo schema sanitize fuzz bench-kernels bench-peers clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -61,6 +61,9 @@ sanitize: $(STAMP) ## run the kernel tests on a build with the address and undef
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize -j 2
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	PYTHONMALLOC=malloc OMP_NUM_THREADS=2 $(PY) tests/native/sanitized.py build/sanitize
+
+fuzz: build ## damaged files against every reader: COUNT=20000 per format
+	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)
 
 bench-kernels: build ## rates of the kernels against a plain loop, as JSON
 	$(PY) benchmarks/kernel_rates.py
