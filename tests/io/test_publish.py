@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -214,3 +215,47 @@ def test_nothing_writes_outside_the_publishing_layer():
         if name not in _ALLOWED:
             found += [f"{name}:{line}" for line in _writes(ast.parse(path.read_text("utf-8")))]
     assert not found, f"write through subsalt.io.publish instead: {found}"
+
+
+def _small_disk() -> bool:
+    """Say whether an ordinary user may mount a small file system here."""
+    tried = (
+        subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False) if _UNSHARE else None
+    )
+    return tried is not None and tried.returncode == 0
+
+
+_UNSHARE = shutil.which("unshare")
+_FILL = """
+import os, sys
+import numpy as np
+from subsalt.errors import SubsaltError
+from subsalt.grid import Grid
+from subsalt.io import volume
+grid = Grid((60, 60, 100), (1.0, 1.0, 1.0))
+a = np.random.default_rng(0).standard_normal(grid.shape).astype(np.float32)
+for name in ("a.sgy", "a.rsf", "a.npz", "a.npy", "a.vti", "a.nc"):
+    try:
+        volume.write(os.path.join(sys.argv[1], name), grid, a)
+    except SubsaltError as e:
+        print(e.exit_code, e.code, e)
+print(os.listdir(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(not _small_disk(), reason="no unprivileged mounts (unshare -Urm)")
+@pytest.mark.parametrize(
+    ("option", "code", "word"), [("size=1m", "74 E621", "have 1.0 MB"), ("ro", "73 E630", "")]
+)
+def test_a_small_and_a_read_only_disk(tmp_path, option, code, word):
+    mount = f'mount -t tmpfs -o {option} tmpfs "$1" && exec "$2" -c "$3" "$1"'
+    run = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", mount, "sh", tmp_path, sys.executable, _FILL],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    *lines, left = run.stdout.splitlines()
+    assert len(lines) == 6
+    assert all(line.startswith(code) and word in line for line in lines), lines
+    assert left == "[]"

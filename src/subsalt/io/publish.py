@@ -56,6 +56,7 @@ class _FullWriter(io.RawIOBase):
         super().__init__()
         self._fd, self._path, self._size = fd, path, size
         self.high_water = 0
+        self._failure: SubsaltError | None = None
 
     def forget(self) -> None:
         """Let go of the descriptor, which others close."""
@@ -77,10 +78,19 @@ class _FullWriter(io.RawIOBase):
         return os.lseek(self._fd, 0, os.SEEK_CUR)
 
     def write(self, data: Any) -> int:
+        # what writes containers tries to finish them after a failure: the first error is the one that tells
+        if self._failure is not None:
+            raise self._failure
         view = memoryview(data).cast("B")
-        with _explained(Path(self._path), self._size or self.high_water + len(view)):
+        end = self.tell() + len(view)
+        try:
             write_all(self._fd, view, self._path)
-        self.high_water = max(self.high_water, self.tell())
+        except OSError as e:
+            # the bytes already in the temporary file are room as well
+            room = free_bytes(self._path) + os.fstat(self._fd).st_size
+            self._failure = explain_os_error(e, self._path, self._size or max(self.high_water, end), room)
+            raise self._failure from e
+        self.high_water = max(self.high_water, end)
         return len(view)
 
 
