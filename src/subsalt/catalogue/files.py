@@ -67,6 +67,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A file has another size than when the survey was read.",
         "Do not change the files of a running survey; start again.",
     ),
+    "E219": (
+        "Compressed file",
+        "The file is compressed; seismic data are read at positions, which needs plain files.",
+        "Decompress it first.",
+    ),
     "E220": (
         "Not an RSF header",
         "N1 or in is missing, or an axis is not a number.",
