@@ -405,11 +405,13 @@ def test_export_from_a_run_and_between_formats(tmp_path):
     (run / "run.json").write_text(json.dumps({"image": {"path": "/elsewhere/image.sgy"}}))
     for suffix in (".rsf", ".npz", ".vti", ".nc", ".sgy", ".npy"):
         facts = export(run, tmp_path / f"x{suffix}")
-        assert facts["kind"] == "volume"
+        assert facts["kind"] == ("copy" if suffix == ".sgy" else "volume")
         spacing = grid.spacing if suffix == ".npy" else None
         assert np.array_equal(volume.read(tmp_path / f"x{suffix}", spacing=spacing).values, a)
     assert "run 77" in (tmp_path / "x.rsf").read_text()
-    assert "run 77" in " ".join(scan(tmp_path / "x.sgy").files[0].text)
+    assert (tmp_path / "x.sgy").read_bytes() == (run / "image.sgy").read_bytes()
+    export(tmp_path / "x.rsf", tmp_path / "y.sgy", text=["after all run 77"])
+    assert "run 77" in " ".join(scan(tmp_path / "y.sgy").files[0].text)
     with pytest.raises(ConfigError, match="source itself"):
         export(tmp_path / "x.sgy", tmp_path / "x.sgy")
     with pytest.raises(DataError, match="no traces"):

@@ -10,7 +10,11 @@ from pathlib import Path
 
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io import volume
+from subsalt.io.files import InputFile
+from subsalt.io.publish import atomic_write
+from subsalt.io.segy_image import DESCRIPTION
 from subsalt.io.su import convert_traces, stream_su
+from subsalt.io.text_header import TEXT_HEADER, decode_text
 
 _IMAGES = ("image.sgy", "image.rsf", "image.npz", "image.vti", "image.nc", "image.zarr")
 
@@ -69,7 +73,7 @@ def export(
     Returns
     -------
     dict
-        ``source``, ``path``, ``kind`` and ``shape`` or ``traces``.
+        ``source``, ``path``, ``kind`` (``volume``, ``traces`` or ``copy``) and ``shape`` or ``traces``.
     """
     src = Path(source)
     if src.is_dir() and volume.suffix_of(src) != ".zarr":
@@ -88,23 +92,36 @@ def export(
             )
         count = stream_su(src, sys.stdout.buffer) if stdout else convert_traces(src, target)
         return {"source": str(source), "path": os.fspath(target), "kind": "traces", "traces": count}
+    plain = key is None and unit is None and spacing is None and origin is None and not text
+    if plain and volume.suffix_of(src) == volume.suffix_of(target) == ".sgy" and _is_ours(src):
+        # our own image keeps its bytes, and so its hash
+        _copy(src, Path(target))
+        return {"source": str(source), "path": os.fspath(target), "kind": "copy"}
     vol = volume.read(src, key=key, unit=unit, spacing=spacing, origin=origin)
     label = name or key or ("image" if src.stem == "image" else "values")
     volume.write(target, vol.grid, vol.values, vol.frame, text=[*_text_of(src), *text], name=label)
     return {"source": str(source), "path": os.fspath(target), "kind": "volume", "shape": list(vol.grid.shape)}
 
 
-def _text_of(source: Path) -> list[str]:
-    """Return the provenance a SEG-Y image carries in its textual header, to hand it on."""
-    if volume.suffix_of(source) != ".sgy":
-        return [f"converted from {source.name}"]
-    from subsalt.io.files import InputFile
-    from subsalt.io.segy_image import DESCRIPTION
-    from subsalt.io.text_header import TEXT_HEADER, decode_text
-
+def _text_lines(source: Path) -> list[str]:
+    """Return the lines of a SEG-Y textual header without their numbers."""
     with InputFile(source) as file:
         lines, _ = decode_text(file.read_at(0, min(file.size, TEXT_HEADER)))
-    content = [line[3:].strip() if line[:1] == "C" else line for line in lines]
-    if not content[0].startswith(DESCRIPTION[0]):
+    return [line[3:].strip() if line[:1] == "C" else line for line in lines]
+
+
+def _is_ours(source: Path) -> bool:
+    return _text_lines(source)[0].startswith(DESCRIPTION[0])
+
+
+def _copy(source: Path, target: Path) -> None:
+    with InputFile(source) as file, atomic_write(target, size=file.size) as f:
+        for at in range(0, file.size, 1 << 24):
+            f.write(file.read_at(at, min(1 << 24, file.size - at)))
+
+
+def _text_of(source: Path) -> list[str]:
+    """Return the provenance a SEG-Y image carries in its textual header, to hand it on."""
+    if volume.suffix_of(source) != ".sgy" or not _is_ours(source):
         return [f"converted from {source.name}"]
-    return [line for line in content[:38] if line and not line.startswith(DESCRIPTION)]
+    return [line for line in _text_lines(source)[:38] if line and not line.startswith(DESCRIPTION)]
