@@ -15,7 +15,7 @@ from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.geometry import column
-from subsalt.io.headers import Fix
+from subsalt.io.headers import Fix, apply_scalar
 
 
 @dataclass
@@ -144,8 +144,8 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
         )
     s = int(scalars[0])
     unit = length * (1.0 / -s if s < 0 else float(s or 1))
-    x0, y0 = int(x[0, 0]), int(y[0, 0])
-    dx, dy = x - x0, y - y0
+    dx, dy = x - x[0, 0], y - y[0, 0]
+    x0, y0 = (float(apply_scalar(v[0, 0], s)) * length for v in (x, y))
     ni, nj = lattice.shape
     a, b = (_slope(dx, 0), _slope(dy, 0)), (_slope(dx, 1), _slope(dy, 1))
     i, j = np.arange(ni)[:, None], np.arange(nj)[None, :]
@@ -175,10 +175,10 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
     if abs(azimuth) * extent <= 1.0:
         azimuth = 0.0
     if azimuth == 0.0 and not flip:
-        lattice.origin = (x0 * unit, y0 * unit if ni > 1 and nj > 1 else 0.0)
-        lattice.frame = Frame() if ni > 1 and nj > 1 else Frame(0.0, y0 * unit)
+        lattice.origin = (x0, y0 if ni > 1 and nj > 1 else 0.0)
+        lattice.frame = Frame() if ni > 1 and nj > 1 else Frame(0.0, y0)
     else:
-        lattice.frame = Frame(x0 * unit, y0 * unit, azimuth, flip)
+        lattice.frame = Frame(x0, y0, azimuth, flip)
     lattice.spacing = (_round(ha, ni, unit), _round(hb, nj, unit))
 
 

@@ -108,9 +108,9 @@ def find_dt(layout: FileLayout, fix: Fix, extended_us: float) -> None:
     if fix.dt is not None:
         layout.dt, layout.dt_source = fix.dt, "fix"
     elif extended_us > 0:
-        layout.dt, layout.dt_source = extended_us * 1e-6, "extended binary header (byte 3273)"
+        layout.dt, layout.dt_source = extended_us / 1e6, "extended binary header (byte 3273)"
     elif layout.dt_binary_us > 0:
-        layout.dt, layout.dt_source = layout.dt_binary_us * 1e-6, "binary header (byte 3217)"
+        layout.dt, layout.dt_source = layout.dt_binary_us / 1e6, "binary header (byte 3217)"
 
 
 def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None:
@@ -139,7 +139,7 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
     trace = positive[0] if positive else 0
     if not layout.dt_source:
         if trace:
-            layout.dt, layout.dt_source = trace * 1e-6, f"trace header (byte {header.dt})"
+            layout.dt, layout.dt_source = trace / 1e6, f"trace header (byte {header.dt})"
             if layout.kind == "segy":
                 layout.findings.append(
                     Finding(
@@ -147,14 +147,14 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
                         "warning",
                         f"{where} is {layout.dt_binary_us} in the binary header (byte 3217); "
                         f"{trace} microseconds from the trace headers is used",
-                        f"if that is wrong: [data.fix] dt = ...; dt = {trace * 1e-6:g} silences this",
+                        f"if that is wrong: [data.fix] dt = ...; dt = {trace / 1e6:g} silences this",
                     )
                 )
         else:
             raw = layout.dt_binary_us
             if raw < 0:
                 # more than 32.767 ms: the field is unsigned in later revisions
-                layout.dt, layout.dt_source = (raw + 65536) * 1e-6, "binary header (byte 3217, unsigned)"
+                layout.dt, layout.dt_source = (raw + 65536) / 1e6, "binary header (byte 3217, unsigned)"
                 return
             layout.findings.append(
                 Finding(
@@ -171,8 +171,7 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
                 "error",
                 f"{where} is {layout.dt_binary_us} microseconds in the binary header (byte 3217), "
                 f"{trace} in the trace headers (byte {header.dt})",
-                f"say which is right: [data.fix] dt = {layout.dt_binary_us * 1e-6:g} or dt = "
-                f"{trace * 1e-6:g}",
+                f"say which is right: [data.fix] dt = {layout.dt_binary_us / 1e6:g} or dt = {trace / 1e6:g}",
                 {"binary_us": layout.dt_binary_us, "trace_us": trace},
             )
         )
