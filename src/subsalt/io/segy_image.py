@@ -270,7 +270,7 @@ def _depths(
             dz = first = math.nan
         if dz > 0 and abs(dz - lay.dt * 1e3) < 1e-3 and math.isfinite(first):
             return dz, first
-    dz = lay.dt * 1e3 * length
+    dz = round(lay.dt * 1e3, 6) * length
     if dz <= 0:
         raise ModelError(
             f"{lay.path}: no header gives a depth step", "give it: spacing = [dx, dy, dz]", code="E225"
