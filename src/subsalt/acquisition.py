@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import ConfigError, GeometryError, MissingInputError
+from subsalt.errors import ConfigError, GeometryError
 from subsalt.survey import Shot, Survey, TimeAxis
+from subsalt.tables import read_table
 
 if TYPE_CHECKING:
     from subsalt.job import Job
@@ -95,41 +94,6 @@ def _patch(positions: Positions, first: NDArray[np.float64]) -> NDArray[np.float
     return out.reshape(-1, 3)
 
 
-def _read_csv(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return the columns `keys` of a CSV with a header line, (rows, len(keys)); a missing y is 0."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file, skipinitialspace=True))
-    except (FileNotFoundError, IsADirectoryError):
-        raise MissingInputError(f"{path} does not exist", "check the name in [acquisition]") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(
-            f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107"
-        ) from None
-    numbered = [(n, r) for n, r in enumerate(rows, 1) if r and not r[0].startswith("#")]
-    names = [c.strip().lower() for c in numbered[0][1]] if numbered else []
-    missing = [k for k in keys if k not in names and k not in ("sy", "gy")]
-    if missing:
-        raise ConfigError(
-            f"{path}: no column {', '.join(missing)}", f"its first line must be {','.join(keys)}", code="E107"
-        )
-    out = np.zeros((max(0, len(numbered) - 1), len(keys)))
-    for i, (number, row) in enumerate(numbered[1:]):
-        try:
-            out[i] = [float(row[names.index(k)]) if k in names else 0.0 for k in keys]
-        except (ValueError, IndexError):
-            raise ConfigError(
-                f"{path}, line {number}: {','.join(row)!r} does not hold {len(names)} numbers",
-                "mend the line",
-                code="E107",
-            ) from None
-        if not np.isfinite(out[i]).all():
-            raise ConfigError(f"{path}, line {number}: not finite", "mend the line", code="E107")
-    if not len(out):
-        raise ConfigError(f"{path} holds no positions", f"add lines {','.join(keys)}", code="E107")
-    return out
-
-
 def _sources(job: Job) -> list[tuple[int, NDArray[np.float64]]]:
     """Return id and position of every source."""
     assert job.acquisition is not None
@@ -140,7 +104,7 @@ def _sources(job: Job) -> list[tuple[int, NDArray[np.float64]]]:
                 "acquisition.shots: relative = true has no meaning for sources", "remove it", code="E104"
             )
         if item.file is not None:
-            table = _read_csv(job.resolve(item.file), ("shot", "sx", "sy", "sz"))
+            table = read_table(job.resolve(item.file), ("shot", "sx", "sy", "sz"))
             out += [(int(row[0]), row[1:]) for row in table]
         else:
             start = len(out) + 1
@@ -169,7 +133,7 @@ def build_survey(job: Job) -> Survey:
     by_shot: dict[int, list[NDArray[np.float64]]] = {}
     for item in acq.receivers:
         if item.file is not None:
-            table = _read_csv(job.resolve(item.file), ("shot", "chan", "gx", "gy", "gz"))
+            table = read_table(job.resolve(item.file), ("shot", "chan", "gx", "gy", "gz"))
             for shot in np.unique(table[:, 0]):
                 mine = table[table[:, 0] == shot]
                 by_shot.setdefault(int(shot), []).append(mine[np.argsort(mine[:, 1], kind="stable"), 2:])

@@ -48,7 +48,9 @@ def _root(
     """Hold the options of the command itself."""
 
 
-@app.command(epilog=_example("subsalt demo --out demo"))
+@app.command(
+    short_help="Model and migrate a small 3-D salt survey.", epilog=_example("subsalt demo --out demo")
+)
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path(
         "demo"
@@ -61,7 +63,7 @@ def demo(
     cli_commands.demo(out, json)
 
 
-@app.command(epilog=_example("subsalt doctor"))
+@app.command(short_help="Examine this machine and test the program on it.", epilog=_example("subsalt doctor"))
 def doctor(
     json: Json = False,
     scratch: Annotated[Path, typer.Option(help="Folder whose speed is measured.")] = Path("."),
@@ -72,7 +74,7 @@ def doctor(
     cli_commands.doctor(scratch, json)
 
 
-@app.command(epilog=_example("subsalt scan shots/*.sgy"))
+@app.command(short_help="Show what SEG-Y and SU files hold.", epilog=_example("subsalt scan shots/*.sgy"))
 def scan(
     files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.")],
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
@@ -84,7 +86,10 @@ def scan(
     cli_commands.scan(files, preset, json)
 
 
-@app.command(epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15"))
+@app.command(
+    short_help="Write a job file from what the files say.",
+    epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15"),
+)
 def init(
     job: JobFile,
     from_: Annotated[
@@ -107,7 +112,9 @@ def init(
     cli_commands.init(job, [*(from_ or []), *(files or [])], vp, epsilon, delta, f0, preset, force, json)
 
 
-@app.command(epilog=_example("subsalt check survey.toml"))
+@app.command(
+    short_help="Apply every rule to a job; compute nothing.", epilog=_example("subsalt check survey.toml")
+)
 def check(
     job: JobFile,
     out: Annotated[
@@ -123,7 +130,9 @@ def check(
     cli_commands.check(job, out, map_, strict, json)
 
 
-@app.command(epilog=_example("subsalt model survey.toml -o shots"))
+@app.command(
+    short_help="Model the shots of a job to SEG-Y.", epilog=_example("subsalt model survey.toml -o shots")
+)
 def model(
     job: JobFile,
     out: Annotated[
@@ -138,7 +147,10 @@ def model(
     cli_commands.model(job, out, strict, json)
 
 
-@app.command(epilog=_example("subsalt migrate survey.toml --run survey.run"))
+@app.command(
+    short_help="Migrate the shots of a job to a depth image.",
+    epilog=_example("subsalt migrate survey.toml --run survey.run"),
+)
 def migrate(
     job: JobFile,
     run: Annotated[Path | None, typer.Option("--run", help="Run directory; JOB.run beside the job.")] = None,
@@ -152,7 +164,10 @@ def migrate(
     cli_commands.migrate(job, run, shots, strict, json)
 
 
-@app.command(epilog=_example("subsalt view survey.run -o image.png"))
+@app.command(
+    short_help="Draw a run, a model, an image or shots.",
+    epilog=_example("subsalt view survey.run -o image.png"),
+)
 def view(
     what: Annotated[
         Path, typer.Argument(metavar="RUN|FILE", help="Run directory, or a model, image or shot file.")
@@ -161,31 +176,37 @@ def view(
         Path | None, typer.Option("--out", "-o", help="PNG file; beside the input when left out.")
     ] = None,
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0,
+    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
     json: Json = False,
 ) -> None:
     """Draw pictures of a run (also of a partial image) or of any volume or shot file."""
     from subsalt import cli_commands
 
-    cli_commands.view(what, out, clip, open_, json)
+    cli_commands.view(what, out, clip, key, open_, json)
 
 
-@app.command(epilog=_example("subsalt export survey.run image.sgy"))
+@app.command(
+    short_help="Convert an image, model or shots.", epilog=_example("subsalt export survey.run image.sgy")
+)
 def export(
     source: Annotated[Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.")],
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.")
     ],
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Unit of the values, when the file does not say it.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Convert an image, model or shots: .sgy .su .rsf .npy .npz .vti .nc .zarr."""
     from subsalt import cli_commands
 
-    cli_commands.export(source, target, key, json)
+    cli_commands.export(source, target, key, unit, json)
 
 
-@app.command(epilog=_example("subsalt report survey.run"))
+@app.command(short_help="Write one HTML page about a run.", epilog=_example("subsalt report survey.run"))
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
     out: Annotated[
@@ -199,7 +220,10 @@ def report(
     cli_commands.report(run, out, json)
 
 
-@app.command(epilog=_example("subsalt explain E412", "subsalt explain imaging.aperture"))
+@app.command(
+    short_help="Explain a code or a key of the job file.",
+    epilog=_example("subsalt explain E412", "subsalt explain imaging.aperture"),
+)
 def explain(
     what: Annotated[
         str, typer.Argument(metavar="CODE|KEY", help="A code such as E412, or a key of the job file.")

@@ -166,7 +166,7 @@ def _show_result(out: Out, result: Any) -> None:
     out.json(facts)
 
 
-def view(what: Path, target: Path | None, clip: float, show: bool, as_json: bool) -> None:
+def view(what: Path, target: Path | None, clip: float, key: str | None, show: bool, as_json: bool) -> None:
     """Draw a run or a file."""
     from subsalt import view as pictures
 
@@ -174,7 +174,7 @@ def view(what: Path, target: Path | None, clip: float, show: bool, as_json: bool
     _must_exist(what)
     if not 0 < clip <= 100:
         raise ConfigError(f"--clip {clip:g} is no percentile", "use a value above 0, up to 100", code="E125")
-    made = pictures.picture(what, target, clip=clip)
+    made = pictures.picture(what, target, clip=clip, key=key)
     paths = [Path(p) for p in (made if isinstance(made, list | tuple) else [made])]
     for path in paths:
         out.row("picture", str(path))
@@ -185,12 +185,12 @@ def view(what: Path, target: Path | None, clip: float, show: bool, as_json: bool
     out.json({"pictures": paths})
 
 
-def export(source: Path, target: Path, key: str | None, as_json: bool) -> None:
+def export(source: Path, target: Path, key: str | None, unit: str | None, as_json: bool) -> None:
     """Convert a volume or shots."""
     from subsalt.io.export import export as convert
 
     _must_exist(source)
-    result = convert(source, target, key=key)
+    result = convert(source, target, key=key, unit=unit)
     out = Out(as_json or str(target) == "-")
     if str(target) != "-":
         out.row("wrote", str(target))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subsalt import toml_out, units
-from subsalt.errors import CannotCreateError, Finding, MissingInputError, SubsaltError
+from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
 from subsalt.stencil import POINTS_PER_WAVELENGTH
 
 #: spacings people like to read, in any power of ten
@@ -110,12 +110,23 @@ class _Guess:
         self.findings: list[Finding] = [f for f in self.scan.findings if f.level != "ok"]
         self.survey: Any = None
         self.peak = 0.0
+        self.receivers = "coordinates"
         try:
-            self.survey = segy.read_survey(paths, header)
+            try:
+                self.survey = segy.read_survey(paths, header)
+            except GeometryError as error:
+                # receivers without coordinates can be placed along the line where offsets and sources are
+                # known
+                if error.code != "E322" or not self.scan.offsets[1]:
+                    raise
+                self.survey = segy.read_survey(paths, header, receivers="offset")
+                self.receivers = "offset"
             shot = self.survey.shots[len(self.survey.shots) // 2]
             self.peak = dominant_frequency(self.survey.traces(shot), self.survey.time.dt)
         except SubsaltError as error:
-            self.findings.append(Finding(error.code, "warning", error.message, error.fix))
+            known = {(f.code, f.message) for f in self.findings}
+            if (error.code, error.message) not in known:
+                self.findings.append(Finding(error.code, "warning", error.message, error.fix))
 
     @property
     def f0(self) -> float:
@@ -206,6 +217,9 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str
     comments = {"files": note}
     if preset != "rev1":
         items["preset"] = preset
+    if guess.receivers == "offset":
+        items["receivers"] = "offset"
+        comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"
     return toml_out.table("data", items, comments)
 
 

@@ -158,6 +158,10 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
     return out
 
 
+#: findings of the scan that do not matter when the geometry stands in tables
+OF_HEADER_POSITIONS = {"E240", "W240", "W241", "W242", "W243"} | {f"W{n}" for n in range(220, 228)}
+
+
 def _survey(job: Job) -> Any:
     return (
         job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
@@ -169,7 +173,10 @@ def _scan(job: Job) -> Any:
 
     assert job.data is not None
     header, fix = header_options(job.data)
-    return segy.scan(expand_files(job, job.data.files), header, fix)
+    found = segy.scan(expand_files(job, job.data.files), header, fix)
+    if job.data.geometry is not None:
+        found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    return found
 
 
 def _wavelet_dt(job: Job, context: check.Context) -> float:

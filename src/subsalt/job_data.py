@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.geometry_table import numbered_headers, place
 from subsalt.grid import Frame
 from subsalt.job_load import expand_files
 from subsalt.job_sections import parse_ranges
@@ -59,16 +60,24 @@ def open_survey(job: Job, frame: Frame | None = None) -> Survey:
     if section is None:
         raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
     header, fix = header_options(section)
-    survey = segy.read_survey(
-        expand_files(job, section.files),
-        header,
-        fix,
-        ndim={"3d": 3, "auto": None}.get(section.line, 2),  # type: ignore[arg-type]
-        line=section.line if section.line in ("x", "y") else "project",  # type: ignore[arg-type]
-        frame=survey_frame(job) or frame,
-        shot_key=section.shot_key,
-        receivers=section.receivers,
-    )
+    files = expand_files(job, section.files)
+    ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
+    frame = survey_frame(job) or frame
+    if section.geometry is not None:
+        numbers = segy.read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
+        tables = (job.resolve(section.geometry.shots), job.resolve(section.geometry.receivers))
+        survey = place(numbers, *tables, ndim, frame)
+    else:
+        survey = segy.read_survey(
+            files,
+            header,
+            fix,
+            ndim=ndim,
+            line=section.line if section.line in ("x", "y") else "project",  # type: ignore[arg-type]
+            frame=frame,
+            shot_key=section.shot_key,
+            receivers=section.receivers,
+        )
     return with_treatment(select_shots(survey, section.shots), section)
 
 

@@ -66,6 +66,8 @@ def input_files(job: Job) -> dict[str, list[Path]]:
     out: dict[str, list[Path]] = {}
     if job.data is not None:
         out["data.files"] = expand_files(job, job.data.files)
+        for name, table in () if job.data.geometry is None else job.data.geometry:
+            out[f"data.geometry.{name}"] = [_existing(job.resolve(table), f"data.geometry.{name}")]
     for name in PARAMETERS:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:

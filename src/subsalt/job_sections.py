@@ -69,6 +69,13 @@ class FixSection(Section):
     )
 
 
+class GeometrySection(Section):
+    """Positions from CSV tables instead of trace headers; traces are known by field record and channel."""
+
+    shots: str = Field(description="CSV: shot,sx,sy,sz; shot is the field record number")
+    receivers: str = Field(description="CSV: shot,chan,gx,gy,gz")
+
+
 class DataSection(Section):
     """The recorded shots."""
 
@@ -99,6 +106,9 @@ class DataSection(Section):
     )
     frame: FrameSection | None = Field(
         None, description="local frame; else of the model file, or of the line"
+    )
+    geometry: GeometrySection | None = Field(
+        None, description="positions from CSV tables, not from the headers"
     )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
 

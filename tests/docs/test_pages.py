@@ -20,6 +20,7 @@ TABLES = [[name] for name in Job.model_fields if name != "title"] + [
     ["data", "fix"],
     ["data", "mute"],
     ["data", "frame"],
+    ["data", "geometry"],
     ["acquisition", "shots"],
     ["model", "vp"],
 ]

@@ -84,8 +84,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E221": (
         "RSF data outside the folder",
-        "In= is absolute, has '..' or is a symbolic link: a header must not name any file of this "
-        "machine.",
+        "In= is absolute, has '..' or is a symbolic link: a header must not name any file of this machine.",
         "Put the data beside the header.",
     ),
     "W221": (

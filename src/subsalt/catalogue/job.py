@@ -3,8 +3,7 @@
 ENTRIES: dict[str, tuple[str, str, str]] = {
     "E001": (
         "Internal error",
-        "Something failed that the program does not expect. It is a defect of the program, not of "
-        "your data.",
+        "Something failed that the program does not expect. It is a defect of the program, not of your data.",
         "Report it with the file that the message names; --debug shows the traceback.",
     ),
     "E002": (
@@ -53,8 +52,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E107": (
         "CSV of positions unreadable",
         "A table of sources or receivers lacks a column or holds something that is no number.",
-        "Its first line names the columns: shot,sx,sy,sz for sources, shot,chan,gx,gy,gz for "
-        "receivers.",
+        "Its first line names the columns: shot,sx,sy,sz for sources, shot,chan,gx,gy,gz for receivers.",
     ),
     "E110": (
         "File missing",

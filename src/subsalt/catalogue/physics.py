@@ -8,8 +8,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E501": (
         "Time step too large",
-        "The time step is above the stability bound of the scheme; the wavefield would grow without "
-        "limit.",
+        "The time step is above the stability bound of the scheme; the wavefield would grow without limit.",
         "Leave [propagation] dt out: 0.95 of the bound is used.",
     ),
     "W502": (
@@ -40,8 +39,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W521": (
         "delta above epsilon, repaired",
-        "Where delta > epsilon the VTI equations are unstable; these nodes are changed before "
-        "propagation.",
+        "Where delta > epsilon the VTI equations are unstable; these nodes are changed before propagation.",
         'To refuse such models instead: [propagation] anisotropy = "reject".',
     ),
     "W522": (

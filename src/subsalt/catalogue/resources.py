@@ -60,7 +60,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E642": (
         "A written file reads back differently",
-        "A second reader (segyio) found another content in a file that was just written; it was not published.",
+        "A second reader (segyio) found another content in a file that was just written; it was not "
+        "published.",
         "Check the disk; if it happens again, report it.",
     ),
     "E700": (

@@ -36,6 +36,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A shot has no receiver.",
         "Add receivers, or leave the shot out.",
     ),
+    "E307": (
+        "Shot not in the table",
+        "The CSV of sources has no line for a field record of the data.",
+        "Add its line, or leave the shot out with [data] shots.",
+    ),
+    "E308": (
+        "Channel not in the table",
+        "The CSV of receivers has no line for a channel of a shot.",
+        "Add its line, or leave the shot out with [data] shots.",
+    ),
     "E310": (
         "Position too near the edge",
         "A source or receiver between grid points needs grid points outside the computational grid.",

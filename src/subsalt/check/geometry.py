@@ -198,7 +198,7 @@ def depths(context: Context) -> Iterator[Finding]:
             highest = float(points[:, 2].min())
             mirrored = bool((-points[above, 2] <= bottom).all() and (-points[above, 2] >= top).all())
             cure = (
-                "if elevations are depths, positive down: [data.fix] z_sign = -1; "
+                "if elevations are depths, positive down: [data.fix] z_sign = -1; or "
                 if mirrored and name == "receivers"
                 else ""
             )

@@ -18,7 +18,7 @@ def what_the_files_say(context: Context) -> Iterator[Finding]:
     """Hand on the findings of the scan: formats, scalars, header conflicts, trace kinds."""
     yield from context.scan.findings
     if not any(f.level != "ok" for f in context.scan.findings):
-        yield ok(f"headers agree  {len(context.scan.files)} files, {context.scan.n_traces} traces")
+        yield ok(f"headers agree  files: {len(context.scan.files)}, traces: {context.scan.n_traces}")
 
 
 @rule("traces", "samples")

@@ -1,0 +1,85 @@
+"""Recorded shots whose geometry stands in CSV tables."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from job_files import MIGRATE, survey, write_files, write_job
+from subsalt.errors import GeometryError
+from subsalt.io import segy
+from subsalt.job import Job
+from subsalt.job_check import check_job
+
+TABLES = MIGRATE.replace('line = "2d"', 'geometry = {shots = "s.csv", receivers = "r.csv"}')
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with shots whose headers hold nonsense positions, and tables with the right ones."""
+    write_files(tmp_path)
+    right = survey()
+    wrong = dataclasses.replace(
+        right, shots=[dataclasses.replace(s, src=s.src + 1e5, rcv=s.rcv[::-1] * 7.0) for s in right.shots]
+    )
+    segy.write_survey(tmp_path / "shots.sgy", wrong)
+    with (tmp_path / "s.csv").open("w") as file:
+        file.write("shot,sx,sy,sz\n")
+        file.writelines(f"{s.id},{s.src[0]},0,{s.src[2]}\n" for s in right.shots)
+    with (tmp_path / "r.csv").open("w") as file:
+        file.write("shot,chan,gx,gy,gz\n")
+        for s in right.shots:
+            file.writelines(f"{s.id},{c},{p[0]},{p[1]},{p[2]}\n" for c, p in enumerate(s.rcv, 1))
+    return tmp_path
+
+
+def test_positions_come_from_the_tables(folder):
+    found = Job.from_toml(write_job(folder, TABLES)).load_survey()
+    right = survey()
+    assert found.ndim == 2
+    for a, b in zip(found.shots, right.shots, strict=True):
+        np.testing.assert_array_equal(a.src, b.src)
+        np.testing.assert_array_equal(a.rcv, b.rcv)
+        np.testing.assert_array_equal(found.traces(a), b.data)
+
+
+def test_the_tables_count_for_the_run_id(folder):
+    job = Job.from_toml(write_job(folder, TABLES))
+    before = job.run_id()
+    (folder / "s.csv").write_text((folder / "s.csv").read_text().replace("15.0", "16.0"))
+    assert job.run_id() != before
+
+
+def test_a_check_is_content_with_them(folder):
+    result = check_job(Job.from_toml(write_job(folder, TABLES)))
+    assert not result.has_errors, result.findings
+
+
+@pytest.mark.parametrize(("table", "code"), [("s.csv", "E307"), ("r.csv", "E308")])
+def test_missing_lines_are_named(folder, table, code):
+    lines = (folder / table).read_text().splitlines()
+    (folder / table).write_text("\n".join(lines[:-1]) + "\n")
+    with pytest.raises(GeometryError) as caught:
+        Job.from_toml(write_job(folder, TABLES)).load_survey()
+    assert caught.value.code == code
+    assert "shot 3" in caught.value.message
+
+
+def test_a_line_at_an_angle_is_projected(folder):
+    text = (folder / "r.csv").read_text().splitlines()
+    turned = [text[0]]
+    for line in text[1:]:
+        shot, chan, x, _, z = line.split(",")
+        turned.append(f"{shot},{chan},{float(x) * 0.6},{float(x) * 0.8},{z}")
+    (folder / "r.csv").write_text("\n".join(turned) + "\n")
+    lines = (folder / "s.csv").read_text().splitlines()
+    turned = [lines[0]]
+    for line in lines[1:]:
+        shot, x, _, z = line.split(",")
+        turned.append(f"{shot},{float(x) * 0.6},{float(x) * 0.8},{z}")
+    (folder / "s.csv").write_text("\n".join(turned) + "\n")
+    found = Job.from_toml(write_job(folder, TABLES)).load_survey()
+    assert found.ndim == 2
+    # distances along the line are those of the straight survey
+    for a, b in zip(found.shots, survey().shots, strict=True):
+        np.testing.assert_allclose(np.abs(a.offset), b.offset, atol=1e-5)
