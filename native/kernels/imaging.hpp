@@ -60,12 +60,20 @@ inline void square_row(float* image, const float* u, float scale, Index n) {
         image[z] = fma1(scale * u[z], u[z], image[z]);
 }
 
-/// Whether all n numbers are finite: x - x is 0 for these alone.
+/// Whether all n numbers are finite: x - x is 0 for these alone, and a sum of anything else is not.
 inline bool finite_row(const float* u, Index n) {
-    bool finite = true;
-    for (Index z = 0; z < n; ++z)
-        finite &= (u[z] - u[z]) == 0.0f;
-    return finite;
+    Vec sum = set1(0.0f);
+    Index z = 0;
+    for (; z + lanes <= n; z += lanes)
+        sum = add(sum, sub(load(u + z), load(u + z)));
+    float last[SUBSALT_LANES];
+    store(last, sum);
+    float total = 0.0f;
+    for (Index k = 0; k < lanes; ++k)
+        total += last[k];
+    for (; z < n; ++z)
+        total += u[z] - u[z];
+    return total == 0.0f;
 }
 
 } // namespace subsalt::SUBSALT_NS
