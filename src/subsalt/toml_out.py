@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
-_BARE_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
@@ -25,7 +25,7 @@ def string(text: str) -> str:
 
 def key(name: str) -> str:
     """Return a key, quoted when it must be."""
-    return name if _BARE_KEY.match(name) else string(name)
+    return name if _BARE_KEY.fullmatch(name) else string(name)
 
 
 def number(value: float) -> str:
