@@ -50,7 +50,7 @@ def test_the_best_instruction_set_is_the_default():
 
 
 def test_no_code_is_shared_between_instruction_sets():
-    """A template instantiated under two sets of flags would be merged by the linker, maybe into the wrong one."""
+    """A template instantiated under two sets of flags would be merged by the linker, maybe the wrong way."""
     tag = sys.implementation.cache_tag
     objects = sorted((ROOT / "build" / tag).glob("CMakeFiles/isa_*.dir/native/isa/*.o"))
     if not objects or shutil.which("nm") is None:
