@@ -77,7 +77,7 @@ def test_samples_are_protected_and_scaled():
         lambda: wavelet.ricker(-5.0, 1e-3),
         lambda: wavelet.ricker(20.0, 0.0),
         lambda: wavelet.ricker(20.0, 0.03),
-        lambda: wavelet.ricker(20.0, 1e-3, delay=float('inf')),
+        lambda: wavelet.ricker(20.0, 1e-3, delay=float("inf")),
         lambda: wavelet.ricker(20.0, 1e-3, nt=1),
         lambda: wavelet.ricker(float("nan"), 1e-3),
         lambda: wavelet.ormsby(10, 5, 40, 60, 1e-3),
@@ -154,7 +154,10 @@ def test_object_arrays_are_not_unpickled(tmp_path):
         wavelet.from_file(tmp_path / "o.npy", dt=1e-3)
 
 
-@pytest.mark.parametrize("make", [lambda d: wavelet.ricker(20.0, 1e-3, delay=d), lambda d: wavelet.ormsby(4, 8, 40, 60, 1e-3, delay=d)])
+@pytest.mark.parametrize(
+    "make",
+    [lambda d: wavelet.ricker(20.0, 1e-3, delay=d), lambda d: wavelet.ormsby(4, 8, 40, 60, 1e-3, delay=d)],
+)
 def test_zero_phase_starts_before_time_zero_and_peaks_at_it(make):
     zero, late = make(0.0), make(None)
     assert zero.t0 < 0

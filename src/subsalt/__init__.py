@@ -37,7 +37,7 @@ _HOME = {
     "dot_test": "subsalt.api",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> Any:

@@ -117,13 +117,15 @@ def split_options(options: dict[str, Any]) -> tuple[PropagationOptions, ImagingO
     ConfigError
         For a name that neither knows, with the nearest one.
     """
-    known = {f.name: PropagationOptions for f in fields(PropagationOptions)}
-    known |= {f.name: ImagingOptions for f in fields(ImagingOptions)}  # type: ignore[dict-item]
+    known: dict[str, type] = {
+        f.name: kind for kind in (PropagationOptions, ImagingOptions) for f in fields(kind)
+    }
     for name in options:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             raise ConfigError(
-                f"unknown option {name!r}", f"did you mean {near[0]!r}?" if near else f"options: {', '.join(known)}"
+                f"unknown option {name!r}",
+                f"did you mean {near[0]!r}?" if near else f"options: {', '.join(known)}",
             )
     propagation = PropagationOptions(**{k: v for k, v in options.items() if known[k] is PropagationOptions})
     imaging = ImagingOptions(**{k: v for k, v in options.items() if known[k] is ImagingOptions})
@@ -164,7 +166,9 @@ def forward(
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
         with clock("propagation"):
-            data, steps = model_shot(setup, shot, None if progress is None else _of_shot(progress, i, len(survey)))
+            data, steps = model_shot(
+                setup, shot, None if progress is None else _of_shot(progress, i, len(survey))
+            )
         count += steps
         shots.append(replace(shot, data=data))
     return ForwardResult(replace(survey, shots=shots, reader=None), setup.axis.dt, clock.table(), count)
@@ -221,9 +225,7 @@ def migrate(
     )
 
 
-def born(
-    model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
-) -> BornResult:
+def born(model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any) -> BornResult:
     """Return linearised data (ns, nr, nt) for a perturbation of 1 / v^2.
 
     Parameters

@@ -1,6 +1,7 @@
 """The demo: a small 3-D VTI salt survey, modelled to SEG-Y and migrated from those files, checked against the truth.
 
-It goes the way every survey goes: job files, `model_job`, `migrate_job`. Then the image is read at the known reflectors.
+It goes the way every survey goes: job files, `model_job`, `migrate_job`. Then the image is read at the known
+reflectors.
 """
 
 from __future__ import annotations
@@ -119,7 +120,9 @@ def run_demo(
     publish_text(out / "model.toml", MODEL_JOB.format(f0=F0))
     publish_text(out / "job.toml", MIGRATE_JOB.format(f0=F0))
     nx, ny, nz = GRID.shape
-    say(f"model      {nx} x {ny} x {nz} points at {GRID.spacing[0]:g} m, VTI, salt 3800 m/s   {out / 'model'}")
+    say(
+        f"model      {nx} x {ny} x {nz} points at {GRID.spacing[0]:g} m, VTI, salt 3800 m/s   {out / 'model'}"
+    )
     modelled = model_job(Job.from_toml(out / "model.toml"), out / "shots", progress)
     say(f"survey     {len(modelled.files)} shots as SEG-Y   {modelled.shots_dir}")
     result = migrate_job(Job.from_toml(out / "job.toml"), out / "run", progress)
@@ -151,7 +154,9 @@ def write_models(truth: EarthModel, folder: Path) -> None:
     files = {"vp_true": truth.vp, "vp": 1.0 / slowness, "epsilon": truth.epsilon, "delta": truth.delta}
     for name, values in files.items():
         meta = {"unit": "m/s"} if name.startswith("vp") else {}
-        volume.write(folder / f"{name}.rsf", GRID, np.asarray(values, np.float32), truth.frame, meta, name=name)
+        volume.write(
+            folder / f"{name}.rsf", GRID, np.asarray(values, np.float32), truth.frame, meta, name=name
+        )
 
 
 def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedReflector:
@@ -159,14 +164,15 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 
     Notes
     -----
-    The largest sample of the reflector's sign within half a dominant wavelength of the true depth, refined by a parabola
-    through it and its two neighbours.
+    The largest sample of the reflector's sign within half a dominant wavelength of the true depth, refined by
+    a parabola through it and its two neighbours.
     """
     dz = GRID.spacing[2]
     true_depths, found = [], []
     for x, y in reflector.where:
         ix, iy = round(x / GRID.spacing[0]), round(y / GRID.spacing[1])
-        depth = float(reflector.depth(np.float64(ix * GRID.spacing[0]), np.float64(iy * GRID.spacing[1])))
+        at = np.array([ix * GRID.spacing[0]]), np.array([iy * GRID.spacing[1]])
+        depth = float(reflector.depth(*at)[0])
         trace = reflector.sign * image[ix, iy].astype(np.float64)
         half = 0.5 * 2000.0 / F0
         lo, hi = max(1, int((depth - half) / dz)), min(len(trace) - 1, int((depth + half) / dz) + 1)
@@ -215,7 +221,9 @@ def lines(
     """Return what the demo says in the end."""
     out = ["", f"{'reflector':<28}{'true m':>9}{'imaged m':>10}{'off m':>8}{'worst m':>9}"]
     for f in found:
-        out.append(f"{f.name:<28}{f.true_depth:>9.1f}{f.imaged_depth:>10.1f}{f.error:>+8.1f}{f.largest:>9.1f}")
+        out.append(
+            f"{f.name:<28}{f.true_depth:>9.1f}{f.imaged_depth:>10.1f}{f.error:>+8.1f}{f.largest:>9.1f}"
+        )
     out += ["", f"{'phase':<28}{'seconds':>9}"]
     for name, part in (("modelling", modelled.phases), ("migration", result.phases)):
         out += [f"{name + ': ' + k:<28}{v:>9.2f}" for k, v in part.items() if k == "wall" or abs(v) >= 0.005]

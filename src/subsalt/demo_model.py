@@ -61,21 +61,32 @@ def _base(x: NDArray, y: NDArray) -> NDArray:
 
 
 REFLECTORS = (
-    Reflector("upper dipping layer", _upper, 1, ((600.0, 525.0), (750.0, 450.0), (750.0, 600.0), (900.0, 525.0))),
+    Reflector(
+        "upper dipping layer", _upper, 1, ((600.0, 525.0), (750.0, 450.0), (750.0, 600.0), (900.0, 525.0))
+    ),
     Reflector("top of salt", _salt_top, 1, ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 480.0))),
     Reflector(
         "lower dipping layer", _lower, 1, ((225.0, 525.0), (300.0, 450.0), (1125.0, 525.0), (1200.0, 525.0))
     ),
-    Reflector("flat reflector below salt", _base, 1, ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 570.0))),
+    Reflector(
+        "flat reflector below salt",
+        _base,
+        1,
+        ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 570.0)),
+    ),
 )
 
 
 def true_model() -> EarthModel:
     """Return the model in which the survey is shot: layers, salt, base."""
     x, y, z = np.meshgrid(*(GRID.axis(i) for i in range(3)), indexing="ij")
-    vp = np.full(GRID.shape, 1800.0)
-    epsilon, delta = np.zeros(GRID.shape), np.zeros(GRID.shape)
-    for depth, v, e, d in ((_upper, 2100.0, 0.10, 0.05), (_lower, 2450.0, 0.14, 0.07), (_base, 3400.0, 0.10, 0.05)):
+    vp = np.full(GRID.shape, 1800.0, dtype=np.float32)
+    epsilon, delta = np.zeros_like(vp), np.zeros_like(vp)
+    for depth, v, e, d in (
+        (_upper, 2100.0, 0.10, 0.05),
+        (_lower, 2450.0, 0.14, 0.07),
+        (_base, 3400.0, 0.10, 0.05),
+    ):
         below = z >= depth(x, y)
         vp[below], epsilon[below], delta[below] = v, e, d
     r2 = sum(((a - c) / s) ** 2 for a, c, s in zip((x, y, z), SALT_CENTRE, SALT_AXES, strict=True))

@@ -176,7 +176,9 @@ class FindingsError(DataError):
     def __init__(self, findings: Sequence[Finding], exit_code: int | None = None) -> None:
         self.findings = list(findings)
         bad = [f for f in self.findings if f.level == "error"]
-        super().__init__("; ".join(f"{f.code} {f.message}" for f in bad) or "no error", code=bad[0].code if bad else "E001")
+        super().__init__(
+            "; ".join(f"{f.code} {f.message}" for f in bad) or "no error", code=bad[0].code if bad else "E001"
+        )
         self.fix = bad[0].fix if len(bad) == 1 else ""
         self.exit_code = exit_code if exit_code is not None else 65
 

@@ -83,6 +83,6 @@ class Layout:
 
     def pad(self, values: NDArray, dtype: type = np.float32) -> NDArray:
         """Return a zero-padded copy of an (nx, ny, nz) array."""
-        out = np.zeros(self.padded_shape, dtype=dtype)
+        out: NDArray = np.zeros(self.padded_shape, dtype=dtype)
         out[self.interior] = values
         return out

@@ -126,7 +126,7 @@ class Grid:
 
     def axis(self, i: int) -> NDArray[np.float64]:
         """Return the coordinates along axis `i` (0 is x, -1 is z), m."""
-        return self.origin[i] + self.spacing[i] * np.arange(self.shape[i])
+        return self.origin[i] + self.spacing[i] * np.arange(self.shape[i], dtype=np.float64)
 
     def to_index(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return fractional indices (n, 3) of local points (n, 3); y is ignored (0) in 2-D."""

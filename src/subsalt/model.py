@@ -24,7 +24,9 @@ def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
         return np.full(grid.shape, a, dtype=np.float32)
     if a.shape != grid.shape:
         raise ModelError(
-            f"{name} has shape {a.shape}, the grid has {grid.shape}", f"resample {name} to the grid", code="E401"
+            f"{name} has shape {a.shape}, the grid has {grid.shape}",
+            f"resample {name} to the grid",
+            code="E401",
         )
     return np.ascontiguousarray(a, dtype=np.float32)
 
@@ -67,9 +69,7 @@ class EarthModel:
             self.delta = _volume("delta", 0.0 if self.delta is None else self.delta, self.grid)
         problems = list(self.problems())
         if problems:
-            raise ModelError(
-                "; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code
-            )
+            raise ModelError("; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code)
 
     @property
     def medium(self) -> Medium:
@@ -79,7 +79,11 @@ class EarthModel:
     def problems(self) -> list[Finding]:
         """Return what is wrong with the values (not the shape): non-finite, vp <= 0, 1 + 2 epsilon or delta <= 0."""
         out = []
-        for name, a, low in (("vp", self.vp, 0.0), ("epsilon", self.epsilon, -0.5), ("delta", self.delta, -0.5)):
+        for name, a, low in (
+            ("vp", self.vp, 0.0),
+            ("epsilon", self.epsilon, -0.5),
+            ("delta", self.delta, -0.5),
+        ):
             if a is None:
                 continue
             bad = ~np.isfinite(a)
@@ -170,7 +174,9 @@ class EarthModel:
         if n == 0:
             return self, 0
         if rule == "reject":
-            f = _bad_values("E520", "delta", self.delta, bad, "above epsilon", "correct the model or choose a repair")
+            f = _bad_values(
+                "E520", "delta", self.delta, bad, "above epsilon", "correct the model or choose a repair"
+            )
             raise ModelError(f.message, f.fix, code="E520")
         if rule == "lower-delta":
             return replace(self, delta=np.minimum(self.delta, self.epsilon)), n

@@ -44,8 +44,8 @@ class ModellingSetup:
 
         Notes
         -----
-        With the time-dispersion transform the propagation runs 2 / f0 longer than the record: the inverse transform of a
-        trace cut in the middle of an event would smear the cut.
+        With the time-dispersion transform the propagation runs 2 / f0 longer than the record: the inverse
+        transform of a trace cut in the middle of an event would smear the cut.
         """
         gated, repaired = gate(model, propagation)
         dt = gated.choose_dt(propagation.order, propagation.dt)

@@ -95,7 +95,8 @@ def model_job(
         dt = gated.choose_dt(options.order, options.dt)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
         need = max(
-            sum(propagation_memory(gated, options, shot_window(gated, s, aperture), s).values()) for s in survey.shots
+            sum(propagation_memory(gated, options, shot_window(gated, s, aperture), s).values())
+            for s in survey.shots
         )
         if need > available_memory():
             raise MemoryPlanError(
@@ -134,7 +135,9 @@ def _claim(folder: Path, run_id: str) -> None:
         known = json.loads(note.read_text(encoding="utf-8")).get("run_id")
         if known != run_id:
             raise ConfigError(
-                f"{folder} holds shots of another job or model", "choose another folder with --out", code="E811"
+                f"{folder} holds shots of another job or model",
+                "choose another folder with --out",
+                code="E811",
             )
         return
     strangers = sorted(p.name for p in folder.glob("*.sgy"))

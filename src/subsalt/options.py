@@ -64,7 +64,9 @@ class PropagationOptions:
         if self.dtype not in ("float32", "float64"):
             raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
         if self.dtype == "float64" and self.device != "reference":
-            raise ConfigError("dtype float64 needs device = 'reference'", "use float32 with the compiled kernels")
+            raise ConfigError(
+                "dtype float64 needs device = 'reference'", "use float32 with the compiled kernels"
+            )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,15 @@ from subsalt.timing import Phases
 if TYPE_CHECKING:
     from subsalt.job import Job
 
-SUFFIX = {"segy": ".sgy", "rsf": ".rsf", "npy": ".npy", "npz": ".npz", "vti": ".vti", "nc": ".nc", "zarr": ".zarr"}
+SUFFIX = {
+    "segy": ".sgy",
+    "rsf": ".rsf",
+    "npy": ".npy",
+    "npz": ".npz",
+    "vti": ".vti",
+    "nc": ".nc",
+    "zarr": ".zarr",
+}
 
 
 @dataclass
@@ -54,7 +62,8 @@ def write_outputs(
 
     Notes
     -----
-    The image file depends on job and inputs alone: not on time, host, path, threads, or on how often the run was stopped.
+    The image file depends on job and inputs alone: not on time, host, path, threads, or on how often the run
+    was stopped.
     """
     model = setup.model
     meta = provenance_of(setup, survey, run_id)

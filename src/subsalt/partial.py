@@ -39,12 +39,16 @@ def read_partial(folder: Path, shot: int, sha256: str | None = None) -> ShotImag
     path = partial_path(folder, shot)
     try:
         if sha256 is not None and sha256_file(path) != sha256:
-            raise CorruptionError(f"{path} does not have the checksum of the ledger", "run the same command again", "E641")
+            raise CorruptionError(
+                f"{path} does not have the checksum of the ledger", "run the same command again", "E641"
+            )
         with np.load(path, allow_pickle=False) as stored:
             box = Box(tuple(int(v) for v in stored["lo"]), tuple(int(v) for v in stored["hi"]))  # type: ignore[arg-type]
             sums = {k: stored[k] for k in stored.files if k not in ("lo", "hi")}
     except CorruptionError:
         raise
     except (OSError, ValueError, KeyError) as error:
-        raise CorruptionError(f"{path} cannot be read: {error}", "run the same command again", code="E641") from error
+        raise CorruptionError(
+            f"{path} cannot be read: {error}", "run the same command again", code="E641"
+        ) from error
     return ShotImage(shot, box, sums, 0, 0.0)

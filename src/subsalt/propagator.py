@@ -273,7 +273,9 @@ class Propagator:
         where = np.argwhere(~np.isfinite(field))
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
         m = float(self.layout.view(self.problem.params["m"])[cell])
-        at = [o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, cell, strict=True)]
+        at = [
+            o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, cell, strict=True)
+        ]
         raise NumericalFailure(
             f"the wavefield is not finite at step {state.it}, first at x = {at[0]:g}, y = {at[1]:g}, z = {at[2]:g} m "
             f"(vp there {math.sqrt(m) / self.dt:.5g} m/s)",
@@ -306,9 +308,11 @@ def elliptical_near(model: EarthModel, positions: NDArray[np.float64], cells: fl
     nodes = nodes[e[tuple(nodes.T)] != d[tuple(nodes.T)]]
     if not len(nodes):
         return model
-    from scipy.ndimage import distance_transform_edt  # compiled without run-time dispatch: the same bits everywhere
+    from scipy.ndimage import (
+        distance_transform_edt,  # compiled without run-time dispatch: the same bits everywhere
+    )
 
-    reach = int(math.ceil(cells)) + 1
+    reach = math.ceil(cells) + 1
     near = Box(
         tuple(int(max(0, v)) for v in nodes.min(axis=0) - reach),  # type: ignore[arg-type]
         tuple(int(min(n, v)) for v, n in zip(nodes.max(axis=0) + reach + 1, shape, strict=True)),  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Runs of a job: migrate a survey into a run directory, or model one to SEG-Y; stoppable at any time, resumable.
 
-The unit of work is the shot. Its partial image is published before the ledger calls it done, and the image is the sum of
-the partial images in survey order, so that neither a stop nor the order of work changes a byte of it.
+The unit of work is the shot. Its partial image is published before the ledger calls it done, and the image is
+the sum of the partial images in survey order, so that neither a stop nor the order of work changes a byte of it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     with clock("survey"):
         survey = survey_of(job, model)
     with clock("setup"):
-        options, imaging = job.propagation_options, job.imaging_options
+        options = job.propagation_options
         device = kernels.prepare(options.device, options.threads)
         setup = migration_setup(job, model, survey)
         plan = check_memory(setup, survey.shots)
@@ -211,7 +211,10 @@ def begin_run(
     partial = job.resolved()
     imaging = {k: v for k, v in partial.get("imaging", {}).items() if k not in AFTER_THE_SUM}
     key = {
-        "job": {**{k: v for k, v in partial.items() if k not in ("title", "output", "parallel")}, "imaging": imaging},
+        "job": {
+            **{k: v for k, v in partial.items() if k not in ("title", "output", "parallel")},
+            "imaging": imaging,
+        },
         "inputs": [{k: i[k] for k in ("key", "bytes", "sha256")} for i in inputs],
         "numerics": numerics["class"],
     }
@@ -242,7 +245,11 @@ def differences(old: Any, new: Any, where: str = "") -> list[str]:
                 out += differences(old[k], new[k], name)
         return out
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [d for i, (a, b) in enumerate(zip(old, new, strict=True)) for d in differences(a, b, f"{where}[{i}]")]
+        return [
+            d
+            for i, (a, b) in enumerate(zip(old, new, strict=True))
+            for d in differences(a, b, f"{where}[{i}]")
+        ]
     return [] if old == new else [f"{where}: {old} -> {new}"]
 
 
@@ -305,7 +312,9 @@ def sum_partial_images(setup: MigrationSetup, survey: Survey, ledger: Ledger, im
     hashes = ledger.hashes()
     if not hashes:
         reasons = [str(r.get("reason", "")) for r in ledger.rows()]
-        raise DataError(f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820")
+        raise DataError(
+            f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820"
+        )
     total = ImageSum(setup)
     for shot in survey.shots:
         if shot.id in hashes:

@@ -23,7 +23,9 @@ POINTS_PER_WAVELENGTH = {2: 40.0, 4: 8.0, 6: 6.0, 8: 5.0, 10: 4.2, 12: 3.8, 14: 
 def radius_of(order: int) -> int:
     """Return the stencil radius M of an even order 2 to 16."""
     if order not in ORDERS:
-        raise ConfigError(f"order {order} is not one of {', '.join(map(str, ORDERS))}", "use 8, or 4 for speed")
+        raise ConfigError(
+            f"order {order} is not one of {', '.join(map(str, ORDERS))}", "use 8, or 4 for speed"
+        )
     return order // 2
 
 
@@ -32,7 +34,10 @@ def second_derivative_exact(order: int) -> tuple[Fraction, ...]:
     """Return c_0 .. c_M as exact fractions."""
     m = radius_of(order)
     f2 = factorial(m) ** 2
-    c = [Fraction(2 * (-1) ** (k + 1) * f2, k * k * factorial(m - k) * factorial(m + k)) for k in range(1, m + 1)]
+    c = [
+        Fraction(2 * (-1) ** (k + 1) * f2, k * k * factorial(m - k) * factorial(m + k))
+        for k in range(1, m + 1)
+    ]
     return (-2 * sum(c, Fraction(0)), *c)
 
 
@@ -41,7 +46,9 @@ def first_derivative_exact(order: int) -> tuple[Fraction, ...]:
     """Return d_1 .. d_M as exact fractions."""
     m = radius_of(order)
     f2 = factorial(m) ** 2
-    return tuple(Fraction((-1) ** (k + 1) * f2, k * factorial(m - k) * factorial(m + k)) for k in range(1, m + 1))
+    return tuple(
+        Fraction((-1) ** (k + 1) * f2, k * factorial(m - k) * factorial(m + k)) for k in range(1, m + 1)
+    )
 
 
 def second_derivative(order: int) -> tuple[float, ...]:

@@ -27,7 +27,7 @@ class TimeAxis:
 
     def values(self) -> NDArray[np.float64]:
         """Return the sample times, s."""
-        return self.t0 + self.dt * np.arange(self.nt)
+        return self.t0 + self.dt * np.arange(self.nt, dtype=np.float64)
 
 
 @dataclass
@@ -58,7 +58,9 @@ class Shot:
         self.src = _points(self.src).reshape(-1)
         self.rcv = _points(self.rcv).reshape(-1, 3)
         if self.src.shape != (3,):
-            raise GeometryError(f"shot {self.id}: src has {self.src.size // 3} positions", "give one source per shot")
+            raise GeometryError(
+                f"shot {self.id}: src has {self.src.size // 3} positions", "give one source per shot"
+            )
         if self.data is not None:
             self.data = np.ascontiguousarray(self.data, dtype=np.float32)
             if self.data.ndim != 2 or self.data.shape[0] != len(self.rcv):
@@ -139,11 +141,15 @@ class Survey:
         r = np.asarray(rcv, dtype=np.float64)
         ndim = s.shape[-1]
         if ndim not in (2, 3) or r.shape[-1] != ndim:
-            raise GeometryError(f"src has {ndim} coordinates, rcv has {r.shape[-1]}", "use (x, z) or (x, y, z) for both")
+            raise GeometryError(
+                f"src has {ndim} coordinates, rcv has {r.shape[-1]}", "use (x, z) or (x, y, z) for both"
+            )
         if r.ndim == 2:
             r = np.broadcast_to(r, (len(s), *r.shape))
         if len(r) != len(s):
-            raise GeometryError(f"{len(s)} sources but {len(r)} sets of receivers", "give one set per shot or one for all")
+            raise GeometryError(
+                f"{len(s)} sources but {len(r)} sets of receivers", "give one set per shot or one for all"
+            )
         d = None if data is None else np.asarray(data, dtype=np.float32)
         if d is not None and d.shape != (len(s), r.shape[1], nt):
             raise GeometryError(
@@ -173,7 +179,9 @@ class Survey:
         want = set(ids)
         missing = want - {s.id for s in self.shots}
         if missing:
-            raise GeometryError(f"no shot has id {sorted(missing)[:5]}", "`subsalt scan` lists the ids", code="E304")
+            raise GeometryError(
+                f"no shot has id {sorted(missing)[:5]}", "`subsalt scan` lists the ids", code="E304"
+            )
         return replace(self, shots=[s for s in self.shots if s.id in want])
 
     @property
@@ -189,5 +197,7 @@ def _points(values: ArrayLike) -> NDArray[np.float64]:
     if a.shape[-1] == 2:
         a = np.stack([a[..., 0], np.zeros_like(a[..., 0]), a[..., 1]], axis=-1)
     if a.shape[-1] != 3 or not np.isfinite(a).all():
-        raise GeometryError(f"positions have shape {a.shape} or are not finite", "use (x, z) or (x, y, z) in metres")
+        raise GeometryError(
+            f"positions have shape {a.shape} or are not finite", "use (x, z) or (x, y, z) in metres"
+        )
     return a

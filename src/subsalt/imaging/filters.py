@@ -52,5 +52,5 @@ def top_mute(image: NDArray[np.float64], grid: Grid, depth: float) -> NDArray[np
     """Return the image with zeros above `depth` (m below the first row) and a ramp over half that depth below it."""
     if depth <= 0:
         return image
-    z = np.arange(grid.shape[-1]) * grid.spacing[-1]
+    z = np.arange(grid.shape[-1], dtype=np.float64) * grid.spacing[-1]
     return image * ramp((z - depth) / (0.5 * depth))

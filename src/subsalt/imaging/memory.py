@@ -44,7 +44,9 @@ def shot_memory(setup: MigrationSetup, shot: Shot) -> dict[str, int]:
     }
 
 
-def propagation_memory(model: EarthModel, options: PropagationOptions, window: Box, shot: Shot) -> dict[str, int]:
+def propagation_memory(
+    model: EarthModel, options: PropagationOptions, window: Box, shot: Shot
+) -> dict[str, int]:
     """Return bytes by array for one wavefield of `shot` in `window` of the model."""
     grid = model.grid.window(window)
     pad = padding(grid, options, np.concatenate([shot.src[None], shot.rcv]))

@@ -23,7 +23,7 @@ def propagation_axis(record: TimeAxis, wavelet: Wavelet, dt: float, extra: float
         Time added behind the record, s.
     """
     start = min(0.0, wavelet.t0)
-    nt = int(math.floor((record.duration + extra - start) / dt + 1e-9)) + 2
+    nt = math.floor((record.duration + extra - start) / dt + 1e-9) + 2
     return TimeAxis(nt, dt, start)
 
 
@@ -73,7 +73,7 @@ def end_taper(traces: NDArray[np.float32], record: TimeAxis, seconds: float) -> 
 
     A record that stops while it is still moving acts, when reversed, like a source that starts with a step.
     """
-    n = min(record.nt // 10, int(round(seconds / record.dt)))
+    n = min(record.nt // 10, round(seconds / record.dt))
     if n < 2:
         return traces
     out = traces.copy()

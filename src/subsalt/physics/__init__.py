@@ -31,5 +31,7 @@ def medium_of(model: EarthModel, asked: str = "auto") -> str:
     if asked not in MEDIA:
         raise ConfigError(f"medium {asked!r} is not one of {', '.join(MEDIA)}", "use auto", code="E121")
     if asked == "vti" and model.medium == "isotropic":
-        raise ConfigError("medium is vti, but the model has no epsilon or delta", "give them, or use isotropic", "E122")
+        raise ConfigError(
+            "medium is vti, but the model has no epsilon or delta", "give them, or use isotropic", "E122"
+        )
     return asked

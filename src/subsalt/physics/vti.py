@@ -30,7 +30,9 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
     assert model.epsilon is not None
     assert model.delta is not None
     if (model.delta > model.epsilon).any():
-        raise ModelError("delta exceeds epsilon at some nodes", "pass the model through anisotropy_gate", code="E520")
+        raise ModelError(
+            "delta exceeds epsilon at some nodes", "pass the model through anisotropy_gate", code="E520"
+        )
     out = isotropic.parameters(model, layout, dt, dtype)
     epsilon = model.epsilon.astype(np.float64).reshape(layout.shape3)
     delta = model.delta.astype(np.float64).reshape(layout.shape3)
