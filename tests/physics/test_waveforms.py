@@ -96,7 +96,7 @@ def test_elliptical_waveforms(ndim, epsilon):
 
 def test_source_taper_removes_the_slow_mode():
     # what follows the P wave is the slow mode; the taper must take nine tenths of it, and delay P by less than
-    # the 2 ms that a medium made elliptical over 6 cells of 10 m costs across the axis
+    # 2 ms across the axis: what a medium made elliptical over 6 cells of 10 m costs
     offsets = np.array([[300.0, 0.0], [0.0, 300.0]])
     nt, h = 260, 10.0
     grid = Grid((101, 101), (h, h))
