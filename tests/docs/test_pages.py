@@ -1,66 +1,29 @@
-"""The pages on the job file and the commands say what the program does."""
+"""Links of the pages lead somewhere, and the code they show runs."""
 
 import re
-import tomllib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from subsalt.cli import app
-from subsalt.cli_main import EXIT_CODES
-from subsalt.job import Job
-from subsalt.job_errors import model_at
-from subsalt.job_text import repr_default
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-JOB = (DOCS / "job.md").read_text(encoding="utf-8")
-COMMANDS = (DOCS / "commands.md").read_text(encoding="utf-8")
-
-TABLES = [[name] for name in Job.model_fields if name != "title"] + [
-    ["data", "fix"],
-    ["data", "mute"],
-    ["data", "frame"],
-    ["data", "geometry"],
-    ["acquisition", "shots"],
-    ["model", "vp"],
-]
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
 
 
-def default_is_made(field):
-    """Return whether a key has no default to print: it is required, or a table of its own."""
-    return field.is_required() or field.default_factory is not None
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_relative_links_exist(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
+    missing = [t for t in targets if t and not (page.parent / t).exists()]
+    assert not missing
 
 
-@pytest.mark.parametrize("path", TABLES, ids=".".join)
-def test_every_key_stands_on_the_page_with_its_default(path):
-    model = model_at(Job, path)
-    assert model is not None
-    for key, field in model.model_fields.items():
-        default = "" if field.default_factory else "required"
-        if not default_is_made(field):
-            default = f"`{repr_default(field.default)}`"
-        row = f"| `{key}` | {default} | {field.description.replace('|', '/')} |"
-        assert row in JOB, row
-
-
-@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", JOB, re.S))
-def test_examples_are_toml(block):
-    # a block that shows alternatives repeats its keys: each line stands alone
-    try:
-        tomllib.loads(block)
-    except tomllib.TOMLDecodeError:
-        for line in block.splitlines():
-            tomllib.loads(line)
-
-
-def test_the_smallest_job_is_valid():
-    block = re.findall(r"```toml\n(.*?)```", JOB, re.S)[0]
-    assert Job.from_dict(tomllib.loads(block)).data.files == ["shots/*.sgy"]
-
-
-def test_every_exit_code_and_command_is_named():
-    for code, meaning in EXIT_CODES.items():
-        assert f"| {code} | {meaning} |" in COMMANDS
-    for command in app.registered_commands:
-        name = command.name or command.callback.__name__
-        assert re.search(rf"^\| `{name}\b", COMMANDS, re.M), name
+def test_the_python_of_the_index_finds_its_reflector(tmp_path):
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    script = tmp_path / "index.py"
+    # away from the source the largest value of the middle trace is the step between z = 790 m and 800 m
+    script.write_text(code + "print(40 + int(abs(result.image[150, 40:]).argmax()))\n", encoding="utf-8")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert run.stdout.split()[-1] in ("79", "80")
