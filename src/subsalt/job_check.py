@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from subsalt import check
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job_data import header_options
@@ -130,12 +128,7 @@ def _check(job: Job) -> CheckResult:
 
 def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
     """Return whether a model cannot be built from these values; the rules say why."""
-    for name, p in parameters.items():
-        lowest = 0.0 if name == "vp" else -0.5
-        a = np.asarray(p.values)
-        if not np.isfinite(a).all() or bool((a <= lowest).any()):
-            return True
-    return False
+    return any(p.summary.bad or p.summary.low <= (0.0 if n == "vp" else -0.5) for n, p in parameters.items())
 
 
 def _keep_new(load: _Loader, quiet: _Loader) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import units
-from subsalt.check.context import Parameter
+from subsalt.check.context import Parameter, slabs
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.model import EarthModel
@@ -133,12 +133,16 @@ def to_si(values: NDArray[Any], unit: str | None, kind: str) -> NDArray[Any]:
     factor, power = units.conversion(unit, kind)
     if factor == 1.0 and power == 1.0:
         return values
-    v = values.astype(np.float64)
-    if power == -1.0:
-        v = np.divide(1.0, v, out=np.full_like(v, np.inf), where=v != 0)
-    elif power == -0.5:
-        v = np.divide(1.0, np.sqrt(np.maximum(v, 0.0)), out=np.full_like(v, np.inf), where=v > 0)
-    return (factor * v).astype(np.float32)
+    out = np.empty(values.shape, np.float32)
+    # in float64, slab by slab: the volume may be most of the memory
+    for start, part in slabs(values):
+        v = part.astype(np.float64)
+        if power == -0.5:
+            v = np.sqrt(np.maximum(v, 0.0))
+        if power < 0:
+            v = np.divide(1.0, v, out=np.full_like(v, np.inf), where=v != 0)
+        out[start : start + len(part)] = factor * v
+    return out
 
 
 def survey_grid(section: GridSection, survey: Survey) -> Grid:

@@ -350,3 +350,20 @@ def test_rules_without_their_needs_are_passed_over():
     empty = check.Context(survey=Survey.from_arrays([[0.0, 0.0]], [[1.0, 0.0]], nt=10, dt=0.004))
     assert problems(empty) == []
     assert problems(check.Context(wavelet=ricker(10.0, 0.001))) == []
+
+
+@pytest.mark.parametrize("most", [1, 200, 1 << 24])
+def test_summaries_by_slabs_are_those_of_the_whole(monkeypatch, most):
+    from subsalt.check import context as module
+
+    rng = np.random.default_rng(3)
+    values = rng.normal(2000, 300, (40, 7, 9)).astype(np.float32)
+    values[13, 2, 5] = np.nan
+    values[31, 0, 0] = np.inf
+    cut = module.slabs
+    monkeypatch.setattr(module, "slabs", lambda v: cut(v, most))
+    found = module.summarise(values)
+    finite = values[np.isfinite(values)]
+    assert (found.bad, found.first_bad, found.size) == (2, (13, 2, 5), values.size)
+    assert (found.low, found.high) == (float(finite.min()), float(finite.max()))
+    assert found.median == float(np.median(finite))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,67 @@ from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.survey import Shot, Survey
 from subsalt.wavelet import Wavelet
+
+#: values a median is taken of, spread over the volume
+MEDIAN_OF = 2_000_000
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a volume holds.
+
+    Parameters
+    ----------
+    size, bad : int
+        Number of values, and of those that are not finite.
+    first_bad : tuple of int or None
+        Index of the first value that is not finite.
+    low, high, median : float
+        Of the finite values; NaN when there is none. The median is that of an evenly spread sample.
+    """
+
+    size: int
+    bad: int
+    first_bad: tuple[int, ...] | None
+    low: float
+    high: float
+    median: float
+
+
+def slabs(values: NDArray[Any], most: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield (first index along axis 0, part) of a volume, so that no copy of all of it is ever made."""
+    row = max(1, values[:1].size)
+    step = max(1, most // row)
+    for start in range(0, len(values), step):
+        yield start, values[start : start + step]
+
+
+def first_index(mask: NDArray[np.bool_], start: int) -> tuple[int, ...]:
+    """Return the index of the first True in a slab that begins at `start`."""
+    where = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    return (int(where[0]) + start, *(int(i) for i in where[1:]))
+
+
+def summarise(values: NDArray[Any]) -> Summary:
+    """Return the summary of a volume, slab by slab."""
+    values = np.atleast_1d(values)
+    bad, first, low, high = 0, None, np.inf, -np.inf
+    for start, part in slabs(values):
+        finite = np.isfinite(part)
+        count = part.size - int(np.count_nonzero(finite))
+        if count and first is None:
+            first = first_index(~finite, start)
+        bad += count
+        if count < part.size:
+            low = min(low, float(np.min(part, where=finite, initial=np.inf)))
+            high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
+    flat = values.reshape(-1)
+    sample = flat[:: max(1, flat.size // MEDIAN_OF)]
+    sample = sample[np.isfinite(sample)]
+    median = float(np.median(sample)) if sample.size else float("nan")
+    if bad == values.size:
+        low = high = float("nan")
+    return Summary(values.size, bad, first, low, high, median)
 
 
 @dataclass
@@ -45,11 +107,10 @@ class Parameter:
     source: str = ""
     findings: list[Finding] = field(default_factory=list)
 
-    @property
-    def finite(self) -> NDArray[np.float64]:
-        """The finite values, flat."""
-        a = np.asarray(self.values, dtype=np.float64).ravel()
-        return a[np.isfinite(a)]
+    @cached_property
+    def summary(self) -> Summary:
+        """Range, median and what is not finite, computed once."""
+        return summarise(np.asarray(self.values))
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.check.context import Context, Parameter, error, ok, rule, warning
+from subsalt.check.context import Context, Parameter, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
 
 
@@ -24,21 +24,20 @@ def values_possible(context: Context) -> Iterator[Finding]:
         p = context.parameters.get(name)
         if p is None:
             continue
-        a = np.asarray(p.values, dtype=np.float64)
-        bad = ~np.isfinite(a)
-        what, code = "not finite", "E410"
-        if not bad.any():
-            bad = a <= lowest
+        found, what, code = p.summary, "not finite", "E410"
+        count, first = found.bad, found.first_bad
+        if not count and found.low <= lowest:
             what, code = f"<= {lowest:g}", "E411"
-        if not bad.any():
+            for start, part in slabs(np.atleast_1d(np.asarray(p.values))):
+                low = part <= lowest
+                count += int(np.count_nonzero(low))
+                first = first_index(low, start) if first is None and low.any() else first
+        if not count:
             continue
-        count, size = int(bad.sum()), a.size
-        first = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(bad)))
-        good = a[np.isfinite(a)]
-        span = f"; finite values run from {good.min():g} to {good.max():g}" if good.size else ""
+        span = "" if found.bad == found.size else f"; finite values run from {found.low:g} to {found.high:g}"
         yield error(
             code,
-            f"{name}: {count} of {size} values {what}, the first at index {first}{span}",
+            f"{name}: {count} of {found.size} values {what}, the first at index {first}{span}",
             f"replace them in {p.source or name}",
             count=count,
             first=first,
@@ -150,15 +149,16 @@ def constant_layers(context: Context) -> Iterator[Finding]:
     """A null value that fills part of a model: one odd value at many nodes, far from all others."""
     assert context.model is not None
     v = context.model.vp
-    low = float(v.min())
-    at_low = v == v.min()
-    rest = v[~at_low]
-    if rest.size and at_low.sum() > 0.001 * v.size and low > 0 and float(rest.min()) > 4 * low:
+    low, rest, count = float(v.min()), np.inf, 0
+    for _, part in slabs(v):
+        at_low = part == low
+        count += int(np.count_nonzero(at_low))
+        rest = min(rest, float(np.min(part, where=~at_low, initial=np.inf)))
+    if count > 0.001 * v.size and low > 0 and np.isfinite(rest) and rest > 4 * low:
         yield warning(
             "W445",
-            f"vp is {low:g} at {int(at_low.sum())} nodes and at least {float(rest.min()):g} elsewhere: a "
-            "null value?",
+            f"vp is {low:g} at {count} nodes and at least {rest:g} elsewhere: a null value?",
             "fill the model where it is not known",
             value=low,
-            count=int(at_low.sum()),
+            count=count,
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
 from subsalt.model import EarthModel
 
@@ -58,13 +58,17 @@ def anisotropy(context: Context) -> Iterator[Finding]:
     epsilon, delta = context.model.epsilon, context.model.delta
     if epsilon is None or delta is None or context.propagation.medium == "isotropic":
         return
-    bad = delta > epsilon
-    count = int(bad.sum())
+    count, gap, first = 0, 0.0, None
+    for start, part in slabs(delta):
+        over = part - epsilon[start : start + len(part)]
+        bad = over > 0
+        if bad.any():
+            count += int(np.count_nonzero(bad))
+            gap = max(gap, float(over.max()))
+            first = first or first_index(bad, start)
     if not count:
         return
-    first = tuple(int(i[0]) for i in np.nonzero(bad))
-    gap = float((delta - epsilon)[bad].max())
-    what = f"delta > epsilon at {count} of {bad.size} nodes (by up to {gap:.3g}, first at index {first})"
+    what = f"delta > epsilon at {count} of {delta.size} nodes (by up to {gap:.3g}, first at index {first})"
     if context.propagation.anisotropy == "reject":
         yield error(
             "E520",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from subsalt.check.context import Context, Parameter, error, rule, warning
 from subsalt.errors import Finding
 
@@ -24,14 +22,14 @@ def _cure(parameter: Parameter, unit: str) -> str:
 def velocity_unit(context: Context) -> Iterator[Finding]:
     """Velocity in km/s, ft/s, mm/s, or slowness; then velocities that no medium has."""
     vp = context.parameters.get("vp")
-    if vp is None or not vp.finite.size:
+    if vp is None or vp.summary.bad == vp.summary.size:
         return
     wrong = _wrong_velocity_unit(vp)
     if wrong is not None:
         context.facts["_vp_wrong"] = True
         yield wrong
     else:
-        yield from _unusual_velocity(float(vp.finite.min()), float(vp.finite.max()))
+        yield from _unusual_velocity(vp.summary.low, vp.summary.high)
 
 
 def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
@@ -41,8 +39,7 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     lie far below, so the median tells the unit. Feet per second need more: their range overlaps that of fast
     rocks, so all of the model must lie above 4500 and its fastest above 10000.
     """
-    v = vp.finite
-    mid, low, high = float(np.median(v)), float(v.min()), float(v.max())
+    mid, low, high = vp.summary.median, vp.summary.low, vp.summary.high
     text = f"vp median {mid:.3g}: looks like"
     found: tuple[str, str, str] | None = None
     if mid <= 0:
@@ -80,9 +77,9 @@ def thomsen_unit(context: Context) -> Iterator[Finding]:
     """Thomsen parameters in per cent, or larger than rocks have."""
     for name in ("epsilon", "delta"):
         p = context.parameters.get(name)
-        if p is None or not p.finite.size:
+        if p is None or p.summary.bad == p.summary.size:
             continue
-        size = float(np.abs(p.finite).max())
+        size = max(abs(p.summary.low), abs(p.summary.high))
         if size > 1.0:
             yield error(
                 "E418",
