@@ -9,8 +9,9 @@ from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job import Job
 from subsalt.job_data import mute, select_shots
-from subsalt.job_load import natural_key, resample, smooth, smoothing_weights
-from subsalt.job_sections import MuteSection
+from subsalt.job_data_sections import MuteSection
+from subsalt.job_inputs import natural_key
+from subsalt.regrid import resample, smooth, smoothing_weights
 
 
 def test_velocity_of_depth():

@@ -68,7 +68,7 @@ def expand(names: Sequence[str]) -> list[Path]:
     """Return the files that names and patterns stand for."""
     import glob
 
-    from subsalt.job_load import natural_key
+    from subsalt.job_inputs import natural_key
 
     out: list[Path] = []
     for name in names:

@@ -19,11 +19,10 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from subsalt import job_errors
 from subsalt.errors import ConfigError, Finding, MissingInputError
 from subsalt.job_acquisition import AcquisitionSection
+from subsalt.job_data_sections import DataSection
+from subsalt.job_model_sections import GridSection, ModelSection
 from subsalt.job_sections import (
-    DataSection,
-    GridSection,
     ImagingSection,
-    ModelSection,
     OutputSection,
     ParallelSection,
     PropagationSection,
@@ -277,7 +276,7 @@ class Job(Section):
         MissingInputError
             When a file is not there or a pattern matches nothing.
         """
-        from subsalt.job_load import input_files
+        from subsalt.job_inputs import input_files
 
         return input_files(self)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from subsalt import check
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job_data import header_options
-from subsalt.job_load import build_model, expand_files, load_parameters
+from subsalt.job_inputs import expand_files
+from subsalt.job_load import build_model, load_parameters
 
 if TYPE_CHECKING:
     from subsalt.job import Job

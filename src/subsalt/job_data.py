@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.geometry_table import numbered_headers, place
 from subsalt.grid import Frame
-from subsalt.job_load import expand_files
-from subsalt.job_sections import parse_ranges
+from subsalt.job_data_sections import parse_ranges
+from subsalt.job_inputs import expand_files
 
 if TYPE_CHECKING:
     from subsalt.job import Job
-    from subsalt.job_sections import DataSection, MuteSection
+    from subsalt.job_data_sections import DataSection, MuteSection
     from subsalt.survey import Shot, Survey, TimeAxis
 
 Reader = Callable[["Shot"], NDArray[np.float32]]

@@ -1,12 +1,9 @@
-"""From the job to its objects: files found, volumes read, model built, survey opened, wavelet made."""
+"""From the job to its objects: volumes read, model built, survey opened, wavelet made."""
 
 from __future__ import annotations
 
-import glob
 import math
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,84 +11,17 @@ from numpy.typing import NDArray
 
 from subsalt import units
 from subsalt.check.context import Parameter, slabs
-from subsalt.errors import ConfigError, MissingInputError, ModelError
+from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.job_inputs import PARAMETERS, existing
 from subsalt.model import EarthModel
+from subsalt.regrid import resample, same_grid, smooth
 
 if TYPE_CHECKING:
     from subsalt.job import Job
-    from subsalt.job_sections import GridSection, ValueSection
+    from subsalt.job_model_sections import GridSection, ValueSection
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
-
-PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction"}
-
-
-def natural_key(text: str) -> list[tuple[int, int, str]]:
-    """Return a sort key in which shot9 comes before shot10."""
-    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p]
-
-
-def expand_files(job: Job, patterns: list[str]) -> list[Path]:
-    """Return the files that names and patterns stand for, each once, in natural order within a pattern."""
-    out: list[Path] = []
-    for pattern in patterns:
-        path = job.resolve(pattern)
-        if glob.has_magic(pattern):
-            found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
-            if not found:
-                raise MissingInputError(
-                    f"no file matches {path}", "check the pattern in [data] files", code="E112"
-                )
-            out += [Path(f) for f in found if not Path(f).is_dir()]
-        else:
-            out.append(_existing(path, "data.files"))
-    return list(dict.fromkeys(out))
-
-
-def _existing(path: Path, key: str) -> Path:
-    if not path.exists():
-        raise MissingInputError(
-            f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110"
-        )
-    if path.is_dir() and path.suffix != ".zarr":
-        raise MissingInputError(
-            f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"
-        )
-    return path
-
-
-def input_files(job: Job) -> dict[str, list[Path]]:
-    """Return the files the job reads, by the dotted key that names them."""
-    out: dict[str, list[Path]] = {}
-    if job.data is not None:
-        out["data.files"] = expand_files(job, job.data.files)
-        for name, table in () if job.data.geometry is None else job.data.geometry:
-            out[f"data.geometry.{name}"] = [_existing(job.resolve(table), f"data.geometry.{name}")]
-    for name in PARAMETERS:
-        section = getattr(job.model, name)
-        if section is not None and section.file is not None:
-            key = f"model.{name}.file"
-            out[key] = _with_payload(_existing(job.resolve(section.file), key))
-    if job.source.file is not None:
-        out["source.file"] = [_existing(job.resolve(job.source.file), "source.file")]
-    if job.acquisition is not None:
-        for group in ("shots", "receivers"):
-            for i, item in enumerate(getattr(job.acquisition, group)):
-                if item.file is not None:
-                    key = f"acquisition.{group}.{i}.file"
-                    out[key] = [_existing(job.resolve(item.file), key)]
-    return out
-
-
-def _with_payload(path: Path) -> list[Path]:
-    """Return a model file and, for an RSF header, the binary beside it."""
-    if path.suffix == ".rsf":
-        names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])
-        payload = path.parent / names[-1] if names and names[-1] != "stdin" else None
-        if payload is not None and payload.is_file():
-            return [path, payload]
-    return [path]
 
 
 def load_parameter(job: Job, name: str) -> Parameter | None:
@@ -108,7 +38,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
         return Parameter(name, float(section.value), source=f"[model] {name}")
     from subsalt.io import volume
 
-    path = _existing(job.resolve(section.file), f"model.{name}.file")
+    path = existing(job.resolve(section.file), f"model.{name}.file")
     vol = volume.read(
         path,
         key=section.key or (name if path.suffix == ".npz" else None),
@@ -183,19 +113,6 @@ def job_grid(job: Job) -> Grid | None:
     return Grid(shape, tuple(h), tuple(section.origin or ()))
 
 
-def resample(values: NDArray[Any], source: Grid, target: Grid) -> NDArray[np.float32]:
-    """Interpolate linearly from grid to grid, axis by axis; outside the source its edge value continues."""
-    out = np.asarray(values, dtype=np.float64)
-    for axis in range(source.ndim):
-        at = (target.axis(axis) - source.origin[axis]) / source.spacing[axis]
-        at = np.clip(at, 0, source.shape[axis] - 1)
-        low = np.minimum(np.floor(at).astype(np.int64), max(source.shape[axis] - 2, 0))
-        high = np.minimum(low + 1, source.shape[axis] - 1)
-        weight = (at - low).reshape([-1 if i == axis else 1 for i in range(source.ndim)])
-        out = np.take(out, low, axis) * (1 - weight) + np.take(out, high, axis) * weight
-    return out.astype(np.float32)
-
-
 def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.float32]:
     """Return the parameter as a volume on `grid`.
 
@@ -233,56 +150,6 @@ def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.fl
         "mend the header, or add [grid] to interpolate all on one",
         code="E402",
     )
-
-
-def same_grid(a: Grid, b: Grid) -> bool:
-    """Return whether two grids coincide to a thousandth of a cell."""
-    if a.shape != b.shape:
-        return False
-    close = [
-        abs(ha - hb) * max(n - 1, 1) < 1e-3 * hb and abs(oa - ob) < 1e-3 * hb
-        for ha, hb, oa, ob, n in zip(a.spacing, b.spacing, a.origin, b.origin, b.shape, strict=True)
-    ]
-    return all(close)
-
-
-def smoothing_weights(sigma: float) -> NDArray[np.float64]:
-    """Return a normalised Gaussian of `sigma` samples, cut at 4 sigma.
-
-    Rounded to 12 digits, so that the last bit of a mathematical library does not reach the image.
-    """
-    r = max(1, math.ceil(4 * sigma))
-    raw = [round(math.exp(-0.5 * (k / sigma) ** 2), 12) for k in range(-r, r + 1)]
-    total = math.fsum(raw)
-    return np.array([w / total for w in raw])
-
-
-def smooth(values: NDArray[np.float32], grid: Grid, sigma: float, top: float | None) -> NDArray[np.float32]:
-    """Return the Gaussian average of a volume, edges continued, nothing changed above the depth `top`.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation in m, the same along all axes.
-    top : float, optional
-        Depth, m: what lies above stays, and does not leak into what lies below.
-    """
-    from scipy.ndimage import correlate1d
-
-    first = (
-        0
-        if top is None
-        else int(np.clip(math.ceil((top - grid.origin[-1]) / grid.spacing[-1]), 0, grid.shape[-1]))
-    )
-    below = values[..., first:].astype(np.float64)
-    if below.shape[-1] == 0:
-        return values
-    for axis, h in enumerate(grid.spacing):
-        if below.shape[axis] > 1:
-            below = correlate1d(below, smoothing_weights(sigma / h), axis=axis, mode="nearest")
-    out = values.copy()
-    out[..., first:] = below
-    return out
 
 
 def load_parameters(job: Job) -> dict[str, Parameter]:
@@ -346,7 +213,7 @@ def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
     else:
         assert s.file is not None
         made = wavelet.from_file(
-            _existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt
+            existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt
         )
         if peak is not None:
             made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
