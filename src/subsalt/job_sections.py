@@ -130,9 +130,6 @@ class ParallelSection(Section):
     device: Literal["cpu", "reference"] = Field("cpu", description="compiled kernels, or the NumPy reference")
 
 
-FORMATS = ("segy", "rsf", "npy", "npz", "vti", "nc", "zarr")
-
-
 class OutputSection(Section):
     """What is written beside the run's own files; has no influence on the image."""
 
