@@ -438,3 +438,26 @@ def test_traces_to_su_and_back_and_to_a_pipe(tmp_path, capfdbinary):
         assert (got.source_box, got.receiver_box, got.n_shots) == (want.source_box, want.receiver_box, 2)
         assert got.files[0].statistics.maximum == 100.0
         assert got.files[0].ns_trace == 30
+
+
+@pytest.mark.parametrize(
+    ("suffix", "old", "new"),
+    [
+        (".vti", b'offset="0"', b'offset="p"'),
+        (".rsf", b'frame_azimuth="0.3"', b'frame_azimuth="nan"'),
+        (".rsf", b'frame_x0="', b'frame_x0="x'),
+        (".rsf", b"esize=4", "esize=²".encode()),
+    ],
+)
+def test_numbers_that_are_none(tmp_path, suffix, old, new):
+    path = tmp_path / f"a{suffix}"
+    volume.write(path, GRIDS[0], values(GRIDS[0]), FRAMES[1])
+    raw = path.read_bytes()
+    assert old in raw
+    path.write_bytes(raw.replace(old, new))
+    if b"esize" in old:
+        # what is no number counts as left out
+        assert volume.read(path).grid.shape == GRIDS[0].shape
+        return
+    with pytest.raises(ModelError):
+        volume.read(path)

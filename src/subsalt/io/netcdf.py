@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
+from subsalt.io.frames import frame_from
 from subsalt.io.publish import atomic_write, human
 
 _DEPTH_NAMES = ("depth", "z")
@@ -151,7 +152,7 @@ def _variable(
     frame = Frame()
     m = nc.variables.get("frame")
     if m is not None and all(hasattr(m, a) for a in ("x0", "y0", "azimuth", "flip")):
-        frame = Frame(float(m.x0), float(m.y0), float(m.azimuth), bool(m.flip))
+        frame = frame_from((m.x0, m.y0, m.azimuth, m.flip), path)
     unit = getattr(v, "units", b"")
     unit = unit.decode("latin-1") if isinstance(unit, bytes) else str(unit)
     return Grid(values.shape, tuple(steps), tuple(first)), values.shape, frame, values, unit

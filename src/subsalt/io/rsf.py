@@ -135,7 +135,9 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
     if encoding not in ("native", "xdr", "ascii") or kind not in types:
         raise ModelError(f"{path}: data_format = {form!r} is not known", "use native_float", code="E222")
     count = math.prod(header.shape)
-    esize = int(keys["esize"]) if keys.get("esize", "").isdigit() else np.dtype(types[kind]).itemsize
+    natural = np.dtype(types[kind]).itemsize
+    word = keys.get("esize", "")
+    esize = int(word) if re.fullmatch(r"[0-9]{1,4}", word) else natural
     with InputFile(header.data, ModelError) as file:
         if encoding == "ascii":
             return header, _read_ascii(file, header, count)

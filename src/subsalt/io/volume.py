@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.io.frames import frame_from
 from subsalt.io.npy import NpzFile, read_npy
 from subsalt.io.rsf import read_rsf
 from subsalt.io.volume_write import suffix_of, write
@@ -189,7 +190,7 @@ def _read_npz(
             )
     frame = Frame()
     if world is not None and world.size == 4 and world.dtype.kind == "f":
-        frame = Frame(float(world[0]), float(world[1]), float(world[2]), bool(world[3]))
+        frame = frame_from(world.tolist(), path)
     return Volume(_grid(path, a.shape, spacing, origin), frame, a)
 
 
@@ -205,13 +206,13 @@ def _read_rsf(
     factor = [UNITS.get(x[4], 1.0) if x[4] in ("m", "km", "ft") else 1.0 for x in axes]
     spacing = [x[1] * f for x, f in zip(axes, factor, strict=True)] if spacing is None else spacing
     origin = [x[2] * f for x, f in zip(axes, factor, strict=True)] if origin is None else origin
-    k = header.keys
-    try:
-        frame = Frame(
-            float(k["frame_x0"]), float(k["frame_y0"]), float(k["frame_azimuth"]), k["frame_flip"] == "1"
-        )
-    except (KeyError, ValueError):
-        frame = Frame()
+    frame = Frame()
+    names = ("frame_x0", "frame_y0", "frame_azimuth", "frame_flip")
+    if all(n in header.keys for n in names):
+        try:
+            frame = frame_from([float(header.keys[n]) for n in names], path)
+        except ValueError as e:
+            raise ModelError(f"{path}: the frame is not four numbers", "mend the header", code="E220") from e
     return Volume(
         _grid(path, a.shape, spacing, origin), frame, as_float32(a, path), header.keys.get("unit", "")
     )

@@ -100,7 +100,7 @@ def read_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
                 f"{path}: array of {array.get('type')} over {shape}", "store Float32", code="E232"
             )
         count = math.prod(shape)
-        offset = int(float(array.get("offset", "0") or 0))
+        offset = int(_numbers(path, array, "offset", 1, (0.0,))[0])
         values = _payload(path, file, start + offset, encoding, count * int(dtype[1]))
     a = np.frombuffer(values, "<" + dtype).reshape(shape[::-1]).transpose(2, 1, 0)
     return _place(path, shape, spacing, origin, direction, np.ascontiguousarray(a, dtype=np.float32))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.io.frames import frame_from
 from subsalt.io.publish import publish_folder
 
 
@@ -90,7 +91,7 @@ def read_zarr(
     frame = attrs.get("frame")
     place = Frame()
     if isinstance(frame, list) and len(frame) == 4:
-        place = Frame(float(frame[0]), float(frame[1]), float(frame[2]), bool(frame[3]))
+        place = frame_from(frame, path)
     return (
         _floats(attrs.get("spacing_m")),
         _floats(attrs.get("origin_m")),
