@@ -33,8 +33,8 @@ struct Tiles {
 inline Tiles tiles_of(const Problem& pb, const Box& box, Index threads) {
     const Index rows = box.hi[1] - box.lo[1];
     if (rows < 4 * threads) return {threads, 1};
-    // rows per tile such that 2 M + 3 planes of p and the other streams of a tile stay in L2 (1 MiB)
-    const Index wanted = 12288 / pb.row < 16 ? 16 : (12288 / pb.row > 64 ? 64 : 12288 / pb.row);
+    // rows per tile such that the planes of p within reach stay in L2; 32 to 128 rows differ little (256^3)
+    const Index wanted = 12288 / pb.row < 32 ? 32 : (12288 / pb.row > 64 ? 64 : 12288 / pb.row);
     const Index per_thread = (rows + threads * wanted - 1) / (threads * wanted);
     return {1, threads * per_thread};
 }

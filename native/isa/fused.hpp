@@ -11,7 +11,7 @@ inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
     if (pb.dim != 3 || tiles_x != 1) return false;
     const Index shortest = pb.n[1] / tiles_y;
     for (int side = 2; side < 4; ++side)
-        if (pb.width[side] > 0 && shortest < pb.width[side] + 2 * pb.radius) return false;
+        if (pb.width[side] > 0 && shortest < pb.width[side] + pb.radius) return false;
     return true;
 }
 
