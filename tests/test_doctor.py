@@ -3,7 +3,7 @@
 import pytest
 
 from subsalt import doctor
-from subsalt.cli_output import plain
+from subsalt.cli.output import plain
 from subsalt.errors import DiskError, SubsaltError
 
 

@@ -26,7 +26,7 @@ _HOME = {
     "Wavelet": "subsalt.wavelet",
     "ricker": "subsalt.wavelet",
     "ormsby": "subsalt.wavelet",
-    "Job": "subsalt.job",
+    "Job": "subsalt.job.job",
     "PropagationOptions": "subsalt.options",
     "ImagingOptions": "subsalt.options",
     "forward": "subsalt.api",

@@ -1,5 +1,5 @@
 """``python -m subsalt``: the same command as ``subsalt``."""
 
-from subsalt.cli import main
+from subsalt.cli.app import main
 
 main()

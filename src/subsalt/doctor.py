@@ -80,7 +80,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
         Compute the dot product and restart tests too (seconds).
     """
     from subsalt.imaging.memory import available_memory
-    from subsalt.provenance import machine_facts
+    from subsalt.run.provenance import machine_facts
 
     begin = time.perf_counter()
     machine = machine_facts()
@@ -205,8 +205,8 @@ def dot_product() -> tuple[bool, str]:
 def restart_identity() -> tuple[bool, str]:
     """Migrate two small shots at once, and with a stop between them: the images must have the same bytes."""
     from subsalt.io import segy
-    from subsalt.job import Job
-    from subsalt.runner import migrate_job
+    from subsalt.job.job import Job
+    from subsalt.run.migrate import migrate_job
 
     with tempfile.TemporaryDirectory(prefix="subsalt-doctor-") as name:
         folder = Path(name)

@@ -89,7 +89,7 @@ class ImagingOptions:
     image_step : int, optional
         Time steps between imaged samples; from the Nyquist rule when None.
     normalise : float
-        lambda of the source-normalised condition, relative to the largest illumination.
+        lambda of the source-normalised condition, relative to the mean illumination.
     illumination : {"survey", "shot"}
         Divide by the illumination summed over all shots, or shot by shot.
     """
@@ -100,5 +100,5 @@ class ImagingOptions:
     filter: Literal["none", "laplacian"] = "none"
     top_mute: float = 0.0
     image_step: int | None = None
-    normalise: float = 1e-3
+    normalise: float = 0.01
     illumination: Literal["survey", "shot"] = "survey"

@@ -11,8 +11,8 @@ import pytest
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
-from subsalt.job import Job
-from subsalt.job_check import check_job, draw_map
+from subsalt.job.checking import check_job, draw_map
+from subsalt.job.job import Job
 
 PNG = b"\x89PNG"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.job import Job
+from subsalt.job.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

@@ -161,7 +161,7 @@ def test_a11_amplitude_3d():
     shot = data.shots[0]
     far = np.clip((650.0 - np.sqrt(((shot.rcv[:, :2] - middle) ** 2).sum(axis=1))) / 400.0, 0, 1)
     shot.data = shot.data * (far * far * (3 - 2 * far))[:, None]
-    image = migrate(background, data, WAVELET, normalise=1e-6, device=DEVICE).image
+    image = migrate(background, data, WAVELET, device=DEVICE).image
     values = [
         pick(image[46 + i, 46 + j], grid.axis(-1), depth, 100.0)[1] for i in (-4, 0, 4) for j in (-4, 0, 4)
     ]

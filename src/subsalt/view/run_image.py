@@ -163,7 +163,7 @@ def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64],
                 "run the same command again",
                 code="E641",
             ) from error
-    floor = 1e-3 * float(light.max())
+    floor = 0.01 * float(light.mean())
     if floor > 0:
         correlation /= light + floor
     return correlation.reshape(grid.shape), len(files)

@@ -26,7 +26,7 @@ class ImagingSums:
     vp : ndarray, (nx, ny, nz), float32
         m/s.
     normalise : float
-        Stabilisation lambda, relative to the largest illumination.
+        Stabilisation lambda, relative to the mean illumination.
     """
 
     fields: dict[str, NDArray[np.float64]]

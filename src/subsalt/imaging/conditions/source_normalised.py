@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import fixedmath
 from subsalt.imaging.conditions.base import Condition, ImagingSums
 from subsalt.kernels.problem import State
 
@@ -16,8 +17,12 @@ class SourceNormalised(Condition):
 
     Notes
     -----
-    ``I(x) = sum u w / (sum u^2 + lambda max(sum u^2))``, both summed over all shots first; lambda = 1e-3 by
+    ``I(x) = sum u w / (sum u^2 + lambda mean(sum u^2))``, both summed over all shots first; lambda = 0.01 by
     default. Dimensionless when source and data have the same unit.
+
+    The floor is taken from the mean over the image. The maximum, which stands right at a source and grows
+    without bound as the grid gets finer, would in 3-D lie above the illumination of the whole depth: a
+    reflector of R = 0.2 at 330 m then images as 0.06.
     """
 
     name: ClassVar[str] = "source-normalised"
@@ -35,7 +40,7 @@ class SourceNormalised(Condition):
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
         """Divide correlation by stabilised illumination; zero where no source energy came at all."""
         illumination = sums.fields["illumination"]
-        floor = sums.normalise * float(illumination.max())
+        floor = sums.normalise * fixedmath.total(illumination) / illumination.size
         if floor <= 0.0:
             return np.zeros_like(illumination)
         return sums.fields["correlation"] / (illumination + floor)

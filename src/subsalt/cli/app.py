@@ -1,0 +1,247 @@
+"""The `subsalt` command: its sub-commands and options. What they do is in `cli_commands`, imported when one
+runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="subsalt",
+    help="Seismic depth imaging: reverse time migration from SEG-Y shots to a depth image, by one job file.",
+    epilog="Start with: subsalt demo. Every command has --help with an example; --debug shows tracebacks.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
+JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).")]
+
+
+def _example(*lines: str) -> str:
+    """Return the epilog of a command: a runnable example."""
+    return "Example: " + "; ".join(lines)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from subsalt import __version__
+
+        print(f"subsalt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Hold the options of the command itself."""
+
+
+@app.command(
+    short_help="Model and migrate a small 3-D salt survey.", epilog=_example("subsalt demo --out demo")
+)
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path(
+        "demo"
+    ),
+    json: Json = False,
+) -> None:
+    """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
+    from subsalt.cli import commands
+
+    commands.demo(out, json)
+
+
+@app.command(short_help="Examine this machine and test the program on it.", epilog=_example("subsalt doctor"))
+def doctor(
+    json: Json = False,
+    scratch: Annotated[Path, typer.Option(help="Folder whose speed is measured.")] = Path("."),
+) -> None:
+    """Say what this machine offers, and test that the program computes rightly on it."""
+    from subsalt.cli import commands
+
+    commands.doctor(scratch, json)
+
+
+@app.command(short_help="Show what SEG-Y and SU files hold.", epilog=_example("subsalt scan shots/*.sgy"))
+def scan(
+    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.")],
+    preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
+    json: Json = False,
+) -> None:
+    """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities."""
+    from subsalt.cli import commands
+
+    commands.scan(files, preset, json)
+
+
+@app.command(
+    short_help="Write a job file from what the files say.",
+    epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15"),
+)
+def init(
+    job: JobFile,
+    from_: Annotated[
+        list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")
+    ] = None,
+    vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None,
+    f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None,
+    preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILES]...", help="More files for --from.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a commented job file, filled with what the files say."""
+    from subsalt.cli import commands
+
+    commands.init(job, [*(from_ or []), *(files or [])], vp, epsilon, delta, f0, preset, force, json)
+
+
+@app.command(
+    short_help="Apply every rule to a job; compute nothing.", epilog=_example("subsalt check survey.toml")
+)
+def check(
+    job: JobFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the map; JOB.check beside the job.")
+    ] = None,
+    map_: Annotated[bool, typer.Option("--map/--no-map", help="Draw the survey on the model.")] = True,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Apply every rule on units, geometry, models, stability and dispersion; draw the survey on the model."""
+    from subsalt.cli import commands
+
+    commands.check(job, out, map_, strict, json)
+
+
+@app.command(
+    short_help="Model the shots of a job to SEG-Y.", epilog=_example("subsalt model survey.toml -o shots")
+)
+def model(
+    job: JobFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the shots; JOB.shots beside the job.")
+    ] = None,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Model the shots of [acquisition] to SEG-Y."""
+    from subsalt.cli import commands
+
+    commands.model(job, out, strict, json)
+
+
+@app.command(
+    short_help="Migrate the shots of a job to a depth image.",
+    epilog=_example("subsalt migrate survey.toml --run survey.run"),
+)
+def migrate(
+    job: JobFile,
+    run: Annotated[Path | None, typer.Option("--run", help="Run directory; JOB.run beside the job.")] = None,
+    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Migrate the shots of [data] to a depth image; the same command goes on where a run was stopped."""
+    from subsalt.cli import commands
+
+    commands.migrate(job, run, shots, strict, json)
+
+
+@app.command(
+    short_help="Draw a run, a model, an image or shots.",
+    epilog=_example("subsalt view survey.run -o image.png"),
+)
+def view(
+    what: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="Run directory, or a model, image or shot file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="PNG file; beside the input when left out.")
+    ] = None,
+    clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0,
+    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
+    json: Json = False,
+) -> None:
+    """Draw pictures of a run (also of a partial image) or of any volume or shot file."""
+    from subsalt.cli import commands
+
+    commands.view(what, out, clip, key, open_, json)
+
+
+@app.command(
+    short_help="Convert an image, model or shots.", epilog=_example("subsalt export survey.run image.sgy")
+)
+def export(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.")
+    ],
+    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Unit of the values, when the file does not say it.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Convert an image, model or shots: .sgy .su .rsf .npy .npz .vti .nc .zarr."""
+    from subsalt.cli import commands
+
+    commands.export(source, target, key, unit, json)
+
+
+@app.command(short_help="Write one HTML page about a run.", epilog=_example("subsalt report survey.run"))
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="HTML file; RUN/report.html when left out.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write one self-contained HTML page: image, survey, job, phases, warnings, provenance."""
+    from subsalt.cli import commands
+
+    commands.report(run, out, json)
+
+
+@app.command(
+    short_help="Explain a code or a key of the job file.",
+    epilog=_example("subsalt explain E412", "subsalt explain imaging.aperture"),
+)
+def explain(
+    what: Annotated[
+        str, typer.Argument(metavar="CODE|KEY", help="A code such as E412, or a key of the job file.")
+    ],
+    json: Json = False,
+) -> None:
+    """Explain an error or warning code, or a key of the job file."""
+    from subsalt.cli import commands
+
+    commands.explain(what, json)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command and leave with the exit code of what happened."""
+    from subsalt.cli import guard
+
+    sys.exit(guard.run(app, sys.argv[1:] if argv is None else argv))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""What the commands do: read the job, call the part that computes, print for people or as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from subsalt.cli.output import Out, finding_dict, phase_table, plain
+from subsalt.errors import ConfigError, FindingsError, MissingInputError, raise_on_errors
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+
+def demo(out_dir: Path, as_json: bool) -> None:
+    """Run the demo and say where everything is."""
+    from subsalt.demo.demo import run_demo
+    from subsalt.run import progress
+
+    out = Out(as_json)
+    with progress.for_stream("demo") as bar:
+        result = run_demo(out_dir, progress=bar, say=out.say)
+    out.json(result)
+
+
+def doctor(scratch: Path, as_json: bool) -> None:
+    """Print what the machine offers and the self-test."""
+    from subsalt.doctor import examine
+
+    out = Out(as_json)
+    result = examine(scratch)
+    for line in result.lines():
+        out.say(line)
+    out.json(result)
+    if not result.healthy:
+        raise typer.Exit(70)
+
+
+def scan(files: list[Path], preset: str, as_json: bool) -> None:
+    """Describe SEG-Y and SU files."""
+    from subsalt.io import segy
+
+    out = Out(as_json)
+    result = segy.scan(files, segy.HeaderBytes.preset(preset))
+    out.say(result.describe())
+    out.json(result)
+    raise_on_errors(f for f in result.findings if f.level == "error")
+
+
+def init(
+    job: Path,
+    files: list[str],
+    vp: str | None,
+    epsilon: str | None,
+    delta: str | None,
+    f0: str | None,
+    preset: str,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write a job file from what the files say."""
+    from subsalt.job.starter import write_job
+
+    out = Out(as_json)
+    if not files:
+        raise ConfigError("no shot files given", "add --from 'shots/*.sgy'", code="E124")
+    result = write_job(job, files, vp=vp, epsilon=epsilon, delta=delta, f0=f0, preset=preset, force=force)
+    out.findings(result.findings)
+    out.row("job", str(job))
+    out.row("next", f"subsalt check {job}")
+    out.json({"job": job, "findings": [finding_dict(f) for f in result.findings]})
+
+
+def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_json: bool) -> None:
+    """Run every rule and draw the map."""
+    from subsalt.job.checking import check_job, draw_map
+    from subsalt.job.job import Job
+
+    out = Out(as_json)
+    job = Job.from_toml(job_file)
+    result = check_job(job)
+    picture = draw_map(job, result, out_dir) if draw else None
+    out.findings(result.findings)
+    errors = sum(f.level == "error" for f in result.findings)
+    warnings = sum(f.level == "warning" for f in result.findings)
+    if picture is not None:
+        out.row("map", str(picture))
+    out.say(
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was "
+        "started."
+    )
+    out.json(
+        {
+            "errors": errors,
+            "warnings": warnings,
+            "map": picture,
+            "facts": result.facts,
+            "findings": [finding_dict(f) for f in result.findings],
+        }
+    )
+    if errors or (strict and warnings):
+        raise typer.Exit(result.exit_code(strict))
+
+
+def _checked_job(job_file: Path, out: Out, strict: bool, shots: str | None = None) -> Job:
+    """Return the job after every rule was applied; errors stop, warnings are shown."""
+    from subsalt.job.checking import check_job
+    from subsalt.job.job import Job
+
+    job = Job.from_toml(job_file)
+    if shots is not None:
+        job = job.with_shots(shots)
+    result = check_job(job)
+    out.findings(f for f in result.findings if f.level == "warning")
+    bad = [f for f in result.findings if f.level == "error" or (strict and f.level == "warning")]
+    if bad:
+        raise FindingsError(result.findings, result.exit_code(strict))
+    return job
+
+
+def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> None:
+    """Model a survey to SEG-Y."""
+    from subsalt.run import progress
+    from subsalt.run.migrate import model_job
+
+    out = Out(as_json)
+    job = _checked_job(job_file, out, strict)
+    if job.acquisition is None:
+        raise ConfigError(
+            f"{job_file} has no [acquisition]", "add shots, receivers, record_length and dt", code="E102"
+        )
+    folder = out_dir or job.base / f"{job.name}.shots"
+    with progress.for_stream("modelling") as bar:
+        result = model_job(job, folder, bar)
+    _show_result(out, result)
+
+
+def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool) -> None:
+    """Migrate a survey."""
+    from subsalt.run import progress
+    from subsalt.run.migrate import migrate_job
+
+    out = Out(as_json)
+    job = _checked_job(job_file, out, strict, shots)
+    if job.data is None:
+        raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+    with progress.for_stream("migrating") as bar:
+        result = migrate_job(job, run or job.default_run_dir, bar)
+    _show_result(out, result)
+
+
+def _show_result(out: Out, result: Any) -> None:
+    """Print files and phases of a result."""
+    facts: dict[str, Any] = plain(result)
+    for line in phase_table(facts.get("phases") or {}):
+        out.say(line)
+    for name in ("image", "shots_dir", "files", "pictures", "report", "run_dir"):
+        value = facts.get(name)
+        if isinstance(value, dict):
+            value = value.get("path")
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str):
+                out.row(name, item)
+    out.json(facts)
+
+
+def view(what: Path, target: Path | None, clip: float, key: str | None, show: bool, as_json: bool) -> None:
+    """Draw a run or a file."""
+    from subsalt import view as pictures
+
+    out = Out(as_json)
+    _must_exist(what)
+    if not 0 < clip <= 100:
+        raise ConfigError(f"--clip {clip:g} is no percentile", "use a value above 0, up to 100", code="E125")
+    made = pictures.picture(what, target, clip=clip, key=key)
+    paths = [Path(p) for p in (made if isinstance(made, list | tuple) else [made])]
+    for path in paths:
+        out.row("picture", str(path))
+    if show:
+        import webbrowser
+
+        webbrowser.open(paths[0].resolve().as_uri())
+    out.json({"pictures": paths})
+
+
+def export(source: Path, target: Path, key: str | None, unit: str | None, as_json: bool) -> None:
+    """Convert a volume or shots."""
+    from subsalt.io.export import export as convert
+
+    _must_exist(source)
+    result = convert(source, target, key=key, unit=unit)
+    out = Out(as_json or str(target) == "-")
+    if str(target) != "-":
+        out.row("wrote", str(target))
+        out.json({"path": target, "result": plain(result)})
+
+
+def report(run: Path, target: Path | None, as_json: bool) -> None:
+    """Write the report of a run."""
+    from subsalt import report as pages
+
+    out = Out(as_json)
+    _must_exist(run)
+    path = pages.write(run, target)
+    out.row("report", str(path))
+    out.json({"report": path})
+
+
+def explain(what: str, as_json: bool) -> None:
+    """Explain a code or a key of the job file."""
+    from subsalt import catalogue
+
+    out = Out(as_json)
+    entry = catalogue.lookup(what)
+    if entry is not None:
+        out.say(f"{entry.code}  {entry.title}\n\n{entry.meaning}\n\nfix: {entry.cure}")
+        out.json(entry)
+        return
+    from subsalt.job.text import explain_key
+
+    found = explain_key(what)
+    if found is None:
+        raise ConfigError(
+            f"{what!r} is neither a code nor a key of the job file", catalogue.suggest(what), code="E126"
+        )
+    out.say(found["text"])
+    out.json(found)
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise MissingInputError(f"{path} does not exist", "check the name", code="E110")

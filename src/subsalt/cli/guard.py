@@ -1,0 +1,165 @@
+"""The outermost frame of the command: exit codes, signals, and errors without tracebacks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+import typer
+
+from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError
+
+#: exit codes of the command and their meaning; errors of the package carry theirs
+EXIT_CODES = {
+    0: "done",
+    2: "wrong use of the command line",
+    65: "input data are wrong",
+    66: "an input file is missing",
+    69: "memory, device or instruction set not available",
+    70: "internal error: please report it",
+    73: "an output cannot be created",
+    74: "reading or writing failed, or the disk is full",
+    75: "stopped cleanly; the same command goes on",
+    78: "the job file is wrong",
+    130: "interrupted (Ctrl-C); the same command goes on",
+    141: "the reader of the output went away",
+    143: "terminated (SIGTERM); the same command goes on",
+}
+
+# typer brings its own copy of click in some versions: take the classes from what it exports
+_USAGE: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+_CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; passes through every handler of ordinary errors."""
+
+
+def _on_sigterm(number: int, frame: object) -> None:
+    raise Terminated
+
+
+def run(app: typer.Typer, argv: list[str]) -> int:
+    """Run the application and return its exit code.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The commands.
+    argv : list of str
+        Arguments without the program's name; ``--debug`` anywhere among them shows tracebacks.
+    """
+    from subsalt.cli.output import Out
+
+    ends = argv.index("--") if "--" in argv else len(argv)
+    debug = "--debug" in argv[:ends] or bool(os.environ.get("SUBSALT_DEBUG"))
+    argv = [a for i, a in enumerate(argv) if a != "--debug" or i > ends]
+    out = Out("--json" in argv[:ends])
+    with contextlib.suppress(ValueError):  # not in the main thread: the caller keeps its signals
+        signal.signal(signal.SIGTERM, _on_sigterm)
+    try:
+        return _guarded(app, argv, out, debug)
+    finally:
+        _close_stdout()
+
+
+def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
+    try:
+        result = typer.main.get_command(app).main(args=argv, prog_name="subsalt", standalone_mode=False)
+        sys.stdout.flush()
+        if result == 130:  # how typer returns a KeyboardInterrupt in some versions
+            return _stopped(out, 130, "interrupted")
+        return result if isinstance(result, int) else 0
+    except SubsaltError as error:
+        if debug:
+            traceback.print_exc()
+        out.error(error)
+        return error.exit_code
+    except typer.Exit as leave:
+        return int(leave.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return _stopped(out, 130, "interrupted")
+    except Terminated:
+        return _stopped(out, 143, "terminated")
+    except BrokenPipeError:
+        return 141
+    except Exception as error:
+        return _other(error, out, debug)
+
+
+def _stopped(out: Any, code: int, word: str) -> int:
+    error = SubsaltError(
+        f"{word}; what was finished is kept", "the same command goes on from there", code="E801"
+    )
+    error.exit_code = code
+    out.error(error)
+    return code
+
+
+def _other(error: Exception, out: Any, debug: bool) -> int:
+    """Say an error that no part of the package raised on purpose."""
+    if isinstance(error, _CLICK):
+        usage = isinstance(error, _USAGE)
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        context = getattr(error, "ctx", None)
+        name = context.command_path if context is not None else "subsalt"
+        out.error(_usage_error(message, f"see {name} --help"))
+        return 2 if usage else int(getattr(error, "exit_code", 2))
+    if debug:
+        traceback.print_exc()
+    if isinstance(error, MemoryError):
+        known: SubsaltError = MemoryPlanError(
+            f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E612"
+        )
+    elif isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        known = ResourceError(
+            f"{name}{error.strerror or error}", "check path, permissions and space", code="E600"
+        )
+    else:
+        known = SubsaltError(
+            f"internal error: {type(error).__name__}: {error}",
+            f"please report it with {_bug_report(error)}",
+            code="E001",
+        )
+    out.error(known)
+    return known.exit_code
+
+
+def _usage_error(message: str, fix: str) -> SubsaltError:
+    error = SubsaltError(message.rstrip("."), fix, code="E002")
+    error.exit_code = 2
+    return error
+
+
+def _bug_report(error: Exception) -> str:
+    """Write the traceback to a file in the temporary folder and return how to refer to it."""
+    import platform
+    import tempfile
+
+    from subsalt import __version__
+
+    lines = traceback.format_exception(error)
+    system = f"Python {platform.python_version()} {platform.platform()}"
+    head = f"subsalt {__version__}\n{system}\ncommand {sys.argv[1:]}\n\n"
+    try:
+        from subsalt.io.publish import publish_text
+
+        path = os.path.join(tempfile.gettempdir(), f"subsalt-bug-{os.getpid()}.txt")
+        publish_text(path, head + "".join(lines))
+    except Exception:
+        return "the output of the same command with --debug"
+    return path
+
+
+def _close_stdout() -> None:
+    """Flush standard output; when its reader has gone, keep the interpreter from complaining at exit."""
+    try:
+        sys.stdout.flush()
+    except (BrokenPipeError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,1 @@
+"""The demo: its earth model, and the way from model to checked image."""

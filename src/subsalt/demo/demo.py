@@ -1,0 +1,237 @@
+"""The demo: a small 3-D VTI salt survey, modelled to SEG-Y and migrated from those files, checked against the truth.
+
+It goes the way every survey goes: job files, `model_job`, `migrate_job`. Then the image is read at the known
+reflectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from subsalt.demo.model import GRID, REFLECTORS, Reflector, true_model
+from subsalt.io import volume
+from subsalt.io.publish import make_folder, publish_text
+from subsalt.job.job import Job
+from subsalt.model import EarthModel
+from subsalt.report import write as write_report
+from subsalt.run.migrate import RunResult, migrate_job
+from subsalt.run.model import ModelResult, model_job
+
+F0 = 10.0
+#: Gaussian smoothing of the migration model, m
+SMOOTHING = 30.0
+
+MODEL_JOB = """\
+# The survey of the demo: 16 shots over a patch of fixed receivers, modelled in the true model.
+title = "demo survey"
+
+[model]
+vp = "model/vp_true.rsf"
+epsilon = "model/epsilon.rsf"
+delta = "model/delta.rsf"
+
+[source]
+f0 = {f0}
+
+[acquisition]
+shots = {{ first = [300, 225, 15], last = [1200, 825, 15], n = [4, 4] }}
+receivers = {{ first = [0, 0, 15], last = [1500, 1050, 15], n = [51, 36] }}
+record_length = 1.25
+dt = 0.004
+files = "per-shot"
+"""
+
+MIGRATE_JOB = """\
+# Migrate the demo survey: SEG-Y shots and model volumes in, a depth image out.
+title = "demo: VTI salt"
+
+[data]
+files = ["shots/*.sgy"]
+mute = {{ velocity = 1800, delay = 0.21, taper = 0.08 }}  # the direct wave
+
+[model]
+vp = "model/vp.rsf"
+epsilon = "model/epsilon.rsf"
+delta = "model/delta.rsf"
+
+[source]
+f0 = {f0}
+
+[imaging]
+filter = "laplacian"
+top_mute = 120
+"""
+
+
+@dataclass(frozen=True)
+class ImagedReflector:
+    """A known reflector and where the image shows it.
+
+    Parameters
+    ----------
+    name : str
+        Of the reflector.
+    true_depth, imaged_depth : float
+        Mean over the places where it is read, m.
+    error : float
+        Median of imaged minus true depth over these places, m.
+    largest : float
+        Largest absolute error of a place, m.
+    """
+
+    name: str
+    true_depth: float
+    imaged_depth: float
+    error: float
+    largest: float
+
+
+def run_demo(
+    out: Path, *, progress: Callable[..., None] | None = None, say: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Build, model, migrate and check the demo in `out`.
+
+    Parameters
+    ----------
+    out : Path
+        Gets ``job.toml``, ``shots/``, ``model/``, ``run/``. What is already finished there is not computed again.
+    progress : callable, optional
+        ``progress(done, total, message)``.
+    say : callable
+        Takes the lines for people.
+
+    Returns
+    -------
+    dict
+        Reflectors with true and imaged depth in metres, seconds by phase, and where everything is.
+    """
+    out = make_folder(out)
+    make_folder(out / "model")
+    truth = true_model()
+    write_models(truth, out / "model")
+    publish_text(out / "model.toml", MODEL_JOB.format(f0=F0))
+    publish_text(out / "job.toml", MIGRATE_JOB.format(f0=F0))
+    nx, ny, nz = GRID.shape
+    say(
+        f"model      {nx} x {ny} x {nz} points at {GRID.spacing[0]:g} m, VTI, salt 3800 m/s   {out / 'model'}"
+    )
+    modelled = model_job(Job.from_toml(out / "model.toml"), out / "shots", progress)
+    say(f"survey     {len(modelled.files)} shots as SEG-Y   {modelled.shots_dir}")
+    result = migrate_job(Job.from_toml(out / "job.toml"), out / "run", progress)
+    image = volume.read(result.image).values
+    found = [read_reflector(image, r) for r in REFLECTORS]
+    job = Job.from_toml(out / "job.toml")
+    pictures = draw(out / "run", image, truth, job)
+    write_report(out / "run")  # again, with the pictures that show the truth
+    for line in lines(found, modelled, result, pictures):
+        say(line)
+    return {
+        "reflectors": [vars(f) for f in found],
+        "phases": {"modelling": modelled.phases, "migration": result.phases},
+        "seconds": modelled.phases["wall"] + result.phases["wall"],
+        "point_steps": modelled.point_steps + result.point_steps,
+        "out": str(out),
+        "job": str(out / "job.toml"),
+        "pictures": [str(p) for p in pictures],
+        **result.to_dict() | {"phases": {"modelling": modelled.phases, "migration": result.phases}},
+    }
+
+
+def write_models(truth: EarthModel, folder: Path) -> None:
+    """Write the true velocity, Thomsen parameters, and the smoothed velocity of the migration as RSF."""
+    assert truth.epsilon is not None
+    assert truth.delta is not None
+    sigma = [SMOOTHING / h for h in GRID.spacing]
+    slowness = gaussian_filter(1.0 / truth.vp.astype(np.float64), sigma, mode="nearest")
+    files = {"vp_true": truth.vp, "vp": 1.0 / slowness, "epsilon": truth.epsilon, "delta": truth.delta}
+    for name, values in files.items():
+        meta = {"unit": "m/s"} if name.startswith("vp") else {}
+        volume.write(
+            folder / f"{name}.rsf", GRID, np.asarray(values, np.float32), truth.frame, meta, name=name
+        )
+
+
+def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedReflector:
+    """Find the peak of the image near a known reflector at each of its places.
+
+    Notes
+    -----
+    The largest sample of the reflector's sign within half a dominant wavelength of the true depth, refined by
+    a parabola through it and its two neighbours.
+    """
+    dz = GRID.spacing[2]
+    true_depths, found = [], []
+    for x, y in reflector.where:
+        ix, iy = round(x / GRID.spacing[0]), round(y / GRID.spacing[1])
+        at = np.array([ix * GRID.spacing[0]]), np.array([iy * GRID.spacing[1]])
+        depth = float(reflector.depth(*at)[0])
+        trace = reflector.sign * image[ix, iy].astype(np.float64)
+        half = 0.5 * 2000.0 / F0
+        lo, hi = max(1, int((depth - half) / dz)), min(len(trace) - 1, int((depth + half) / dz) + 1)
+        k = lo + int(np.argmax(trace[lo:hi]))
+        a, b, c = trace[k - 1], trace[k], trace[k + 1]
+        shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c < 0 else 0.0
+        true_depths.append(depth)
+        found.append((k + shift) * dz)
+    errors = np.array(found) - np.array(true_depths)
+    return ImagedReflector(
+        reflector.name,
+        float(np.mean(true_depths)),
+        float(np.mean(found)),
+        float(np.median(errors)),
+        float(np.abs(errors).max()),
+    )
+
+
+def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
+    """Draw inline, crossline and depth slice through the salt, with velocity, acquisition and the known reflectors."""
+    from subsalt import view
+    from subsalt.run.migrate import survey_of
+
+    x, y = GRID.axis(0), GRID.axis(1)
+    known = [
+        {"name": r.name, "depth": np.broadcast_to(r.depth(x[:, None], y[None, :]), (len(x), len(y)))}
+        for r in REFLECTORS
+    ]
+    made = view.sections(
+        image,
+        GRID,
+        make_folder(run / "pictures") / "demo.png",
+        model=truth,
+        survey=survey_of(job, truth),
+        at=(750.0, 525.0, 480.0),
+        reflectors=known,
+        title="demo: VTI salt, reverse time migration",
+        run_id=job.run_id(),
+    )
+    return list(made.values())
+
+
+def lines(
+    found: list[ImagedReflector], modelled: ModelResult, result: RunResult, pictures: list[Path]
+) -> list[str]:
+    """Return what the demo says in the end."""
+    out = ["", f"{'reflector':<28}{'true m':>9}{'imaged m':>10}{'off m':>8}{'worst m':>9}"]
+    for f in found:
+        out.append(
+            f"{f.name:<28}{f.true_depth:>9.1f}{f.imaged_depth:>10.1f}{f.error:>+8.1f}{f.largest:>9.1f}"
+        )
+    out += ["", f"{'phase':<28}{'seconds':>9}"]
+    for name, part in (("modelling", modelled.phases), ("migration", result.phases)):
+        out += [f"{name + ': ' + k:<28}{v:>9.2f}" for k, v in part.items() if k == "wall" or abs(v) >= 0.005]
+    rate = (modelled.point_steps + result.point_steps) / 1e9
+    out += [
+        f"{'together':<28}{modelled.phases['wall'] + result.phases['wall']:>9.2f}   {rate:.1f} G point-steps",
+        "",
+        f"open       {pictures[0]}",
+        f"report     {result.report}",
+        f"image      {result.image}   sha256 {result.sha256[:16]}",
+    ]
+    return out

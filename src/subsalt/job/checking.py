@@ -1,0 +1,236 @@
+"""Every check of a job: what can be loaded is loaded, all rules run, all findings come at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from subsalt import check
+from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.job.data import header_options
+from subsalt.job.inputs import expand_files
+from subsalt.job.load import build_model, load_parameters
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+T = TypeVar("T")
+
+#: shots whose traces are looked at: the first, the last and some between
+SAMPLED_SHOTS = 3
+#: bytes of traces of one shot above which it is not looked at
+SAMPLE_BYTES = 256 << 20
+
+
+@dataclass
+class CheckResult:
+    """What was found, and what was loaded on the way.
+
+    Parameters
+    ----------
+    findings : list of Finding
+        Everything, what is in order included.
+    context : Context
+        Model, survey, wavelet and options, as far as they could be had.
+    codes : list of int
+        Exit codes of the errors that loading raised, in order.
+    """
+
+    findings: list[Finding]
+    context: check.Context
+    codes: list[int] = field(default_factory=list)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Numbers for people and programs: dt, bound, points per wavelength, memory."""
+        return {k: v for k, v in self.context.facts.items() if not k.startswith("_")}
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a run would be refused."""
+        return any(f.level == "error" for f in self.findings)
+
+    def exit_code(self, strict: bool = False) -> int:
+        """Return 0, or the exit code of the first error: 78 job, 66 missing input, else 65 data."""
+        if self.has_errors:
+            return self.codes[0] if self.codes else 65
+        return 65 if strict and any(f.level == "warning" for f in self.findings) else 0
+
+
+class _Loader:
+    """Calls loaders and keeps what they raise as findings."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.codes: list[int] = []
+
+    def __call__(self, load: Callable[[], T]) -> T | None:
+        try:
+            return load()
+        except FindingsError as error:
+            self.findings += error.findings
+            self.codes.append(error.exit_code)
+        except SubsaltError as error:
+            self.findings.append(Finding(error.code, "error", error.message, error.fix))
+            self.codes.append(error.exit_code)
+        return None
+
+
+def check_job(job: Job) -> CheckResult:
+    """Apply every rule to a job; the result is kept with the job.
+
+    Notes
+    -----
+    Reads the models, all trace headers, and the traces of three shots.
+    """
+    result: CheckResult = job.remember("check", lambda: _check(job))
+    return result
+
+
+def _check(job: Job) -> CheckResult:
+    load = _Loader()
+    context = check.Context(
+        resampling=job.grid is not None,
+        modelling=job.data is None,
+        propagation=job.propagation_options,
+        imaging=job.imaging_options,
+    )
+    if job.data is None and job.acquisition is None:
+        load.findings.append(
+            Finding(
+                "E102",
+                "error",
+                "the job has neither [data] nor [acquisition]",
+                "[data] names recorded shots (migrate), [acquisition] places shots to model",
+            )
+        )
+        load.codes.append(ConfigError.exit_code)
+    files_there = load(job.input_files) is not None
+    if files_there:
+        context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
+        context.survey = load(lambda: _survey(job))
+        if job.data is not None:
+            context.scan = load(lambda: _scan(job))
+        if "vp" in context.parameters and not _values_wrong(context.parameters):
+            # silent: rules on the volumes say it with more evidence
+            quiet = _Loader()
+            context.model = quiet(lambda: job.remember("model", lambda: build_model(job, context.parameters)))
+            _keep_new(load, quiet)
+    context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
+    if context.survey is not None and job.data is not None:
+        context.samples = load(lambda: _samples(context.survey)) or []
+    findings = check.run_rules(context, check.load_rules())
+    if context.velocity is not None and context.wavelet is not None and context.survey is not None:
+        _memory(job, context, findings + load.findings, load)
+    return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
+    """Return whether a model cannot be built from these values; the rules say why."""
+    return any(p.summary.bad or p.summary.low <= (0.0 if n == "vp" else -0.5) for n, p in parameters.items())
+
+
+def _keep_new(load: _Loader, quiet: _Loader) -> None:
+    load.findings += quiet.findings
+    load.codes += quiet.codes
+
+
+#: what the scan of all files says makes what three shots say superfluous
+SAID_BY_SCAN = {"W282": "W233", "W286": "W234", "E284": "E250", "E285": "W252"}
+
+
+def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
+    """Return all findings, each matter once: a rule goes before what a loader raised under the same code."""
+    codes = {f.code for f in found if f.level == "error"}
+    everything = {f.code for f in [*raised, *found]}
+    out: list[Finding] = []
+    for f in [*(f for f in raised if f.code not in codes), *found]:
+        if f not in out and SAID_BY_SCAN.get(f.code) not in everything:
+            out.append(f)
+    return out
+
+
+#: findings of the scan that do not matter when the geometry stands in tables
+OF_HEADER_POSITIONS = {"E240", "W240", "W241", "W242", "W243"} | {f"W{n}" for n in range(220, 228)}
+
+
+def _survey(job: Job) -> Any:
+    return (
+        job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
+    )
+
+
+def _scan(job: Job) -> Any:
+    from subsalt.io import segy
+
+    assert job.data is not None
+    header, fix = header_options(job.data)
+    found = segy.scan(expand_files(job, job.data.files), header, fix)
+    if job.data.geometry is not None:
+        found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    return found
+
+
+def _wavelet_dt(job: Job, context: check.Context) -> float:
+    """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse
+    for it.
+
+    A velocity in the wrong unit makes the time step useless; that is the finding, not the wavelet.
+    """
+    dt = job.propagation_options.dt
+    if context.model is not None:
+        dt = dt or 0.95 * context.model.stable_dt(job.propagation.order)
+    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
+    highest = [f for f in (job.source.f0, job.source.f4) if isinstance(f, float)]
+    return min(dt, 0.05 / max(highest)) if highest else dt
+
+
+def _samples(survey: Any) -> list[check.SampledShot]:
+    """Read the traces of the first, the last and a middle shot, before any mute."""
+    read = getattr(survey.reader, "inner", survey.traces)
+    n = len(survey.shots)
+    chosen = sorted({0, n // 2, n - 1})[:SAMPLED_SHOTS] if n else []
+    out = []
+    for i in chosen:
+        shot = survey.shots[i]
+        if 4 * len(shot.rcv) * survey.time.nt <= SAMPLE_BYTES:
+            out.append(check.SampledShot(shot, read(shot)))
+    return out
+
+
+def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Loader) -> None:
+    """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
+    if job.data is None or any(f.level == "error" for f in findings):
+        return
+    from subsalt.imaging.memory import check_memory
+    from subsalt.imaging.setup import MigrationSetup
+
+    assert context.model is not None
+    assert context.wavelet is not None
+    assert context.survey is not None
+    survey, model, wavelet = context.survey, context.model, context.wavelet
+
+    def plan() -> dict[str, int]:
+        setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
+        context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
+        return check_memory(setup, survey.shots)
+
+    found = load(plan)
+    if found is not None:
+        context.facts["memory_bytes"] = sum(found.values())
+
+
+def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
+    """Draw the survey on the model into ``FOLDER/map.png``; None when one of both could not be had."""
+    context = result.context
+    if context.survey is None or context.model is None or not context.survey.shots:
+        return None
+    from subsalt import view
+    from subsalt.io.publish import make_folder
+
+    place = make_folder(folder if folder is not None else job.base / f"{job.name}.check")
+    return Path(
+        view.survey_map(context.survey, context.model, place / "map.png", title=job.title or job.name)
+    )

@@ -1,0 +1,137 @@
+"""The recorded survey of `[data]`: opened with its header bytes and fixes, selected, its traces muted when
+asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, GeometryError
+from subsalt.grid import Frame
+from subsalt.job.data_sections import parse_ranges
+from subsalt.job.geometry_table import numbered_headers, place
+from subsalt.job.inputs import expand_files
+
+if TYPE_CHECKING:
+    from subsalt.job.data_sections import DataSection, MuteSection
+    from subsalt.job.job import Job
+    from subsalt.survey import Shot, Survey, TimeAxis
+
+Reader = Callable[["Shot"], NDArray[np.float32]]
+
+
+def header_options(section: DataSection) -> tuple[Any, Any]:
+    """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
+    from subsalt.io import segy
+
+    header = segy.HeaderBytes.preset(section.preset)
+    fixes = section.fix.model_dump(exclude_none=True)
+    fix = segy.Fix(**fixes, dead=section.dead_traces, nan=section.bad_traces)
+    return replace(header, **section.bytes), fix
+
+
+def survey_frame(job: Job) -> Frame | None:
+    """Return the local frame the job gives; None leaves it to the reader."""
+    section = job.data.frame if job.data else None
+    if section is None:
+        return None
+    return Frame(section.x0, section.y0, math.radians(section.azimuth))
+
+
+def open_survey(job: Job, frame: Frame | None = None) -> Survey:
+    """Return the survey of `[data]`; traces stay in the files until they are asked for.
+
+    Parameters
+    ----------
+    job : Job
+        With a `[data]` table.
+    frame : Frame, optional
+        Local frame, for example of the model file; the job's own goes before.
+    """
+    from subsalt.io import segy
+
+    section = job.data
+    if section is None:
+        raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+    header, fix = header_options(section)
+    files = expand_files(job, section.files)
+    ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
+    frame = survey_frame(job) or frame
+    if section.geometry is not None:
+        numbers = segy.read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
+        tables = (job.resolve(section.geometry.shots), job.resolve(section.geometry.receivers))
+        survey = place(numbers, *tables, ndim, frame)
+    else:
+        survey = segy.read_survey(
+            files,
+            header,
+            fix,
+            ndim=ndim,
+            line=section.line if section.line in ("x", "y") else "project",  # type: ignore[arg-type]
+            frame=frame,
+            shot_key=section.shot_key,
+            receivers=section.receivers,
+        )
+    return with_treatment(select_shots(survey, section.shots), section)
+
+
+def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
+    """Return the survey of the selected ids; ranges take those that exist, single ids must exist."""
+    if selection == "all":
+        return survey
+    if isinstance(selection, list):
+        return survey.select(selection)
+    ids = {s.id for s in survey.shots}
+    want: set[int] = set()
+    for first, last, step in parse_ranges(str(selection)):
+        found = {i for i in ids if first <= i <= last and (i - first) % step == 0}
+        if not found:
+            raise GeometryError(
+                f"no shot has an id in {first}-{last}:{step}; ids run from {min(ids)} to {max(ids)}",
+                "`subsalt scan` lists the ids",
+                code="E304",
+            )
+        want |= found
+    return survey.select(sorted(want))
+
+
+@dataclass(frozen=True)
+class MutedReader:
+    """Reads the traces of a shot and mutes them; `inner` reads them as they are."""
+
+    inner: Reader
+    time: TimeAxis
+    section: MuteSection
+
+    def __call__(self, shot: Shot) -> NDArray[np.float32]:
+        """Return the traces (nr, nt) of a shot, muted."""
+        return mute(self.inner(shot), shot, self.time, self.section)
+
+
+def with_treatment(survey: Survey, section: DataSection) -> Survey:
+    """Return the survey with a reader that mutes, as `[data.mute]` says."""
+    if survey.reader is None or section.mute is None:
+        return survey
+    return replace(survey, reader=MutedReader(survey.reader, survey.time, section.mute))
+
+
+def mute(data: NDArray[np.float32], shot: Shot, time: TimeAxis, section: MuteSection) -> NDArray[np.float32]:
+    """Return the traces without what arrives before delay + offset / velocity.
+
+    The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the
+    machine.
+    """
+    line = section.delay + shot.offset / section.velocity
+    t = time.t0 + time.dt * np.arange(data.shape[1])
+    if section.taper > 0:
+        x = np.clip((t[None, :] - line[:, None]) / section.taper, 0.0, 1.0)
+        ramp = x * x * (3.0 - 2.0 * x)
+    else:
+        ramp = (t[None, :] >= line[:, None]).astype(np.float64)
+    return (data * ramp).astype(np.float32)

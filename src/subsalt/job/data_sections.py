@@ -1,0 +1,147 @@
+"""The table `[data]` of a job file, with its inner tables: header fixes, mute, frame, geometry."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from subsalt.errors import ConfigError
+from subsalt.job.types import Angle, Length, NonNegativeTime, PositiveTime, Section, Time, Velocity
+
+
+class MuteSection(Section):
+    """Zeroing of the direct arrival in the data, above the line time = delay + offset / velocity."""
+
+    velocity: Velocity = Field(description="velocity of the mute line over offset")
+    delay: Time = Field(0.0, description="time of the mute line at zero offset")
+    taper: NonNegativeTime = Field(0.1, description="length of the smooth ramp below the line")
+
+
+class FrameSection(Section):
+    """Where the local coordinates lie on the map."""
+
+    x0: Length = Field(0.0, description="map x of the local point (0, 0)")
+    y0: Length = Field(0.0, description="map y of the local point (0, 0)")
+    azimuth: Angle = Field(0.0, description="degrees from map x to local x, towards map y")
+
+
+class FixSection(Section):
+    """What is known better than the headers say; what is left out is read from the files."""
+
+    scalar: int | None = Field(
+        None, description="coordinate scalar instead of byte 71: positive multiplies, negative divides"
+    )
+    elevation_scalar: int | None = Field(None, description="elevation scalar instead of byte 69")
+    time_scalar: int | None = Field(None, description="time scalar instead of byte 215")
+    dt: PositiveTime | None = Field(None, description="sample interval")
+    ns: int | None = Field(None, ge=1, description="samples per trace")
+    format: int | None = Field(None, description="sample format code instead of byte 3225")
+    endian: Literal["big", "little"] | None = Field(None, description="byte order")
+    delay: Time | None = Field(None, description="time of the first sample")
+    unit: Literal["m", "ft"] | None = Field(None, description="unit of coordinates and depths")
+    z_sign: Literal[1, -1] = Field(1, description="-1: elevations are stored as depths, positive down")
+    source_depth: Length | None = Field(None, description="depth of all sources")
+    receiver_depth: Length | None = Field(None, description="depth of all receivers")
+    swap_xy: bool = Field(False, description="exchange x and y")
+    all_traces: bool = Field(False, description="use auxiliary traces too (byte 29)")
+    truncated: Literal["error", "drop"] = Field(
+        "error", description="files that end inside a trace: stop, or use the rest"
+    )
+
+
+class GeometrySection(Section):
+    """Positions from CSV tables instead of trace headers; traces are known by field record and channel."""
+
+    shots: str = Field(description="CSV: shot,sx,sy,sz; shot is the field record number")
+    receivers: str = Field(description="CSV: shot,chan,gx,gy,gz")
+
+
+class DataSection(Section):
+    """The recorded shots."""
+
+    files: list[str] = Field(
+        min_length=1, description="SEG-Y or SU files; patterns allowed, relative to the job file"
+    )
+    preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
+        "rev1", description="which header bytes hold what"
+    )
+    bytes: dict[str, int] = Field({}, description="header bytes that differ from the preset, 1-based")
+    fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
+    line: Literal["auto", "2d", "3d", "x", "y"] = Field(
+        "auto",
+        description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
+    )
+    shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
+    receivers: Literal["coordinates", "offset"] = Field(
+        "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
+    )
+    shots: Literal["all"] | list[int] | str = Field(
+        "all", description='ids, or ranges such as "1-100:5, 201"'
+    )
+    bad_traces: Literal["error", "zero"] = Field(
+        "error", description="traces with NaN or Inf: stop, or set to zero"
+    )
+    dead_traces: Literal["skip", "zero"] = Field(
+        "skip", description="traces marked as dead: leave out, or keep as zeros"
+    )
+    frame: FrameSection | None = Field(
+        None, description="local frame; else of the model file, or of the line"
+    )
+    geometry: GeometrySection | None = Field(
+        None, description="positions from CSV tables, not from the headers"
+    )
+    mute: MuteSection | None = Field(None, description="zero the direct arrival")
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _one_file_is_a_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("bytes")
+    @classmethod
+    def _values_exist(cls, value: dict[str, int]) -> dict[str, int]:
+        from subsalt.io.headers import HeaderBytes
+
+        for name in value:
+            if name not in HeaderBytes.names():
+                close = difflib.get_close_matches(name, HeaderBytes.names(), n=1)
+                fix = (
+                    f"did you mean {close[0]!r}?"
+                    if close
+                    else f"known here: {', '.join(HeaderBytes.names())}"
+                )
+                raise ConfigError(f"{name!r} is no header value", fix, code="E101")
+        HeaderBytes(**value)
+        return value
+
+    @field_validator("shots", mode="after")
+    @classmethod
+    def _ranges_are_readable(cls, value: str | list[int]) -> str | list[int]:
+        if isinstance(value, str) and value != "all":
+            parse_ranges(value)
+        return value
+
+
+def parse_ranges(text: str) -> list[tuple[int, int, int]]:
+    """Return (first, last, step) of ranges such as ``"1-100:5, 201"``; ends included."""
+    out = []
+    for part in text.split(","):
+        span, _, step = part.strip().partition(":")
+        first, dash, last = span.partition("-")
+        try:
+            a = int(first)
+            item = (a, int(last) if dash else a, int(step) if step else 1)
+        except ValueError:
+            raise ConfigError(
+                f"{text!r} is not a selection of shots",
+                'write ids as [1, 2, 3] or ranges as "1-100:5, 201"',
+                code="E104",
+            ) from None
+        if item[2] < 1 or item[1] < item[0]:
+            raise ConfigError(
+                f"{part.strip()!r} selects no shot", "write first-last:step with last >= first", code="E104"
+            )
+        out.append(item)
+    return out

@@ -1,0 +1,100 @@
+"""Geometry of recorded shots from CSV tables, for files whose trace headers do not hold it.
+
+Traces are told apart by field record and channel number; the tables say where these stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import GeometryError
+from subsalt.grid import Frame
+from subsalt.io.line import LINE_WIDTH, fit_line, to_local
+from subsalt.job.tables import read_table
+from subsalt.survey import Shot, Survey
+
+
+def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:
+    """Return header bytes and fixes under which the field record reads as source x and the channel as
+    receiver x.
+    """
+    moved = replace(header, source_x=header.ffid, source_y=0, receiver_x=header.channel, receiver_y=0)
+    plain = replace(fix, scalar=1, unit="m", swap_xy=False)
+    return replace(moved, coordinate_units=0), plain
+
+
+def place(
+    survey: Survey, sources: Path, receivers: Path, ndim: int | None = None, frame: Frame | None = None
+) -> Survey:
+    """Return a survey read with `numbered_headers`, its numbers replaced by the positions of the tables.
+
+    Parameters
+    ----------
+    survey : Survey
+        Source x holds field records, receiver x channels.
+    sources, receivers : Path
+        ``shot,sx,sy,sz`` and ``shot,chan,gx,gy,gz``, map coordinates in metres, z positive down.
+    ndim : {2, 3}, optional
+        2-D when the positions lie near a line, unless told.
+    frame : Frame, optional
+        Local coordinates to use.
+
+    Raises
+    ------
+    GeometryError
+        When a trace has no position in the tables.
+    """
+    src_at = {int(r[0]): r[1:] for r in read_table(sources, ("shot", "sx", "sy", "sz"))}
+    rcv_at = {
+        (int(r[0]), int(r[1])): r[2:] for r in read_table(receivers, ("shot", "chan", "gx", "gy", "gz"))
+    }
+    shots = [_placed(shot, src_at, rcv_at, sources, receivers) for shot in survey.shots]
+    points = np.concatenate([np.concatenate([s.src[None], s.rcv]) for s in shots])
+    fit = fit_line(points)
+    if ndim is None:
+        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
+    if frame is None:
+        frame = fit.frame if ndim == 2 else Frame()
+    notes = dict(survey.notes)
+    if ndim == 2:
+        notes["line"] = {**fit.to_dict(), "misfit_max_m": float(np.abs(to_local(points, frame)[:, 1]).max())}
+    local = [
+        replace(s, src=_local(s.src[None], frame, ndim)[0], rcv=_local(s.rcv, frame, ndim)) for s in shots
+    ]
+    return replace(survey, shots=local, ndim=ndim, frame=frame, notes=notes)
+
+
+def _placed(
+    shot: Shot,
+    src_at: dict[int, NDArray[np.float64]],
+    rcv_at: dict[tuple[int, int], NDArray[np.float64]],
+    sources: Path,
+    receivers: Path,
+) -> Shot:
+    """Return the shot with the positions of its field record and channels."""
+    record = round(shot.src[0])
+    if record not in src_at:
+        raise GeometryError(
+            f"{sources} has no shot {record}", "add its line, or leave the shot out", code="E307"
+        )
+    channels = [round(c) for c in shot.rcv[:, 0]]
+    missing = [c for c in channels if (record, c) not in rcv_at]
+    if missing:
+        raise GeometryError(
+            f"{receivers} has no position for {len(missing)} channels of shot {record}, first {missing[0]}",
+            "add their lines, or leave the shot out",
+            code="E308",
+        )
+    return replace(shot, src=src_at[record], rcv=np.stack([rcv_at[record, c] for c in channels]))
+
+
+def _local(points: NDArray[np.float64], frame: Frame, ndim: int) -> NDArray[np.float64]:
+    out = np.array(to_local(points, frame))
+    if ndim == 2:
+        out[:, 1] = 0.0
+    return out

@@ -1,0 +1,84 @@
+"""The files a job names: patterns expanded, each there, in one order."""
+
+from __future__ import annotations
+
+import glob
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subsalt.errors import MissingInputError
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+#: model parameters that a job may give, and what they measure
+PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction"}
+
+
+def natural_key(text: str) -> list[tuple[int, int, str]]:
+    """Return a sort key in which shot9 comes before shot10."""
+    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p]
+
+
+def expand_files(job: Job, patterns: list[str]) -> list[Path]:
+    """Return the files that names and patterns stand for, each once, in natural order within a pattern."""
+    out: list[Path] = []
+    for pattern in patterns:
+        path = job.resolve(pattern)
+        if glob.has_magic(pattern):
+            found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
+            if not found:
+                raise MissingInputError(
+                    f"no file matches {path}", "check the pattern in [data] files", code="E112"
+                )
+            out += [Path(f) for f in found if not Path(f).is_dir()]
+        else:
+            out.append(existing(path, "data.files"))
+    return list(dict.fromkeys(out))
+
+
+def existing(path: Path, key: str) -> Path:
+    """Return the path of a file that the job names under `key`, or raise when it is not there."""
+    if not path.exists():
+        raise MissingInputError(
+            f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110"
+        )
+    if path.is_dir() and path.suffix != ".zarr":
+        raise MissingInputError(
+            f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"
+        )
+    return path
+
+
+def input_files(job: Job) -> dict[str, list[Path]]:
+    """Return the files the job reads, by the dotted key that names them."""
+    out: dict[str, list[Path]] = {}
+    if job.data is not None:
+        out["data.files"] = expand_files(job, job.data.files)
+        for name, table in () if job.data.geometry is None else job.data.geometry:
+            out[f"data.geometry.{name}"] = [existing(job.resolve(table), f"data.geometry.{name}")]
+    for name in PARAMETERS:
+        section = getattr(job.model, name)
+        if section is not None and section.file is not None:
+            key = f"model.{name}.file"
+            out[key] = _with_payload(existing(job.resolve(section.file), key))
+    if job.source.file is not None:
+        out["source.file"] = [existing(job.resolve(job.source.file), "source.file")]
+    if job.acquisition is not None:
+        for group in ("shots", "receivers"):
+            for i, item in enumerate(getattr(job.acquisition, group)):
+                if item.file is not None:
+                    key = f"acquisition.{group}.{i}.file"
+                    out[key] = [existing(job.resolve(item.file), key)]
+    return out
+
+
+def _with_payload(path: Path) -> list[Path]:
+    """Return a model file and, for an RSF header, the binary beside it."""
+    if path.suffix == ".rsf":
+        names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])
+        payload = path.parent / names[-1] if names and names[-1] != "stdin" else None
+        if payload is not None and payload.is_file():
+            return [path, payload]
+    return [path]

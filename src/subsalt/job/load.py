@@ -1,0 +1,222 @@
+"""From the job to its objects: volumes read, model built, survey opened, wavelet made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Parameter, slabs
+from subsalt.errors import ConfigError, ModelError
+from subsalt.grid import Frame, Grid
+from subsalt.job import units
+from subsalt.job.inputs import PARAMETERS, existing
+from subsalt.job.regrid import resample, same_grid, smooth
+from subsalt.model import EarthModel
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+    from subsalt.job.model_sections import GridSection, ValueSection
+    from subsalt.survey import Survey
+    from subsalt.wavelet import Wavelet
+
+
+def load_parameter(job: Job, name: str) -> Parameter | None:
+    """Read one parameter of `[model]`, in SI; None when the job does not give it."""
+    section: ValueSection | None = getattr(job.model, name)
+    if section is None:
+        return None
+    if section.file is None:
+        if section.z is not None:
+            return Parameter(
+                name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}"
+            )
+        assert isinstance(section.value, float | int)
+        return Parameter(name, float(section.value), source=f"[model] {name}")
+    from subsalt.io import volume
+
+    path = existing(job.resolve(section.file), f"model.{name}.file")
+    vol = volume.read(
+        path,
+        key=section.key or (name if path.suffix == ".npz" else None),
+        spacing=section.spacing,
+        origin=section.origin,
+    )
+    unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
+    values = to_si(np.asarray(vol.values), unit, PARAMETERS[name])
+    return Parameter(name, values, vol.grid, vol.frame, source=section.file, findings=vol.findings)
+
+
+def _known_unit(unit: str | None, kind: str) -> str | None:
+    """Return the unit a file declares, when it can be converted; an odd one is left to the checks."""
+    names = {n.lower(): n for n in units.file_units(kind)}
+    return names.get(unit.strip().lower()) if unit else None
+
+
+def to_si(values: NDArray[Any], unit: str | None, kind: str) -> NDArray[Any]:
+    """Return values of a file in SI; without a unit they are taken as SI."""
+    if unit is None:
+        return values
+    factor, power = units.conversion(unit, kind)
+    if factor == 1.0 and power == 1.0:
+        return values
+    out = np.empty(values.shape, np.float32)
+    # in float64, slab by slab: the volume may be most of the memory
+    for start, part in slabs(values):
+        v = part.astype(np.float64)
+        if power == -0.5:
+            v = np.sqrt(np.maximum(v, 0.0))
+        if power < 0:
+            v = np.divide(1.0, v, out=np.full_like(v, np.inf), where=v != 0)
+        out[start : start + len(part)] = factor * v
+    return out
+
+
+def survey_grid(section: GridSection, survey: Survey) -> Grid:
+    """Return the grid that covers the survey to the asked-for depth, nodes at multiples of the spacing."""
+    assert section.depth is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * survey.ndim
+    if len(h) != survey.ndim:
+        raise ConfigError(
+            f"[grid] spacing has {len(h)} values, the survey is {survey.ndim}-D",
+            f"give {survey.ndim}",
+            code="E104",
+        )
+    low, high = survey.bounds
+    axes = (0,) if survey.ndim == 2 else (0, 1)
+    origin, shape = [], []
+    for axis, step in zip(axes, h, strict=False):
+        first = math.floor((low[axis] - section.margin) / step + 1e-9)
+        last = math.ceil((high[axis] + section.margin) / step - 1e-9)
+        origin.append(first * step)
+        shape.append(max(2, last - first + 1))
+    top = section.origin[-1] if section.origin else 0.0
+    return Grid((*shape, 1 + round(section.depth / h[-1])), tuple(h), (*origin, top))
+
+
+def job_grid(job: Job) -> Grid | None:
+    """Return the grid of `[grid]`; None when the job leaves it to the file of vp."""
+    section = job.grid
+    if section is None:
+        return None
+    if section.depth is not None:
+        return survey_grid(section, job.acquisition_survey() if job.acquisition else job.load_survey())
+    size = section.shape or section.extent
+    assert size is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * len(size)
+    if section.shape is not None:
+        return Grid(tuple(section.shape), tuple(h), tuple(section.origin or ()))
+    shape = tuple(1 + round(length / step) for length, step in zip(size, h, strict=True))
+    return Grid(shape, tuple(h), tuple(section.origin or ()))
+
+
+def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.float32]:
+    """Return the parameter as a volume on `grid`.
+
+    Raises
+    ------
+    ModelError
+        When a volume stands on another grid and the job gives no `[grid]` to interpolate on.
+    """
+    if parameter.depths is not None:
+        z = grid.axis(-1)
+        profile = np.interp(z, parameter.depths, np.asarray(parameter.values)).astype(np.float32)
+        return np.ascontiguousarray(np.broadcast_to(profile, grid.shape))
+    if parameter.grid is None:
+        return np.full(grid.shape, parameter.values, dtype=np.float32)
+    volume = np.asarray(parameter.values)
+    if parameter.grid.ndim != grid.ndim:
+        raise ModelError(
+            f"{parameter.name} has {parameter.grid.ndim} axes, the grid has {grid.ndim}",
+            "use models of the same dimension",
+            code="E401",
+        )
+    if same_grid(parameter.grid, grid):
+        return np.ascontiguousarray(volume, dtype=np.float32)
+    if resampling:
+        return resample(volume, parameter.grid, grid)
+    if volume.shape != grid.shape:
+        raise ModelError(
+            f"{parameter.name} has shape {volume.shape}, the grid has {grid.shape}",
+            f"resample {parameter.name} to the grid, or add [grid] to interpolate all on one",
+            code="E401",
+        )
+    raise ModelError(
+        f"{parameter.name} has spacing {parameter.grid.spacing} and origin {parameter.grid.origin}, "
+        f"vp has {grid.spacing} and {grid.origin}",
+        "mend the header, or add [grid] to interpolate all on one",
+        code="E402",
+    )
+
+
+def load_parameters(job: Job) -> dict[str, Parameter]:
+    """Read all parameters of `[model]` that the job gives."""
+    return {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
+
+
+def load_model(job: Job) -> EarthModel:
+    """Return the earth model of a job, on one grid, smoothed when asked for."""
+    return build_model(job, job.remember("parameters", lambda: load_parameters(job)))
+
+
+def model_frame(job: Job) -> Frame | None:
+    """Return the frame of the job's model files; None when they give none, so that the survey may choose its
+    own.
+    """
+    if all(s is None or s.file is None for s in (job.model.vp, job.model.epsilon, job.model.delta)):
+        return None
+    given = job.remember("parameters", lambda: load_parameters(job))
+    frames = [p.frame for p in given.values() if p.frame is not None and p.frame != Frame()]
+    return frames[0] if frames else None
+
+
+def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
+    """Return the earth model from parameters that were read."""
+    vp = given["vp"]
+    grid = job_grid(job) or vp.grid
+    assert grid is not None
+    volumes = {n: on_grid(p, grid, job.grid is not None) for n, p in given.items()}
+    frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
+    model = EarthModel(grid, volumes["vp"], volumes.get("epsilon"), volumes.get("delta"), frame)
+    sigma = job.model.smoothing
+    if sigma > 0:
+        top = job.model.smoothing_top
+        # slowness, not velocity: its average keeps traveltimes
+        slow = smooth((1.0 / model.vp).astype(np.float32), grid, sigma, top)
+        rest = [None if a is None else smooth(a, grid, sigma, top) for a in (model.epsilon, model.delta)]
+        model = EarthModel(grid, (np.float32(1.0) / slow).astype(np.float32), rest[0], rest[1], frame)
+    return model
+
+
+def load_survey(job: Job) -> Survey:
+    """Return the recorded survey of a job in the frame of its model; see `subsalt.job.data`."""
+    from subsalt.job.data import open_survey
+
+    return open_survey(job, model_frame(job))
+
+
+def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
+    """Return the wavelet of `[source]` at the sampling `dt`, s."""
+    from subsalt import wavelet
+
+    s = job.source
+    peak = None if s.t0 == "auto" else float(s.t0)
+    if s.wavelet == "ricker":
+        assert not isinstance(s.f0, str)
+        made = wavelet.ricker(s.f0, dt, nt, peak)
+    elif s.wavelet == "ormsby":
+        f1, f2, f3, f4 = (float(f or 0.0) for f in (s.f1, s.f2, s.f3, s.f4))
+        made = wavelet.ormsby(f1, f2, f3, f4, dt, nt, peak)
+    else:
+        assert s.file is not None
+        made = wavelet.from_file(
+            existing(job.resolve(s.file), "source.file"), None if s.dt == "auto" else s.dt
+        )
+        if peak is not None:
+            made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
+    if s.fmax != "auto":
+        made = replace(made, fmax=float(s.fmax))
+    return made

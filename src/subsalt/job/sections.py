@@ -1,0 +1,139 @@
+"""The tables of a job file on source, propagation, imaging and output: meaning, default and limits of each key."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from subsalt.errors import ConfigError
+from subsalt.job import units
+from subsalt.job.types import (
+    AutoFrequency,
+    AutoInt,
+    AutoSignedTime,
+    AutoTime,
+    NonNegativeFrequency,
+    NonNegativeLength,
+    Section,
+)
+from subsalt.stencil import ORDERS
+
+
+class PropagationSection(Section):
+    """How wavefields are computed."""
+
+    medium: str = Field("auto", description="auto, isotropic or vti")
+    order: int = Field(8, description="order in space: 2, 4, ... 16")
+    dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
+    boundary: Literal["pml", "damping", "none"] = Field("pml", description="absorbing layer")
+    layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
+    free_surface: bool = Field(False, description="the top of the model reflects, as the sea surface does")
+    time_dispersion: bool = Field(
+        True, description="exact correction of time dispersion on wavelet and traces"
+    )
+    source_taper: float = Field(
+        6.0, ge=0, description="cells around a source made elliptical, against its S wave; 0: off"
+    )
+    anisotropy: Literal["lower-delta", "raise-epsilon", "reject"] = Field(
+        "lower-delta", description="where delta > epsilon"
+    )
+
+    @field_validator("medium")
+    @classmethod
+    def _medium_exists(cls, value: str) -> str:
+        known = ("auto", "isotropic", "vti")
+        if value not in known:
+            raise ConfigError(
+                f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105"
+            )
+        return value
+
+    @field_validator("order")
+    @classmethod
+    def _order_exists(cls, value: int) -> int:
+        if value not in ORDERS:
+            raise ConfigError(
+                f"order {value} does not exist", f"use one of {', '.join(map(str, ORDERS))}", code="E104"
+            )
+        return value
+
+
+class SourceSection(Section):
+    """The source wavelet."""
+
+    wavelet: Literal["ricker", "ormsby", "file"] = Field("ricker", description="ricker, ormsby or file")
+    f0: AutoFrequency = Field("auto", description="peak frequency of the Ricker wavelet")
+    f1: NonNegativeFrequency | None = Field(None, description="Ormsby: start of the low ramp")
+    f2: NonNegativeFrequency | None = Field(None, description="Ormsby: end of the low ramp")
+    f3: NonNegativeFrequency | None = Field(None, description="Ormsby: start of the high ramp")
+    f4: NonNegativeFrequency | None = Field(None, description="Ormsby: end of the high ramp")
+    fmax: AutoFrequency = Field(
+        "auto", description="highest frequency that counts for dispersion; auto: of the wavelet"
+    )
+    t0: AutoSignedTime = Field(
+        "auto", description="time of the peak after the start of the record; auto: 1.5 / f0"
+    )
+    file: str | None = Field(None, description="wavelet file: text column or .npy")
+    dt: AutoTime = Field("auto", description="sampling of the wavelet file, when it does not say it")
+
+    @model_validator(mode="after")
+    def _wavelet_is_complete(self) -> SourceSection:
+        if self.wavelet == "ricker" and self.f0 == "auto":
+            raise ConfigError("a ricker wavelet needs f0", "add f0, for example f0 = 15", code="E104")
+        if self.wavelet == "ormsby":
+            corners = [self.f1, self.f2, self.f3, self.f4]
+            if any(f is None for f in corners) or any(b < a for a, b in itertools.pairwise(corners)):  # type: ignore[operator]
+                raise ConfigError(
+                    f"an ormsby wavelet needs f1 <= f2 <= f3 <= f4; they are {corners}",
+                    "add them, in Hz",
+                    code="E104",
+                )
+        if (self.wavelet == "file") != (self.file is not None):
+            raise ConfigError(
+                'wavelet = "file" and file = ... go together', "give both or neither", code="E104"
+            )
+        return self
+
+
+class ImagingSection(Section):
+    """How the image is made."""
+
+    mode: Literal["reflectivity", "adjoint"] = Field(
+        "reflectivity", description="what is injected at the receivers"
+    )
+    condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = Field(
+        "source-normalised", description="imaging condition"
+    )
+    aperture: NonNegativeLength | Literal["all"] = Field(
+        "all", description="width of model around source and receivers of a shot; all: the whole model"
+    )
+    filter: Literal["none", "laplacian"] = Field("none", description="filter of the summed image")
+    top_mute: NonNegativeLength = Field(0.0, description="depth above which the image is muted")
+    image_step: AutoInt = Field("auto", description="time steps between imaged samples; auto: from Nyquist")
+    normalise: float = Field(0.01, gt=0, description="stabilisation, relative to the mean illumination")
+    illumination: Literal["survey", "shot"] = Field(
+        "survey", description="divide by the sum over shots, or per shot"
+    )
+
+    @field_validator("aperture", mode="before")
+    @classmethod
+    def _all_or_length(cls, value: object) -> object:
+        return value if value == "all" else units.parse(value, "length")
+
+
+class ParallelSection(Section):
+    """Where it runs; has no influence on the result."""
+
+    threads: AutoInt = Field("auto", description="threads; auto: all processors")
+    device: Literal["cpu", "reference"] = Field("cpu", description="compiled kernels, or the NumPy reference")
+
+
+class OutputSection(Section):
+    """What is written beside the run's own files; has no influence on the image."""
+
+    formats: list[Literal["segy", "rsf", "npy", "npz", "vti", "nc", "zarr"]] = Field(
+        ["segy", "rsf"], description="formats of the image: segy, rsf, npy, npz, vti, nc, zarr"
+    )
+    pictures: bool = Field(True, description="write PNG sections and the survey map")

@@ -1,0 +1,302 @@
+"""`subsalt init`: a commented job file, filled with what the shot and model files say."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
+from subsalt.job import toml_out, units
+from subsalt.stencil import POINTS_PER_WAVELENGTH
+
+#: spacings people like to read, in any power of ten
+ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
+
+#: what a stranger finds below the filled-in tables: every line works when its # is removed
+OPTIONS = """\
+# Further keys, each with its default (subsalt explain KEY tells more; docs/job.md has all):
+# [data.mute]                     # zero the direct arrival: needs velocity
+# [propagation]
+# order = 8                       # order in space
+# free_surface = false            # the sea surface reflects
+# [imaging]
+# mode = "reflectivity"           # reflectors image as peaks; "adjoint": diffractors do
+# condition = "source-normalised" # or "cross-correlation", "inverse-scattering"
+# aperture = "all"                # metres of model beside each shot; less is faster
+# filter = "none"                 # "laplacian" removes low wavenumbers
+# top_mute = 0                    # metres muted at the top
+# [parallel]
+# threads = "auto"
+# [output]
+# formats = ["segy", "rsf"]       # also npy, npz, vti, nc, zarr
+"""
+
+
+@dataclass
+class InitResult:
+    """The job file that was written, and what was noticed.
+
+    Parameters
+    ----------
+    path : Path
+        The job file.
+    text : str
+        Its content.
+    findings : list of Finding
+        Of the scan, and what was guessed.
+    """
+
+    path: Path
+    text: str
+    findings: list[Finding] = field(default_factory=list)
+
+
+def round_down(value: float) -> float:
+    """Return the largest round number that is not above `value`."""
+    power = 10.0 ** math.floor(math.log10(value))
+    best = max((r for r in ROUND if r * power <= value * (1 + 1e-9)), default=1.0)
+    return float(f"{best * power:.6g}")
+
+
+def expand(names: Sequence[str]) -> list[Path]:
+    """Return the files that names and patterns stand for."""
+    import glob
+
+    from subsalt.job.inputs import natural_key
+
+    out: list[Path] = []
+    for name in names:
+        found = sorted(glob.glob(name, recursive=True), key=natural_key) if glob.has_magic(name) else [name]
+        if not found:
+            raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
+        out += [Path(f) for f in found]
+    return list(dict.fromkeys(out))
+
+
+def relative(name: str, folder: Path) -> str:
+    """Return a file name or pattern as seen from the folder of the job file."""
+    if os.path.isabs(name):
+        return name
+    return Path(os.path.relpath(name, folder)).as_posix()
+
+
+def dominant_frequency(traces: np.ndarray, dt: float) -> float:
+    """Return the frequency, Hz, at which the mean amplitude spectrum of traces peaks, smoothed over 2 Hz."""
+    level = np.sqrt((traces.astype(np.float64) ** 2).mean(axis=1, keepdims=True))
+    data = np.divide(traces, level, out=np.zeros(traces.shape), where=level > 0)
+    spectrum = np.sqrt((np.abs(np.fft.rfft(data, axis=1)) ** 2).mean(axis=0))
+    f = np.fft.rfftfreq(traces.shape[1], dt)
+    width = max(1, round(2.0 / f[1])) if len(f) > 1 else 1
+    smooth = np.convolve(spectrum, np.ones(width) / width, "same")
+    # below 2 Hz there is drift, not signal
+    smooth[f < 2.0] = 0
+    return float(f[int(np.argmax(smooth))]) if smooth.any() else 0.0
+
+
+class _Guess:
+    """What the files tell about the survey; a part that cannot be read leaves its default."""
+
+    def __init__(self, paths: list[Path], preset: str) -> None:
+        from subsalt.io import segy
+
+        header = segy.HeaderBytes.preset(preset)
+        self.scan = segy.scan(paths, header)
+        self.findings: list[Finding] = [f for f in self.scan.findings if f.level != "ok"]
+        self.survey: Any = None
+        self.peak = 0.0
+        self.receivers = "coordinates"
+        try:
+            try:
+                self.survey = segy.read_survey(paths, header)
+            except GeometryError as error:
+                # receivers without coordinates can be placed along the line where offsets and sources are
+                # known
+                if error.code != "E322" or not self.scan.offsets[1]:
+                    raise
+                self.survey = segy.read_survey(paths, header, receivers="offset")
+                self.receivers = "offset"
+            shot = self.survey.shots[len(self.survey.shots) // 2]
+            self.peak = dominant_frequency(self.survey.traces(shot), self.survey.time.dt)
+        except SubsaltError as error:
+            known = {(f.code, f.message) for f in self.findings}
+            if (error.code, error.message) not in known:
+                self.findings.append(Finding(error.code, "warning", error.message, error.fix))
+
+    @property
+    def f0(self) -> float:
+        """Peak frequency of the data, rounded; 15 Hz when it cannot be told."""
+        return float(round(self.peak)) if self.peak >= 3 else 15.0
+
+    @property
+    def record(self) -> float:
+        """Length of the records, s."""
+        return float(self.survey.time.duration) if self.survey is not None else 4.0
+
+    @property
+    def marine(self) -> bool:
+        """Sources and receivers within 60 m below the surface, none above: the top of the model is water."""
+        if self.survey is None:
+            return False
+        low, high = self.survey.bounds
+        return bool(low[2] >= 0 and 0 < high[2] <= 60)
+
+
+def write_job(
+    path: Path,
+    files: Sequence[str],
+    *,
+    vp: str | None = None,
+    epsilon: str | None = None,
+    delta: str | None = None,
+    f0: str | None = None,
+    preset: str = "rev1",
+    force: bool = False,
+) -> InitResult:
+    """Write a job file from what the files say.
+
+    Parameters
+    ----------
+    path : Path
+        Job file to write.
+    files : sequence of str
+        Shot files or patterns, as seen from the working directory.
+    vp, epsilon, delta : str, optional
+        A model file, a number or a quantity; without `vp` a velocity that grows with depth is guessed.
+    f0 : str, optional
+        Peak frequency; measured on the data when left out.
+    preset : str
+        Header layout.
+    force : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    CannotCreateError
+        When the file exists and `force` is not given.
+    """
+    from subsalt.io.publish import publish_text
+    from subsalt.job.job import Job
+
+    if path.exists() and not force:
+        raise CannotCreateError(f"{path} exists", "choose another name, or add --force", code="E127")
+    folder = path.parent
+    guess = _Guess(expand(files), preset)
+    peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
+    parts = [
+        f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
+        f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
+        _data(files, folder, preset, guess),
+        _model(vp, epsilon, delta, folder, guess),
+        _grid(vp, peak, guess),
+        _source(peak, f0 is None, guess),
+        OPTIONS,
+    ]
+    text = "\n".join(p for p in parts if p)
+    import tomllib
+
+    Job.from_dict(tomllib.loads(text), folder)
+    publish_text(path, text)
+    return InitResult(path, text, guess.findings)
+
+
+def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str:
+    items: dict[str, object] = {"files": [relative(f, folder) for f in files]}
+    if len(files) > 4 and (pattern := common_pattern(files)):
+        items["files"] = [relative(pattern, folder)]
+    scan = guess.scan
+    note = f"{scan.n_shots} shots, {scan.n_traces} traces"
+    if guess.survey is not None:
+        t = guess.survey.time
+        note += f", {t.nt} samples of {t.dt * 1e3:g} ms"
+    comments = {"files": note}
+    if preset != "rev1":
+        items["preset"] = preset
+    if guess.receivers == "offset":
+        items["receivers"] = "offset"
+        comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"
+    return toml_out.table("data", items, comments)
+
+
+def common_pattern(files: Sequence[str]) -> str:
+    """Return the pattern ``folder/*.suffix`` when it matches exactly these files, else an empty text."""
+    import glob
+
+    folders, suffixes = {os.path.dirname(f) for f in files}, {os.path.splitext(f)[1] for f in files}
+    if len(folders) != 1 or len(suffixes) != 1:
+        return ""
+    pattern = os.path.join(glob.escape(folders.pop()), f"*{suffixes.pop()}")
+    return pattern if set(glob.glob(pattern)) == {os.path.normpath(f) for f in files} else ""
+
+
+def _parameter(text: str, kind: str, folder: Path, guess: _Guess) -> object:
+    """Return how a model parameter is written: a number, or a file with the unit its values seem to have."""
+    if units.split_quantity(text) is not None and not Path(text).exists():
+        return units.parse(text, kind)
+    name = relative(text, folder)
+    if kind != "velocity":
+        return name
+    from subsalt.io import volume
+
+    path = Path(text)
+    try:
+        found = volume.read(path, key="vp" if path.suffix == ".npz" else None)
+    except SubsaltError as error:
+        guess.findings.append(Finding(error.code, "warning", error.message, error.fix))
+        return name
+    middle = float(np.nanmedian(found.values))
+    return {"file": name, "unit": "km/s"} if 0.9 < middle < 15 and not found.unit else name
+
+
+def _model(vp: str | None, epsilon: str | None, delta: str | None, folder: Path, guess: _Guess) -> str:
+    items: dict[str, object] = {}
+    comments: dict[str, str] = {}
+    if vp is not None:
+        items["vp"] = _parameter(vp, "velocity", folder, guess)
+    else:
+        surface = 1500.0 if guess.marine else 1800.0
+        deep = depth_of(guess.record, surface)
+        items["vp"] = {"z": [0.0, deep], "value": [surface, surface + 0.6 * deep]}
+        comments["vp"] = "a guess, 0.6 (m/s)/m: put your velocities here"
+    for name, text in (("epsilon", epsilon), ("delta", delta)):
+        if text is not None:
+            items[name] = _parameter(text, "fraction", folder, guess)
+    return toml_out.table("model", items, comments)
+
+
+def depth_of(record: float, surface: float, gradient: float = 0.6) -> float:
+    """Return the depth, m, whose vertical echo arrives at the end of the record when v = surface + gradient
+    z.
+    """
+    depth = surface / gradient * (math.exp(gradient * record / 2) - 1)
+    return max(100.0, 100.0 * math.floor(depth / 100))
+
+
+def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
+    """Return the grid table; empty when a model file brings the grid."""
+    if vp is not None and (units.split_quantity(vp) is None or Path(vp).exists()):
+        return ""
+    slow = units.parse(vp, "velocity") if vp is not None else (1500.0 if guess.marine else 1800.0)
+    spacing = round_down(slow / (POINTS_PER_WAVELENGTH[8] * 2.5 * peak))
+    depth = depth_of(guess.record, slow) if vp is None else 100.0 * math.ceil(slow * guess.record / 200)
+    items = {"spacing": spacing, "depth": depth, "margin": 500.0}
+    comments = {
+        "spacing": f"metres; clean up to {2.5 * peak:g} Hz at {slow:g} m/s",
+        "depth": "the vertical echo from there ends the record",
+        "margin": "model around the survey",
+    }
+    return toml_out.table("grid", items, comments)
+
+
+def _source(peak: float, measured: bool, guess: _Guess) -> str:
+    note = "the data peak here" if measured and guess.peak >= 3 else ""
+    items: dict[str, object] = {"f0": peak}
+    comments = {"f0": f"Ricker wavelet, Hz{'; ' + note if note else ''}"}
+    if guess.survey is not None and guess.survey.source_files and measured:
+        comments["f0"] += "; t0 tells when it peaks, 1.5 / f0 unless you say so"
+    return toml_out.table("source", items, comments)

@@ -1,0 +1,333 @@
+"""The ledger of a run directory: which shots are planned, running, done, failed or quarantined.
+
+An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
+holds the lock of the directory. A shot counts as done only after its partial image is published, and only
+while that file has the checksum written here. A damaged ledger is set aside and rebuilt from `ledger.json`
+and `events.jsonl`, as far as the partial images have the checksums named there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import ConfigError, DiskError
+from subsalt.io.publish import publish_text, sha256_file
+from subsalt.run.lock import RunLock
+
+FORMAT = 1
+NAME = "ledger.sqlite"
+COPY = "ledger.json"
+EVENTS = "events.jsonl"
+STATES = ("planned", "running", "done", "failed", "quarantined")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS shot (
+    id INTEGER PRIMARY KEY,
+    place INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    seconds REAL,
+    sha256 TEXT,
+    reason TEXT
+);
+"""
+
+_NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
+
+
+def partial_name(shot: int) -> str:
+    """Return the name of a shot's partial image."""
+    return f"shot_{shot:06d}.npz"
+
+
+class Ledger:
+    """The ledger of one run directory, open for writing; a context manager.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory; it must exist.
+
+    Raises
+    ------
+    CannotCreateError
+        When another process works in the directory.
+    DiskError
+        When the ledger cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.rebuilt = False
+        self.lock = RunLock(self.folder)
+        try:
+            self._db = self._open()
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database and give the directory free; a shot in hand is planned again."""
+        try:
+            with suppress(sqlite3.Error):  # the next owner does it too
+                self._db.execute(_NOBODY_RUNS)
+            self._db.close()
+        finally:
+            self.lock.release()
+
+    # -- opening
+
+    def _open(self) -> sqlite3.Connection:
+        path = self.folder / NAME
+        with _disk_errors(path):
+            try:
+                db = _connect(path)
+            except sqlite3.DatabaseError as error:
+                if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
+                    raise
+                self._set_aside(path)
+                db = _connect(path)
+                self._db = db
+                self._rebuild()
+                self.rebuilt = True
+            # whoever was running is gone: this process holds the lock
+            db.execute(_NOBODY_RUNS)
+            found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+            if found is None:
+                db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            elif int(found[0]) > FORMAT:
+                db.close()
+                raise ConfigError(
+                    f"{path} has format {found[0]}, this version knows {FORMAT}",
+                    "use the newer subsalt that wrote it, or another directory",
+                    code="E803",
+                )
+        return db
+
+    def _set_aside(self, path: Path) -> None:
+        for suffix in ("", "-wal", "-shm"):
+            old = path.with_name(path.name + suffix)
+            if old.exists():
+                os.replace(old, path.with_name(f"{path.name}.damaged{suffix}"))
+
+    def _rebuild(self) -> None:
+        """Fill a new ledger from the copy of its settings and the log of events."""
+        try:
+            copy = json.loads((self.folder / COPY).read_text())
+        except (OSError, ValueError):
+            return
+        for key, value in copy.get("meta", {}).items():
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self.plan([int(i) for i in copy.get("shots", [])])
+        for event in _events(self.folder / EVENTS):
+            if event.get("event") == "done" and isinstance(event.get("sha256"), str):
+                self._db.execute(
+                    "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
+                    (event["sha256"], event.get("seconds"), event.get("shot")),
+                )
+
+    # -- settings
+
+    def get(self, key: str) -> str | None:
+        """Return a setting, None when it was never set."""
+        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def set(self, key: str, value: str) -> None:
+        """Store a setting."""
+        if self.get(key) == value:
+            return
+        self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self._copy()
+
+    # -- shots
+
+    def plan(self, ids: Sequence[int]) -> None:
+        """Make these the shots of the run, in this order; what is known of them stays."""
+        order = [r[0] for r in self._db.execute("SELECT id FROM shot ORDER BY place")]
+        if order == list(ids):
+            return
+        with _disk_errors(self.folder / NAME):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.execute("CREATE TEMP TABLE wanted (id INTEGER PRIMARY KEY)")
+                self._db.executemany("INSERT INTO wanted VALUES (?)", [(int(i),) for i in ids])
+                self._db.execute("DELETE FROM shot WHERE id NOT IN (SELECT id FROM wanted)")
+                self._db.execute("DROP TABLE wanted")
+                self._db.executemany(
+                    "INSERT INTO shot (id, place, state) VALUES (?, ?, 'planned') "
+                    "ON CONFLICT (id) DO UPDATE SET place = excluded.place",
+                    [(int(i), place) for place, i in enumerate(ids)],
+                )
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+        self._copy()
+
+    def verified(self, images: Path) -> Set[int]:
+        """Return the done shots whose partial image has its checksum; others are planned again."""
+        good = set()
+        for shot, sha in self.hashes().items():
+            path = images / partial_name(shot)
+            try:
+                intact = sha256_file(path) == sha
+            except OSError:
+                intact = False
+            if intact:
+                good.add(shot)
+            else:
+                self.release(shot)
+        return good
+
+    def to_do(self, images: Path) -> list[int]:
+        """Return the shots that are still to be computed, in order: planned, failed, or with a damaged
+        result.
+        """
+        done = self.verified(images)
+        rows = self._db.execute("SELECT id, state FROM shot ORDER BY place")
+        return [i for i, state in rows if i not in done and state != "quarantined"]
+
+    def start(self, shot: int) -> None:
+        """Record that a shot is being computed."""
+        self._write(
+            "UPDATE shot SET state = 'running', attempt = attempt + 1, reason = NULL WHERE id = ?", (shot,)
+        )
+
+    def finish(self, shot: int, sha256: str, seconds: float) -> None:
+        """Record that a shot's partial image is published."""
+        self._write(
+            "UPDATE shot SET state = 'done', sha256 = ?, seconds = ?, reason = NULL WHERE id = ?",
+            (sha256, seconds, shot),
+        )
+
+    def fail(self, shot: int, reason: str) -> None:
+        """Record a failure that another attempt may mend."""
+        self._write(
+            "UPDATE shot SET state = 'failed', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
+        )
+
+    def quarantine(self, shot: int, reason: str) -> None:
+        """Record a failure that every attempt would meet: the survey goes on without this shot."""
+        self._write(
+            "UPDATE shot SET state = 'quarantined', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
+        )
+
+    def release(self, shot: int) -> None:
+        """Put a shot back to planned."""
+        self._write("UPDATE shot SET state = 'planned', sha256 = NULL WHERE id = ?", (shot,))
+
+    def done(self) -> list[int]:
+        """Return the ids of finished shots, in order."""
+        return [r[0] for r in self._db.execute("SELECT id FROM shot WHERE state = 'done' ORDER BY place")]
+
+    def failed(self) -> list[int]:
+        """Return the ids of failed and quarantined shots, in order."""
+        query = "SELECT id FROM shot WHERE state IN ('failed', 'quarantined') ORDER BY place"
+        return [r[0] for r in self._db.execute(query)]
+
+    def hashes(self) -> dict[int, str]:
+        """Return the checksum of the partial image of every finished shot."""
+        return dict(self._db.execute("SELECT id, sha256 FROM shot WHERE state = 'done' ORDER BY place"))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all that is known of every shot, in order."""
+        return read_rows(self._db)
+
+    def _write(self, sql: str, values: tuple[Any, ...]) -> None:
+        with _disk_errors(self.folder / NAME):
+            self._db.execute(sql, values)
+
+    def _copy(self) -> None:
+        """Publish settings and shots beside the database, for the case that it is damaged."""
+        meta = dict(self._db.execute("SELECT key, value FROM meta"))
+        shots = [r[0] for r in self._db.execute("SELECT id FROM shot ORDER BY place")]
+        publish_text(self.folder / COPY, json.dumps({"meta": meta, "shots": shots}, indent=1) + "\n")
+
+
+def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return the shots of an open ledger as dictionaries."""
+    names = ("id", "state", "attempt", "seconds", "sha256", "reason")
+    return [
+        dict(zip(names, row, strict=True))
+        for row in db.execute(f"SELECT {', '.join(names)} FROM shot ORDER BY place")
+    ]
+
+
+def peek(folder: Path) -> list[dict[str, Any]]:
+    """Return the shots of a run directory without locking it; for watching and reports.
+
+    Returns an empty list when there is no readable ledger.
+    """
+    path = Path(folder) / NAME
+    if not path.is_file():
+        return []
+    try:
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
+    except sqlite3.Error:
+        return []
+    try:
+        return read_rows(db)
+    except sqlite3.Error:
+        return []
+    finally:
+        db.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+    try:
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA journal_mode = WAL")
+        result = db.execute("PRAGMA integrity_check").fetchone()
+        if result is None or result[0] != "ok":
+            raise sqlite3.DatabaseError(f"integrity check: {result}")
+        db.executescript(_SCHEMA)
+        os.chmod(path, 0o600)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return any(word in str(error) for word in ("malformed", "not a database", "corrupt"))
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a log; a line cut by a power loss is passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's failures to write into errors with path and cure."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise DiskError(
+            f"{path}: {error}", "check space and permissions, then start the same command again", code="E622"
+        ) from error

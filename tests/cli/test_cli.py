@@ -1,0 +1,382 @@
+"""The command as users and scripts meet it: output, exit codes, signals, pipes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from job_files import MIGRATE, write_files, write_job
+from subsalt.cli import app as cli
+from subsalt.cli import guard
+from subsalt.cli.guard import EXIT_CODES
+
+COMMANDS = (
+    "demo",
+    "doctor",
+    "scan",
+    "init",
+    "check",
+    "model",
+    "migrate",
+    "view",
+    "export",
+    "report",
+    "explain",
+)
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    before = signal.getsignal(signal.SIGTERM)
+
+    def call(*args):
+        try:
+            code = guard.run(cli.app, [str(a) for a in args])
+        except SystemExit as leave:
+            code = leave.code
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    yield call
+    signal.signal(signal.SIGTERM, before)
+
+
+def start(*args, **more):
+    """Start the command in a process of its own."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "subsalt", *map(str, args)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        **more,
+    )
+
+
+def finish(process, seconds=120):
+    """Return exit code, stdout and stderr."""
+    out, err = process.communicate(timeout=seconds)
+    return process.returncode, out, err
+
+
+def test_help_names_every_command(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example(run, command):
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert f"subsalt {command}" in out.split("Example:")[1]
+
+
+def test_heavy_modules_stay_out_of_help():
+    code = (
+        "import sys; from subsalt.cli.app import app; from subsalt.cli import guard\n"
+        "guard.run(app, ['--help'])\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'segyio', 'pydantic', 'subsalt.job.job'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version(run):
+    from subsalt import __version__
+
+    assert run("--version") == (0, f"subsalt {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["chek"], "Did you mean"),
+        (["check"], "Missing argument"),
+        (["check", "--nonsense", "a"], "No such option"),
+        (["view", "a", "--clip", "x"], "valid number"),
+    ],
+)
+def test_wrong_use(run, args, says):
+    code, out, err = run(*args)
+    assert code == 2
+    assert says in err
+    assert "fix:" in err
+    assert out == ""
+
+
+def test_a_missing_job(run, tmp_path):
+    code, out, err = run("check", tmp_path / "no.toml")
+    assert (code, out) == (66, "")
+    assert err.count("\n") == 2
+    assert "does not exist" in err
+    assert "fix:" in err
+
+
+def test_a_wrong_job_lists_everything(run, tmp_path):
+    path = write_job(tmp_path, MIGRATE.replace("f0", "fo").replace("[output]", "[outptu]"))
+    code, _, err = run("check", path)
+    assert code == 78
+    assert "did you mean 'f0'" in err
+    assert "did you mean 'output'" in err
+    assert "Traceback" not in err
+
+
+def test_errors_as_json(run, tmp_path):
+    code, out, _ = run("check", tmp_path / "no.toml", "--json")
+    found = json.loads(out)
+    assert found["error"]["exit"] == code == 66
+    assert found["error"]["code"] == "E110"
+
+
+def test_check_prints_findings_and_json(run, tmp_path):
+    write_files(tmp_path)
+    path = write_job(tmp_path)
+    code, out, err = run("check", path, "--no-map")
+    assert (code, err) == (0, "")
+    assert "0 errors, 0 warnings. nothing was started." in out
+    assert out.startswith("ok ")
+    code, out, err = run("check", path, "--json")
+    found = json.loads(out)
+    assert (found["errors"], found["warnings"]) == (0, 0)
+    assert Path(found["map"]).is_file()
+    assert "ok " in err
+
+
+def test_check_strict(run, tmp_path):
+    write_files(tmp_path)
+    path = write_job(tmp_path, MIGRATE + '\n[propagation]\nboundary = "none"\n')
+    assert run("check", path, "--no-map")[0] == 0
+    assert run("check", path, "--no-map", "--strict")[0] == 65
+
+
+def test_scan(run, tmp_path):
+    write_files(tmp_path)
+    code, out, _ = run("scan", tmp_path / "shots.sgy")
+    assert code == 0
+    assert "151 samples" in out
+    code, out, _ = run("scan", tmp_path / "shots.sgy", "--json")
+    assert json.loads(out)["n_shots"] == 3
+    (tmp_path / "bad.sgy").write_bytes(b"xy")
+    assert run("scan", tmp_path / "bad.sgy")[0] == 65
+    assert run("scan", tmp_path / "no.sgy")[0] == 66
+
+
+def test_explain(run):
+    code, out, _ = run("explain", "E412")
+    assert code == 0
+    assert "km/s" in out
+    assert json.loads(run("explain", "imaging.aperture", "--json")[1])["key"] == "imaging.aperture"
+    code, _, err = run("explain", "E41")
+    assert code == 78
+    assert "did you mean" in err
+
+
+def test_model_refuses_a_job_without_acquisition(run, tmp_path):
+    write_files(tmp_path)
+    code, _, err = run("model", write_job(tmp_path))
+    assert code == 78
+    assert "[acquisition]" in err
+    assert not (tmp_path / "line.shots").exists()
+
+
+def test_a_wrong_job_leaves_nothing_behind(run, tmp_path):
+    write_files(tmp_path)
+    path = write_job(tmp_path, MIGRATE + "\n[propagation]\ndt = 0.05\n")
+    before = sorted(tmp_path.iterdir())
+    code, _, err = run("migrate", path)
+    assert code == 65
+    assert "E501" in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_migrate_view_export_report(run, tmp_path):
+    write_files(tmp_path)
+    path = write_job(tmp_path)
+    code, out, err = run("migrate", path, "--json")
+    assert code == 0, err
+    result = json.loads(out.splitlines()[-1])
+    assert {"image", "sha256", "phases", "point_steps", "peak_memory_bytes"} <= set(result)
+    phases = result["phases"]
+    assert sum(v for k, v in phases.items() if k != "wall") == pytest.approx(phases["wall"])
+    code, out, _ = run("view", tmp_path / "line.run", "-o", tmp_path / "p.png", "--json")
+    assert code == 0
+    assert json.loads(out)["pictures"]
+    assert run("export", tmp_path / "line.run", tmp_path / "image.rsf")[0] == 0
+    assert run("report", tmp_path / "line.run", "-o", tmp_path / "r.html")[0] == 0
+    assert (tmp_path / "r.html").read_text().lstrip().lower().startswith("<!doctype html>")
+    # the same job again computes nothing; another one is refused
+    again = json.loads(run("migrate", path, "--json")[1].splitlines()[-1])
+    assert (again["sha256"], again["point_steps"]) == (result["sha256"], 0)
+    other = write_job(tmp_path, MIGRATE.replace("10 Hz", "9 Hz"), "other.toml")
+    code, _, err = run("migrate", other, "--run", tmp_path / "line.run")
+    assert code == 78
+    assert "source.f0" in err
+
+
+MODEL = """
+[model]
+vp = 2000
+[grid]
+spacing = 10
+shape = [81, 41]
+[source]
+f0 = 12
+[acquisition]
+shots = {first = [200, 20], last = [600, 20], n = 2}
+receivers = {first = [50, 10], last = [750, 10], step = 50}
+dt = "4 ms"
+record_length = "0.4 s"
+"""
+
+
+def test_model_and_init_and_check_of_what_was_modelled(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("model", write_job(tmp_path, MODEL, "m.toml"), "-o", "shots", "--json")
+    assert code == 0, err
+    assert len(json.loads(out.splitlines()[-1])["files"]) == 2
+    code, out, err = run("init", "line.toml", "--from", "shots/*.sgy", "--vp", "2 km/s", "--f0", "12 Hz")
+    assert code == 0, err
+    assert "subsalt check line.toml" in out
+    assert run("check", "line.toml", "--no-map")[0] == 0
+    code, _, err = run("init", "line.toml", "--from", "shots/*.sgy")
+    assert code == 73
+    assert "--force" in err
+
+
+def test_outputs_that_cannot_be_created(run, tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "occupied").write_text("a file")
+    code, _, err = run("migrate", write_job(tmp_path), "--run", tmp_path / "occupied")
+    assert code == 73
+    assert "fix:" in err
+
+
+def test_internal_errors_write_a_bug_report(run, monkeypatch, tmp_path):
+    def broken(*args):
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("subsalt.cli.commands.explain", broken)
+    code, _, err = run("explain", "E412")
+    assert code == 70
+    assert "Traceback" not in err
+    (report,) = tmp_path.glob("subsalt-bug-*.txt")
+    assert "RuntimeError: odd" in report.read_text()
+    assert "Traceback" in run("explain", "E412", "--debug")[2]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (MemoryError("array"), 69),
+        (OSError(28, "No space left on device", "/x"), 74),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_system_errors_have_their_exit_codes(run, monkeypatch, error, code):
+    def broken(*args):
+        raise error
+
+    monkeypatch.setattr("subsalt.cli.commands.explain", broken)
+    assert run("explain", "E412")[0] == code
+    assert code in EXIT_CODES
+
+
+def test_control_characters_of_files_are_made_harmless(capsys):
+    from subsalt.cli.output import Out, printable
+
+    assert printable("a\x1b[31mb\u202ec\nd") == "a\\x1b[31mb\\x202ec\nd"
+    Out().say("x\x07")
+    assert capsys.readouterr().out == "x\\x07\n"
+
+
+def test_json_holds_no_nan():
+    import numpy as np
+
+    from subsalt.cli.output import plain
+
+    found = plain(
+        {"a": np.float32(1.5), "b": float("nan"), "c": np.arange(2), "d": Path("x"), "e": (1, None, True)}
+    )
+    assert json.loads(json.dumps(found, allow_nan=False)) == {
+        "a": 1.5,
+        "b": None,
+        "c": [0, 1],
+        "d": "x",
+        "e": [1, None, True],
+    }
+
+
+def test_a_closed_pipe_is_no_traceback(tmp_path):
+    process = start("--help")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert "Exception" not in err
+
+
+def slow_job(tmp_path):
+    """Return a job whose three shots take a few seconds each."""
+    write_files(tmp_path)
+    text = MIGRATE + "\n[grid]\nspacing = 2.5\nshape = [321, 201]\n\n[propagation]\ndt = '0.4 ms'\n"
+    return write_job(tmp_path, text)
+
+
+def wait_for(condition, seconds=60):
+    """Wait until a condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_in_the_middle_of_a_shot_and_continued(tmp_path, number, code):
+    path = slow_job(tmp_path)
+    run_dir = tmp_path / "line.run"
+    process = start("migrate", path)
+    wait_for(lambda: (run_dir / "events.jsonl").exists() or process.poll() is not None)
+    process.send_signal(number)
+    status, _, err = finish(process)
+    assert status == code, err
+    assert "Traceback" not in err
+    assert "the same command goes on" in err
+    assert not list(run_dir.rglob("*.tmp*")) + list(run_dir.rglob(".*tmp*"))
+    assert not (run_dir / "image.sgy").exists()
+    from subsalt.run.ledger import peek
+
+    states = [r["state"] for r in peek(run_dir)]
+    assert states[0] == "done"
+    assert "running" not in states
+    status, out, err = finish(start("migrate", path, "--json"))
+    assert status == 0, err
+    attempts = {r["id"]: r["attempt"] for r in peek(run_dir)}
+    assert attempts[1] == 1
+    whole = json.loads(
+        finish(start("migrate", path, "--run", tmp_path / "whole", "--json"))[1].splitlines()[-1]
+    )
+    assert json.loads(out.splitlines()[-1])["sha256"] == whole["sha256"]
+
+
+def test_two_runs_in_one_directory(tmp_path, run):
+    from subsalt.run.ledger import Ledger
+
+    write_files(tmp_path)
+    (tmp_path / "line.run").mkdir()
+    with Ledger(tmp_path / "line.run"):
+        code, _, err = run("migrate", write_job(tmp_path))
+    assert code == 73
+    assert "in use by process" in err

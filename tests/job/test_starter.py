@@ -1,0 +1,125 @@
+"""`subsalt init` writes a job that says what the files say, and that passes its own check."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from job_files import GRID, shared_data, survey, velocity, write_files
+from subsalt.errors import CannotCreateError, ConfigError, MissingInputError
+from subsalt.io import segy, volume
+from subsalt.job.checking import check_job
+from subsalt.job.job import Job
+from subsalt.job.starter import common_pattern, depth_of, dominant_frequency, round_down, write_job
+
+
+def effective_lines(text):
+    """Return the lines that are neither empty nor comments."""
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def test_everything_found_is_filled_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    made = write_job(tmp_path / "line.toml", ["shots.sgy"], vp="vp.rsf", epsilon="epsilon.rsf", delta="0.05")
+    raw = tomllib.loads(made.text)
+    assert raw["data"]["files"] == ["shots.sgy"]
+    assert raw["model"] == {"vp": "vp.rsf", "epsilon": "epsilon.rsf", "delta": 0.05}
+    # the data are Ricker pulses of 10 Hz; the bins of 0.6 s are 1.7 Hz wide
+    assert raw["source"]["f0"] == pytest.approx(10, abs=2)
+    assert "grid" not in raw
+    assert "3 shots, 45 traces, 151 samples of 4 ms" in made.text
+    assert len(effective_lines(made.text)) <= 15
+    result = check_job(Job.from_toml(tmp_path / "line.toml"))
+    assert not result.has_errors
+
+
+def test_without_a_velocity_one_is_guessed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    made = write_job(tmp_path / "line.toml", ["shots.sgy"], f0="8 Hz")
+    raw = tomllib.loads(made.text)
+    assert raw["source"]["f0"] == 8.0
+    assert raw["model"]["vp"]["value"][0] == 1500.0
+    assert "a guess" in made.text
+    assert raw["grid"]["depth"] == raw["model"]["vp"]["z"][1]
+    result = check_job(Job.from_toml(tmp_path / "line.toml"))
+    assert [f.code for f in result.findings if f.level != "ok"] == []
+
+
+def test_files_of_another_folder_are_named_from_the_job(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "jobs").mkdir()
+    write_files(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    made = write_job(tmp_path / "jobs" / "a.toml", ["data/*.sgy"], vp="data/vp.rsf")
+    raw = tomllib.loads(made.text)
+    assert raw["data"]["files"] == ["../data/*.sgy"]
+    assert raw["model"]["vp"] == "../data/vp.rsf"
+    assert len(Job.from_toml(tmp_path / "jobs" / "a.toml").load_survey()) == 3
+
+
+def test_a_velocity_in_km_is_declared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    volume.write(tmp_path / "slow.npz", GRID, velocity() / 1000, name="vp")
+    made = write_job(tmp_path / "line.toml", ["shots.sgy"], vp="slow.npz")
+    assert tomllib.loads(made.text)["model"]["vp"] == {"file": "slow.npz", "unit": "km/s"}
+
+
+def test_many_files_of_one_folder_become_a_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    segy.write_survey(tmp_path / "shots", survey(6))
+    names = sorted(f"shots/{p.name}" for p in (tmp_path / "shots").iterdir())
+    assert common_pattern(names) == "shots/*.sgy"
+    assert common_pattern(names[1:]) == ""
+    made = write_job(tmp_path / "a.toml", names, vp="2000")
+    assert tomllib.loads(made.text)["data"]["files"] == ["shots/*.sgy"]
+
+
+def test_an_existing_job_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    (tmp_path / "a.toml").write_text("mine")
+    with pytest.raises(CannotCreateError):
+        write_job(tmp_path / "a.toml", ["shots.sgy"])
+    assert (tmp_path / "a.toml").read_text() == "mine"
+    write_job(tmp_path / "a.toml", ["shots.sgy"], force=True)
+    assert Job.from_toml(tmp_path / "a.toml")
+
+
+def test_wrong_arguments(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    with pytest.raises(MissingInputError):
+        write_job(tmp_path / "a.toml", ["no/*.sgy"])
+    with pytest.raises(ConfigError):
+        write_job(tmp_path / "a.toml", ["shots.sgy"], f0="8 m")
+    assert not (tmp_path / "a.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(6.1, 5.0), (6.25, 6.25), (12.9, 12.5), (0.99, 0.8), (99.0, 80.0)]
+)
+def test_round_spacings(value, expected):
+    assert round_down(value) == expected
+
+
+def test_depth_of_the_record():
+    # v = 1500 + 0.6 z: two-way time to depth z is 2 ln(1 + 0.6 z / 1500) / 0.6
+    z = depth_of(2.4, 1500.0)
+    assert 2 * np.log(1 + 0.6 * z / 1500) / 0.6 <= 2.4 < 2 * np.log(1 + 0.6 * (z + 100) / 1500) / 0.6
+
+
+def test_dominant_frequency_ignores_drift():
+    t = np.arange(1000) * 0.004
+    trace = np.sin(2 * np.pi * 22 * t) + 5 * np.sin(2 * np.pi * 0.5 * t)
+    assert dominant_frequency(np.tile(trace, (3, 1)).astype(np.float32), 0.004) == pytest.approx(22, abs=2)
+    assert dominant_frequency(np.zeros((2, 100), np.float32), 0.004) == 0.0
+
+
+@pytest.mark.shared_data
+def test_viking_needs_at_most_fifteen_lines(tmp_path):
+    made = write_job(tmp_path / "viking.toml", [str(shared_data() / "segy" / "viking_small.segy")])
+    assert len(effective_lines(made.text)) <= 15
+    assert not check_job(Job.from_toml(tmp_path / "viking.toml")).has_errors

@@ -1,0 +1,40 @@
+"""Progress: few lines in a log, whatever the number of calls."""
+
+import io
+
+from subsalt.run import progress
+
+
+def test_lines_are_sparse_and_end_with_the_total(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    with progress.Lines("migrating", log) as bar:
+        for i in range(10_001):
+            now[0] = i * 0.01
+            bar(i / 1000, 10, f"shot {i}")
+    lines = log.getvalue().splitlines()
+    # 100 s, one line per 30 s, and the last
+    assert len(lines) == 4
+    assert lines[-1].startswith("migrating 10/10 shots  1:40")
+    assert "eta 1:1" in lines[0]
+
+
+def test_durations():
+    assert [progress.duration(s) for s in (0, 59.6, 61, 3661, -5)] == [
+        "0:00",
+        "1:00",
+        "1:01",
+        "1:01:01",
+        "0:00",
+    ]
+
+
+def test_a_file_gets_lines_not_a_bar():
+    assert isinstance(progress.for_stream("x", io.StringIO()), progress.Lines)
+
+
+def test_the_bar_takes_the_same_calls():
+    with progress.Bar("x") as bar:
+        bar(0, 3)
+        bar(1.5, 3, "shot 2")
