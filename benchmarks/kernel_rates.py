@@ -79,7 +79,7 @@ class Bench:
         base = rng.integers(20, n - 28, (receivers, 3)).astype(np.int32)
         base[:, 2] = 20
         self.points = Points(base, rng.uniform(-1, 1, (receivers, 3, 8)).astype(np.float32))
-        self.values = np.zeros(receivers, np.float32)
+        self.values = np.full(receivers, 1e-9, np.float32)
 
     def load(self) -> None:
         """Fill both time levels with noise and clear the memory of the layer."""

@@ -19,30 +19,52 @@ inline Index count_of(const Points& pts, Index i, int axis, Index n) {
     return room < pts.width ? room : pts.width;
 }
 
-/// Add the samples of all points to x plane number `j` of the point set.
+/// Rows of 8 nodes, the usual support, have loops of known length, which the compiler turns into vectors (W = 8, else
+/// 0).
+template <int W>
+SUBSALT_INLINE void inject_iso_row(float* __restrict p, const float* __restrict m, const float* __restrict wz,
+                                   float wxy, float value, Index nz) {
+    const Index n = W > 0 ? W : nz;
+    for (Index k = 0; k < n; ++k)
+        p[k] += (m[k] * (wxy * wz[k])) * value;
+}
+
+template <int W>
+SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, const float* __restrict m,
+                                   const float* __restrict e, const float* __restrict s, const float* __restrict wz,
+                                   float wxy, float value, Index nz) {
+    const Index n = W > 0 ? W : nz;
+    for (Index k = 0; k < n; ++k) {
+        const float amount = (m[k] * (wxy * wz[k])) * value;
+        p[k] += (0.5f * (e[k] + s[k])) * amount;
+        q[k] += (0.5f * (s[k] + 1.0f)) * amount;
+    }
+}
+
+/// Add the samples of all points to x plane number `j` of the point set. Rows of zero weight are left alone.
 inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j) {
     const Index ix = pts.plane[j];
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
         const Index i = pts.item[a];
         const int32_t* base = pts.base + 3 * i;
         const float* w = pts.weights + 3 * i * pts.width;
-        const float wx = w[ix - base[0]];
-        const float value = values[i];
+        const float* wz = w + 2 * pts.width;
+        const float wx = w[ix - base[0]], value = values[i];
+        if (wx == 0.0f || value == 0.0f) continue;
         const Index ny = count_of(pts, i, 1, pb.n[1]), nz = count_of(pts, i, 2, pb.n[2]);
         for (Index jy = 0; jy < ny; ++jy) {
             const float wxy = wx * w[pts.width + jy];
-            const float* wz = w + 2 * pts.width;
+            if (wxy == 0.0f) continue;
             const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
-            if (!pb.vti) {
-                for (Index k = 0; k < nz; ++k)
-                    fields[0][at + k] += (pb.m[at + k] * (wxy * wz[k])) * value;
-            } else {
-                for (Index k = 0; k < nz; ++k) {
-                    const float amount = (pb.m[at + k] * (wxy * wz[k])) * value;
-                    fields[0][at + k] += (0.5f * (pb.e[at + k] + pb.s[at + k])) * amount;
-                    fields[1][at + k] += (0.5f * (pb.s[at + k] + 1.0f)) * amount;
-                }
-            }
+            float *p = fields[0] + at, *q = pb.vti ? fields[1] + at : nullptr;
+            if (pb.vti && nz == 8)
+                inject_vti_row<8>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
+            else if (pb.vti)
+                inject_vti_row<0>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
+            else if (nz == 8)
+                inject_iso_row<8>(p, pb.m + at, wz, wxy, value, nz);
+            else
+                inject_iso_row<0>(p, pb.m + at, wz, wxy, value, nz);
             if (pb.free_surface && base[2] <= pb.radius) {
                 // the odd images above the surface follow what was added below it
                 const Index row0 = at - base[2];
@@ -56,7 +78,20 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
     }
 }
 
-/// p or (p + q) / 2 at point i.
+/// t_k = fma(w, u, t_k) for a row of at most 8 nodes; q is null for isotropic media.
+template <int W>
+SUBSALT_INLINE void record_row(float* __restrict t, const float* __restrict p, const float* __restrict q,
+                               const float* __restrict wz, float wxy, Index block) {
+    const Index n = W > 0 ? W : block;
+    if (q == nullptr)
+        for (Index k = 0; k < n; ++k)
+            t[k] = fma1(wxy * wz[k], p[k], t[k]);
+    else
+        for (Index k = 0; k < n; ++k)
+            t[k] = fma1(wxy * wz[k], 0.5f * (p[k] + q[k]), t[k]);
+}
+
+/// p or (p + q) / 2 at point i. Rows of zero weight are left out.
 inline float record_point(const Problem& pb, const float* const* fields, const Points& pts, Index i) {
     const int32_t* base = pts.base + 3 * i;
     const float* w = pts.weights + 3 * i * pts.width;
@@ -64,19 +99,22 @@ inline float record_point(const Problem& pb, const float* const* fields, const P
     const Index nz = count_of(pts, i, 2, pb.n[2]);
     float total = 0.0f;
     for (Index jx = 0; jx < nx; ++jx) {
+        if (w[jx] == 0.0f) continue;
         float plane = 0.0f;
         for (Index k0 = 0; k0 < nz; k0 += 8) {
             float t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
             const Index block = nz - k0 < 8 ? nz - k0 : 8;
+            const float* wz = w + 2 * pts.width + k0;
             for (Index jy = 0; jy < ny; ++jy) {
                 const float wxy = w[jx] * w[pts.width + jy];
-                const float* wz = w + 2 * pts.width + k0;
+                if (wxy == 0.0f) continue;
                 const Index at = (base[0] + jx + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front +
                                  base[2] + k0;
-                for (Index k = 0; k < block; ++k) {
-                    const float u = pb.vti ? 0.5f * (fields[0][at + k] + fields[1][at + k]) : fields[0][at + k];
-                    t[k] = fma1(wxy * wz[k], u, t[k]);
-                }
+                const float *p = fields[0] + at, *q = pb.vti ? fields[1] + at : nullptr;
+                if (block == 8)
+                    record_row<8>(t, p, q, wz, wxy, block);
+                else
+                    record_row<0>(t, p, q, wz, wxy, block);
             }
             plane += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
         }
