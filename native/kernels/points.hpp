@@ -41,10 +41,26 @@ SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, con
     }
 }
 
+/// Ask for the rows that point i touches in plane ix: points lie scattered, each row is a miss otherwise.
+SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const Points& pts, Index i, Index ix) {
+    const int32_t* base = pts.base + 3 * i;
+    const Index ny = count_of(pts, i, 1, pb.n[1]);
+    for (Index jy = 0; jy < ny; ++jy) {
+        const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
+        prefetch(fields[0] + at);
+        prefetch(pb.m + at);
+        if (!pb.vti) continue;
+        prefetch(fields[1] + at);
+        prefetch(pb.e + at);
+        prefetch(pb.s + at);
+    }
+}
+
 /// Add the samples of all points to x plane number `j` of the point set. Rows of zero weight are left alone.
 inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j) {
     const Index ix = pts.plane[j];
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
+        if (a + 1 < pts.start[j + 1]) prefetch_rows(pb, fields, pts, pts.item[a + 1], ix);
         const Index i = pts.item[a];
         const int32_t* base = pts.base + 3 * i;
         const float* w = pts.weights + 3 * i * pts.width;
