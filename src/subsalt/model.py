@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -105,15 +106,22 @@ class EarthModel:
         """Smallest phase velocity of P waves, v sqrt(1 + 2 min(0, delta, epsilon)), m/s; rules dispersion."""
         if self.epsilon is None or self.delta is None:
             return self.vp_min
-        low = np.minimum(np.minimum(self.epsilon, self.delta), 0).astype(np.float64)
-        return float((self.vp * np.sqrt(1 + 2 * low)).min())
+        slow = np.inf
+        for cut in self._slabs():
+            low = np.minimum(np.minimum(self.epsilon[cut], self.delta[cut]), 0).astype(np.float64)
+            slow = min(slow, float((self.vp[cut] * np.sqrt(1 + 2 * low)).min()))
+        return slow
 
     @property
     def fastest(self) -> float:
         """Largest P velocity in any direction, v sqrt(1 + 2 max(0, epsilon)), m/s; rules the absorbing layer."""
         if self.epsilon is None:
             return float(self.vp.max())
-        return float((self.vp * np.sqrt(1 + 2 * np.maximum(self.epsilon, 0).astype(np.float64))).max())
+        fast = 0.0
+        for cut in self._slabs():
+            high = np.maximum(self.epsilon[cut], 0).astype(np.float64)
+            fast = max(fast, float((self.vp[cut] * np.sqrt(1 + 2 * high)).max()))
+        return fast
 
     def max_eigenvalue(self, order: int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
@@ -128,13 +136,21 @@ class EarthModel:
         s = nyquist_symbol(order)
         inv = [s / h**2 for h in self.grid.spacing]
         a, b = sum(inv[:-1]), inv[-1]
-        v2 = self.vp.astype(np.float64) ** 2
         if self.epsilon is None or self.delta is None:
-            return float(v2.max()) * (a + b)
-        e, d = self.epsilon.astype(np.float64), self.delta.astype(np.float64)
-        t = (1 + 2 * e) * a + b
-        root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
-        return float((v2 * (t + root) / 2).max())
+            return float(self.vp.max()) ** 2 * (a + b)
+        largest = 0.0
+        for cut in self._slabs():
+            e, d = self.epsilon[cut].astype(np.float64), self.delta[cut].astype(np.float64)
+            t = (1 + 2 * e) * a + b
+            root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
+            largest = max(largest, float((self.vp[cut].astype(np.float64) ** 2 * (t + root) / 2).max()))
+        return largest
+
+    def _slabs(self) -> Iterator[slice]:
+        """Yield slices along x of about a million points, so that work in float64 needs no copy of the model."""
+        planes = max(1, 2**20 * self.grid.shape[0] // self.grid.size)
+        for first in range(0, self.grid.shape[0], planes):
+            yield slice(first, first + planes)
 
     def stable_dt(self, order: int) -> float:
         """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""

@@ -42,4 +42,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The run directory holds neither an image nor readable partial images with a known grid.",
         "Start or continue the run with `subsalt migrate`.",
     ),
+    "E822": (
+        "Shots are missing in the image",
+        "Some shots were set aside: their traces are wrong or their wavefield failed. The image holds the others.",
+        "Read the reasons in the report, mend the traces or leave the shots out, and use a new run directory.",
+    ),
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from subsalt.cli.output import Out, finding_dict, phase_table, plain
-from subsalt.errors import ConfigError, FindingsError, MissingInputError, raise_on_errors
+from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError, raise_on_errors
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -149,6 +150,16 @@ def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, a
     with progress.for_stream("migrating") as bar:
         result = migrate_job(job, run or job.default_run_dir, bar)
     _show_result(out, result)
+    if result.shots_failed:
+        ids = ", ".join(map(str, result.shots_failed[:10]))
+        hole = Finding(
+            "E822",
+            "error",
+            f"{len(result.shots_failed)} shots could not be migrated and are missing in the image: {ids}",
+            f"the reasons are in {result.report}; mend their traces, or leave them out with [data] shots",
+        )
+        out.findings([hole], sys.stderr)
+        raise typer.Exit(65)
 
 
 def _show_result(out: Out, result: Any) -> None:

@@ -133,7 +133,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     with clock("provenance"):
         inputs = job.inputs()
         run_id = job.run_id(inputs)
-    folder = make_folder(run_dir)
+    folder = make_folder(run_dir, 0o700)  # on shared scratch a run is its owner's
     with Ledger(folder) as ledger:
         with clock("ledger"):
             begin_run(ledger, job, run_id, inputs, device.describe())
