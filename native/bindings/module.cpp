@@ -9,7 +9,5 @@ void bind_signal(nb::module_& m);  // bindings/signal.cpp: wavelets, trace maps,
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of subsalt.";
     bind_kernels(m);
-#ifndef SUBSALT_WITHOUT_SIGNAL
     bind_signal(m);
-#endif
 }

@@ -13,7 +13,7 @@
 namespace subsalt::SUBSALT_NS {
 
 /// Distances to the neighbours along one axis, in bytes: 1, 3, and their negatives. With the scales 1, 2 and 4 of an
-/// address these reach 1 .. 4 neighbours from one pointer; more pointers per row would spill (kernels page, 3.4).
+/// address these reach 1 .. 4 neighbours from one pointer; more pointers per row would spill.
 struct Reach {
     Index one, three, minus_one, minus_three;
 
