@@ -38,3 +38,18 @@ def test_the_bar_takes_the_same_calls():
     with progress.Bar("x") as bar:
         bar(0, 3)
         bar(1.5, 3, "shot 2")
+
+
+def test_a_second_stage_counts_from_its_own_begin(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    with progress.Lines("demo", log) as bar:
+        for stage in range(2):
+            for i in range(401):
+                now[0] = stage * 100 + i * 0.1
+                bar(i / 100, 4)
+    lines = log.getvalue().splitlines()
+    # each stage: one line after 30 s, one at its end; the second knows nothing of the 60 s between them
+    assert len(lines) == 4
+    assert lines[2].split("eta")[1] == lines[0].split("eta")[1]

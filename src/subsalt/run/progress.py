@@ -41,13 +41,15 @@ class Lines:
         self.label, self.stream, self.interval = label, stream or sys.stderr, interval
         self.begin = self.last = time.monotonic()
         self.first_done: float | None = None
+        self.before = 0.0
         self.finished = False
 
     def __call__(self, done: float, total: float, message: str = "") -> None:
         """Show that `done` of `total` shots are finished."""
         now = time.monotonic()
-        if self.first_done is None:
-            self.first_done = done
+        if self.first_done is None or done < self.before:  # the first call, or a new stage of the same command
+            self.first_done, self.begin, self.last, self.finished = done, now, now, False
+        self.before = done
         at_end = done >= total and not self.finished
         if now - self.last < self.interval and not at_end:
             return
