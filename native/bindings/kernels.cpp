@@ -204,18 +204,6 @@ void correlate(const Plan& plan, const PlainArray& image, const ConstArray& u, c
     k.correlate(plan.pb, i, v, f.data(), box, scale, threads);
 }
 
-void correlate_tt(const Plan& plan, const PlainArray& image, const ConstArray& u, const ConstArray& w_curr,
-                  const ConstArray& w_prev, const std::vector<Padded>& fields, const Corner& lo, const Corner& hi,
-                  float scale, int threads, const std::string& isa) {
-    const auto f = level(plan, fields, "fields");
-    const Box box = box_of(plan, lo, hi);
-    float* i = boxed(image, box, "image");
-    const float *v = boxed(u, box, "u"), *c = boxed(w_curr, box, "w_curr"), *p = boxed(w_prev, box, "w_prev");
-    const Table& k = table_of(isa);
-    nb::gil_scoped_release release;
-    k.correlate_tt(plan.pb, i, v, c, p, f.data(), box, scale, threads);
-}
-
 void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
             const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& u, float scale, int threads,
             const std::string& isa) {
@@ -271,7 +259,6 @@ void bind_kernels(nb::module_& m) {
     m.def("record", &record);
     m.def("snapshot", &snapshot);
     m.def("correlate", &correlate);
-    m.def("correlate_tt", &correlate_tt);
     m.def("square", &square);
     m.def("plain_step", &plain_step);
     m.def("is_finite", &is_finite);

@@ -179,13 +179,6 @@ void correlate(const Problem& pb, float* image, const float* u, const float* con
     });
 }
 
-void correlate_tt(const Problem& pb, float* image, const float* u, const float* w_curr, const float* w_prev,
-                  const float* const* fields, const Box& box, float scale, int threads) {
-    for_rows(pb, fields, box, threads, [=](const float* p, const float* q, Index at, Index n) {
-        correlate_tt_row(image + at, u + at, w_curr + at, w_prev + at, p, q, scale, n);
-    });
-}
-
 void square(float* image, const float* u, Index n, float scale, int threads) {
 #pragma omp parallel num_threads(threads)
     {
@@ -230,9 +223,8 @@ const Table& table() {
                              time_step,     field_step,
                              apply_l,       inject,
                              record,        snapshot,
-                             correlate,     correlate_tt,
-                             square,        plain_step,
-                             is_finite};
+                             correlate,     square,
+                             plain_step,    is_finite};
     return t;
 }
 

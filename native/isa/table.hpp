@@ -19,8 +19,6 @@ struct Table {
     void (*snapshot)(const Problem&, const float* const* fields, const Box&, float* out, int threads);
     void (*correlate)(const Problem&, float* image, const float* u, const float* const* fields, const Box&, float scale,
                       int threads);
-    void (*correlate_tt)(const Problem&, float* image, const float* u, const float* w_curr, const float* w_prev,
-                         const float* const* fields, const Box&, float scale, int threads);
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
     void (*plain_step)(const Problem&, const Levels&, int threads); // order 8, 3-D, no layer: a yardstick
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);

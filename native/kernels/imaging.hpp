@@ -2,7 +2,6 @@
 //
 //   snapshot       out = w                                     12 bytes per point (VTI 16)
 //   correlate      image = fma(scale u, w, image)              16 bytes per point (VTI 20)
-//   correlate_tt   image = fma(scale u, fma(-2, w_curr, w_next) + w_prev, image)
 //   square         image = fma(scale u, u, image)              12 bytes per point
 //
 // `fields` point to the first point of the row in padded arrays, everything else to rows of the box without padding.
@@ -35,20 +34,6 @@ inline void correlate_row(float* image, const float* u, const float* p, const fl
         store(image + z, fma(mul(s, load(u + z)), imaged(p, q, z), load(image + z)));
     for (; z < n; ++z)
         image[z] = fma1(scale * u[z], imaged1(p, q, z), image[z]);
-}
-
-inline void correlate_tt_row(float* image, const float* u, const float* w_curr, const float* w_prev, const float* p,
-                             const float* q, float scale, Index n) {
-    const Vec s = set1(scale), minus_two = set1(-2.0f);
-    Index z = 0;
-    for (; z + lanes <= n; z += lanes) {
-        const Vec second = add(fma(minus_two, load(w_curr + z), imaged(p, q, z)), load(w_prev + z));
-        store(image + z, fma(mul(s, load(u + z)), second, load(image + z)));
-    }
-    for (; z < n; ++z) {
-        const float second = fma1(-2.0f, w_curr[z], imaged1(p, q, z)) + w_prev[z];
-        image[z] = fma1(scale * u[z], second, image[z]);
-    }
 }
 
 inline void square_row(float* image, const float* u, float scale, Index n) {

@@ -38,7 +38,7 @@ def shot_memory(setup: MigrationSetup, shot: Shot) -> dict[str, int]:
     window_bytes = FLOAT * window.size
     return propagation_memory(setup.model, setup.propagation, window, shot) | {
         "snapshots": len(setup.imaged_samples) * window_bytes,
-        "image accumulators": (len(condition.accumulators) + condition.work_arrays) * window_bytes,
+        "image accumulators": len(condition.accumulators) * window_bytes,
         # samples to be injected in double and single precision, and the traces they come from
         "traces": len(shot.rcv) * (3 * FLOAT * setup.record.nt + 4 * FLOAT * setup.axis.nt),
     }

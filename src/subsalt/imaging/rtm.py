@@ -144,7 +144,6 @@ def migrate_shot(
         prop.advance(state, steps, sources=[source], hook=keep)
 
     def image(now: State) -> None:
-        condition.after(now)
         snap = snapshots.get(steps - now.it)
         if snap is not None:
             condition.sample(snap, now, scale)

@@ -257,32 +257,6 @@ def correlate(
     )
 
 
-def correlate_tt(
-    problem: Problem,
-    image: NDArray,
-    u: NDArray,
-    w_curr: NDArray,
-    w_prev: NDArray,
-    fields: list[NDArray],
-    box: Box,
-    scale: float,
-) -> None:
-    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next the imaged field of `fields`."""
-    _native.correlate_tt(
-        _plan(problem),
-        image,
-        u,
-        w_curr,
-        w_prev,
-        fields,
-        box.lo,
-        box.hi,
-        scale,
-        _Settings.threads,
-        _Settings.isa,
-    )
-
-
 def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) -> None:
     """Accumulate illumination += (scale u) u (contiguous arrays of one shape)."""
     _native.square(illumination, u, scale, _Settings.threads, _Settings.isa)

@@ -320,21 +320,6 @@ def correlate(
     image += (problem.dtype(scale) * u) * imaged(problem, fields, box)
 
 
-def correlate_tt(
-    problem: Problem,
-    image: NDArray,
-    u: NDArray,
-    w_curr: NDArray,
-    w_prev: NDArray,
-    fields: list[NDArray],
-    box: Box,
-    scale: float,
-) -> None:
-    """Accumulate image += (scale u) ((w_next - 2 w_curr) + w_prev), w_next the imaged field of `fields`."""
-    second = (imaged(problem, fields, box) - problem.dtype(2) * w_curr) + w_prev
-    image += (problem.dtype(scale) * u) * second
-
-
 def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) -> None:
     """Accumulate illumination += (scale u) u (contiguous arrays of one shape)."""
     illumination += (problem.dtype(scale) * u) * u

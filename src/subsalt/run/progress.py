@@ -47,7 +47,9 @@ class Lines:
     def __call__(self, done: float, total: float, message: str = "") -> None:
         """Show that `done` of `total` shots are finished."""
         now = time.monotonic()
-        if self.first_done is None or done < self.before:  # the first call, or a new stage of the same command
+        if (
+            self.first_done is None or done < self.before
+        ):  # the first call, or a new stage of the same command
             self.first_done, self.begin, self.last, self.finished = done, now, now, False
         self.before = done
         at_end = done >= total and not self.finished

@@ -50,8 +50,6 @@ class Condition:
 
     name: ClassVar[str]
     accumulators: ClassVar[tuple[str, ...]]
-    #: extra arrays of the window's size that a shot needs besides the accumulators
-    work_arrays: ClassVar[int] = 0
 
     def __init__(self, kernels: ModuleType, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
@@ -65,9 +63,6 @@ class Condition:
     def sample(self, u: NDArray, state: State, scale: float) -> None:
         """Take source field `u` and receiver state of the same time."""
         raise NotImplementedError
-
-    def after(self, state: State) -> None:
-        """See the receiver state one step after `sample`."""
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
