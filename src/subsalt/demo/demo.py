@@ -29,7 +29,7 @@ F0 = 10.0
 SMOOTHING = 30.0
 
 MODEL_JOB = """\
-# The survey of the demo: 12 shots over a patch of fixed receivers, modelled in the true model.
+# The survey of the demo: 16 shots over a patch of fixed receivers, modelled in the true model.
 title = "demo survey"
 
 [model]
@@ -41,7 +41,7 @@ delta = "model/delta.rsf"
 f0 = {f0}
 
 [acquisition]
-shots = {{ first = [300, 225, 15], last = [1200, 825, 15], n = [4, 3] }}
+shots = {{ first = [300, 225, 15], last = [1200, 825, 15], n = [4, 4] }}
 receivers = {{ first = [0, 0, 15], last = [1500, 1050, 15], n = [51, 36] }}
 record_length = 1.25
 dt = 0.004
