@@ -57,6 +57,7 @@ Levels levels_of(const Plan& plan, const std::vector<Padded>& prev, const std::v
     Levels lv{};
     const auto p = level(plan, prev, "prev"), c = level(plan, curr, "curr");
     for (int i = 0; i < 2; ++i) {
+        if (p[i] != nullptr && p[i] == c[i]) throw std::invalid_argument("prev and curr are one array");
         lv.prev[i] = p[i];
         lv.curr[i] = c[i];
     }
@@ -85,6 +86,7 @@ public:
         const Index n = static_cast<Index>(base.shape(0));
         if (base.shape(1) != 3 || weights.shape(0) != base.shape(0) || weights.shape(1) != 3 || weights.shape(2) < 1)
             throw std::invalid_argument("points need base (n, 3) and weights (n, 3, width)");
+        shape_ = shape;
         base_.assign(base.data(), base.data() + 3 * n);
         weights_.assign(weights.data(), weights.data() + weights.size());
         const Index width = static_cast<Index>(weights.shape(2));
@@ -114,12 +116,21 @@ public:
     }
     PointSet(const PointSet&) = delete;
 
+    /// Refuse a grid other than the one the points were checked against.
+    void check(const Plan& plan) const {
+        for (int a = 0; a < 3; ++a)
+            if (shape_[a] != plan.pb.n[a]) throw std::invalid_argument("the points belong to another grid");
+    }
+
 private:
+    Corner shape_{};
     std::vector<int32_t> base_, plane_, start_, item_;
     std::vector<float> weights_;
 };
 
-const Table& table_of(const std::string& isa) {
+/// The kernels of an instruction set; here, because every function asks for them, also the check of `threads`.
+const Table& table_of(const std::string& isa, int threads) {
+    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     return isa.empty() ? kernels() : kernels_named(isa);
 }
 
@@ -128,7 +139,7 @@ void memory_step(const Plan& plan, const std::vector<Padded>& prev, const std::v
                  const std::string& isa) {
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Box box = box_of(plan, lo, hi);
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.memory_step(plan.pb, lv, box, threads);
 }
@@ -138,7 +149,7 @@ void field_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
                 const std::string& isa, bool generic_radius) {
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Box box = box_of(plan, lo, hi);
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.field_step(plan.pb, lv, box, threads, generic_radius);
 }
@@ -146,7 +157,7 @@ void field_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
 void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
                const std::vector<PlainArray>& memory, int threads, const std::string& isa) {
     const Levels lv = levels_of(plan, prev, curr, memory);
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.time_step(plan.pb, lv, threads);
 }
@@ -159,7 +170,7 @@ void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vec
     std::array<float*, 2> o{nullptr, nullptr};
     for (std::size_t i = 0; i < out.size(); ++i)
         o[i] = boxed(out[i], box, "out");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.apply_l(plan.pb, f.data(), box, o.data(), threads);
 }
@@ -168,8 +179,9 @@ void inject(const Plan& plan, const std::vector<Padded>& fields, const PointSet&
             nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu> values, int threads,
             const std::string& isa) {
     const auto f = level(plan, fields, "fields");
+    points.check(plan);
     if (static_cast<Index>(values.shape(0)) != points.pts.n) throw std::invalid_argument("one value per point");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.inject(plan.pb, f.data(), points.pts, values.data(), threads);
 }
@@ -177,8 +189,9 @@ void inject(const Plan& plan, const std::vector<Padded>& fields, const PointSet&
 void record(const Plan& plan, const std::vector<Padded>& fields, const PointSet& points,
             nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu> out, int threads, const std::string& isa) {
     const auto f = level(plan, fields, "fields");
+    points.check(plan);
     if (static_cast<Index>(out.shape(0)) != points.pts.n) throw std::invalid_argument("one value per point");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.record(plan.pb, f.data(), points.pts, out.data(), threads);
 }
@@ -188,7 +201,7 @@ void snapshot(const Plan& plan, const std::vector<Padded>& fields, const PlainAr
     const auto f = level(plan, fields, "fields");
     const Box box = box_of(plan, lo, hi);
     float* o = boxed(out, box, "out");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.snapshot(plan.pb, f.data(), box, o, threads);
 }
@@ -199,7 +212,7 @@ void correlate(const Plan& plan, const PlainArray& image, const ConstArray& u, c
     const Box box = box_of(plan, lo, hi);
     float* i = boxed(image, box, "image");
     const float* v = boxed(u, box, "u");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.correlate(plan.pb, i, v, f.data(), box, scale, threads);
 }
@@ -208,7 +221,7 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
             const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& u, float scale, int threads,
             const std::string& isa) {
     if (image.size() != u.size()) throw std::invalid_argument("illumination and u differ in size");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     const Index n = static_cast<Index>(image.size());
     nb::gil_scoped_release release;
     k.square(image.data(), u.data(), n, scale, threads);
@@ -219,14 +232,14 @@ void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
     if (plan.pb.radius != 4 || plan.pb.dim != 3 || plan.pb.boundary != Boundary::none || plan.pb.free_surface)
         throw std::invalid_argument("the plain loop is for order 8, 3-D, no layer");
     const Levels lv = levels_of(plan, prev, curr, {});
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.plain_step(plan.pb, lv, threads);
 }
 
 bool is_finite(const Plan& plan, const std::vector<Padded>& fields, int threads, const std::string& isa) {
     const auto f = level(plan, fields, "fields");
-    const Table& k = table_of(isa);
+    const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     return k.is_finite(plan.pb, f.data(), threads);
 }
@@ -243,23 +256,32 @@ void bind_kernels(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<std::array<Index, 3>, int, int, Index, std::array<Index, 6>, const std::string&, bool, Table2,
                       Table2, std::vector<Row1>, Padded, std::optional<Padded>, std::optional<Padded>>(),
-             "shape"_a, "dim"_a, "radius"_a, "row"_a, "width"_a, "boundary"_a, "free_surface"_a, "second"_a, "first"_a,
-             "profiles"_a, "m"_a, "e"_a.none(), "s"_a.none())
+             "shape"_a, "dim"_a, "radius"_a, "row"_a, "width"_a, "boundary"_a, "free_surface"_a, "second"_a.noconvert(),
+             "first"_a.noconvert(), "profiles"_a.noconvert(), "m"_a.noconvert(), "e"_a.noconvert().none(),
+             "s"_a.noconvert().none())
         .def("memory_shape", &Plan::memory_shape, "axis"_a);
     nb::class_<PointSet>(m, "PointSet")
         .def(nb::init<nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>,
                       nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>, const Corner&>(),
-             "base"_a, "weights"_a, "shape"_a);
+             "base"_a.noconvert(), "weights"_a.noconvert(), "shape"_a);
 
-    m.def("memory_step", &memory_step);
-    m.def("field_step", &field_step);
-    m.def("time_step", &time_step);
-    m.def("apply_l", &apply_l);
-    m.def("inject", &inject);
-    m.def("record", &record);
-    m.def("snapshot", &snapshot);
-    m.def("correlate", &correlate);
-    m.def("square", &square);
-    m.def("plain_step", &plain_step);
-    m.def("is_finite", &is_finite);
+    // noconvert: an array of another type or order would be converted to a copy, and what is written to it lost
+    m.def("memory_step", &memory_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
+          "lo"_a, "hi"_a, "threads"_a, "isa"_a);
+    m.def("field_step", &field_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
+          "lo"_a, "hi"_a, "threads"_a, "isa"_a, "generic_radius"_a);
+    m.def("time_step", &time_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
+          "threads"_a, "isa"_a);
+    m.def("apply_l", &apply_l, "plan"_a, "fields"_a.noconvert(), "out"_a.noconvert(), "lo"_a, "hi"_a, "threads"_a,
+          "isa"_a);
+    m.def("inject", &inject, "plan"_a, "fields"_a.noconvert(), "points"_a, "values"_a.noconvert(), "threads"_a,
+          "isa"_a);
+    m.def("record", &record, "plan"_a, "fields"_a.noconvert(), "points"_a, "out"_a.noconvert(), "threads"_a, "isa"_a);
+    m.def("snapshot", &snapshot, "plan"_a, "fields"_a.noconvert(), "out"_a.noconvert(), "lo"_a, "hi"_a, "threads"_a,
+          "isa"_a);
+    m.def("correlate", &correlate, "plan"_a, "image"_a.noconvert(), "u"_a.noconvert(), "fields"_a.noconvert(), "lo"_a,
+          "hi"_a, "scale"_a, "threads"_a, "isa"_a);
+    m.def("square", &square, "image"_a.noconvert(), "u"_a.noconvert(), "scale"_a, "threads"_a, "isa"_a);
+    m.def("plain_step", &plain_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "threads"_a, "isa"_a);
+    m.def("is_finite", &is_finite, "plan"_a, "fields"_a.noconvert(), "threads"_a, "isa"_a);
 }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 namespace subsalt {
 
@@ -20,6 +21,7 @@ constexpr std::size_t line = 64, huge_page = std::size_t{2} << 20, stagger = 37 
 } // namespace
 
 nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads) {
+    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     std::size_t count = 1;
     for (std::size_t n : shape)
         if (__builtin_mul_overflow(count, n, &count)) throw std::bad_alloc();

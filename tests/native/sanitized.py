@@ -31,7 +31,7 @@ def load(folder: Path) -> None:
 def main() -> int:
     """Return pytest's exit status."""
     load(Path(sys.argv[1]).resolve())
-    files = ["test_kernels.py", "test_kernels_points.py"]
+    files = ["test_kernels.py", "test_kernels_points.py", "test_kernels_arguments.py"]
     return int(pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "-p", "no:xdist"]))
 
 
