@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from subsalt.errors import ConfigError
 from subsalt.model import AnisotropyRule
+
+Boundary = Literal["pml", "damping", "none"]
+Mode = Literal["reflectivity", "adjoint"]
+Filter = Literal["none", "laplacian"]
+Illumination = Literal["survey", "shot"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class PropagationOptions:
     medium: Literal["auto", "isotropic", "vti"] = "auto"
     order: int = 8
     dt: float | None = None
-    boundary: Literal["pml", "damping", "none"] = "pml"
+    boundary: Boundary = "pml"
     layer: int | None = None
     free_surface: bool = False
     time_dispersion: bool = True
@@ -61,6 +69,14 @@ class PropagationOptions:
         return self.layer if self.layer is not None else (12 if self.boundary == "pml" else 40)
 
     def __post_init__(self) -> None:
+        _one_of("boundary", self.boundary, get_args(Boundary), "E150")
+        _one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
+        _whole("order", self.order)
+        for name in ("layer", "threads"):
+            if getattr(self, name) is not None:
+                _whole(name, getattr(self, name), 1 if name == "threads" else 0)
+        if self.source_taper is not None:
+            _number("source_taper", self.source_taper)
         if self.dtype not in ("float32", "float64"):
             raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
         if self.dtype == "float64" and self.device != "reference":
@@ -94,11 +110,42 @@ class ImagingOptions:
         Divide by the illumination summed over all shots, or shot by shot.
     """
 
-    mode: Literal["reflectivity", "adjoint"] = "reflectivity"
+    mode: Mode = "reflectivity"
     condition: str = "source-normalised"
     aperture: float | None = None
-    filter: Literal["none", "laplacian"] = "none"
+    filter: Filter = "none"
     top_mute: float = 0.0
     image_step: int | None = None
     normalise: float = 0.01
-    illumination: Literal["survey", "shot"] = "survey"
+    illumination: Illumination = "survey"
+
+    def __post_init__(self) -> None:
+        _one_of("mode", self.mode, get_args(Mode))
+        _one_of("filter", self.filter, get_args(Filter))
+        _one_of("illumination", self.illumination, get_args(Illumination))
+        _number("top_mute", self.top_mute)
+        _number("normalise", self.normalise)
+        if self.normalise == 0:
+            raise ConfigError("normalise = 0", "use a positive number such as 0.01", code="E104")
+        if self.aperture is not None:
+            _number("aperture", self.aperture)
+        if self.image_step is not None:
+            _whole("image_step", self.image_step, 1)
+
+
+def _one_of(name: str, value: object, known: Sequence[str], code: str = "E104") -> None:
+    """Refuse a word that an option does not know."""
+    if value not in known:
+        raise ConfigError(f"{name} = {value!r}", f"use one of {', '.join(known)}", code=code)
+
+
+def _number(name: str, value: object) -> None:
+    """Refuse what is not a finite number from 0 upwards."""
+    if not isinstance(value, numbers.Real) or not 0 <= float(value) < math.inf:
+        raise ConfigError(f"{name} = {value!r}", "use a finite number that is not negative", code="E104")
+
+
+def _whole(name: str, value: object, least: int = 0) -> None:
+    """Refuse what is not a whole number from `least` upwards."""
+    if not isinstance(value, numbers.Integral) or int(value) < least:
+        raise ConfigError(f"{name} = {value!r}", f"use a whole number from {least} upwards", code="E104")
