@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import kernels
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Grid
 from subsalt.imaging.memory import check_memory
+from subsalt.imaging.placement import check_survey
 from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.model import EarthModel
@@ -63,7 +64,20 @@ class ForwardResult:
 
     @property
     def data(self) -> NDArray[np.float32]:
-        """All traces, (ns, nr, nt), when every shot has the same receivers' number."""
+        """All traces, (ns, nr, nt), when every shot has the same receivers' number.
+
+        Raises
+        ------
+        GeometryError
+            When the numbers differ; `survey.shots` has the traces of every shot.
+        """
+        counts = {len(s.rcv) for s in self.survey.shots}
+        if len(counts) > 1:
+            raise GeometryError(
+                f"shots have between {min(counts)} and {max(counts)} receivers: their traces make no array",
+                "take `data` of each of `survey.shots`",
+                code="E302",
+            )
         return np.stack([np.asarray(s.data) for s in self.survey.shots])
 
 
@@ -154,6 +168,13 @@ def forward(
     -------
     ForwardResult
 
+    Raises
+    ------
+    GeometryError
+        When a source or receiver lies outside the model.
+    StabilityError
+        When `dt` is above the stability bound.
+
     Notes
     -----
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
@@ -161,6 +182,7 @@ def forward(
     clock = Phases()
     propagation, imaging = split_options(options)
     kernels.prepare(propagation.device, propagation.threads)
+    check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = ModellingSetup.build(model, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
@@ -198,6 +220,8 @@ def migrate(
 
     Raises
     ------
+    GeometryError
+        When a source or receiver lies outside the model, or traces are missing.
     MemoryPlanError
         When a shot does not fit into the available memory; nothing was computed.
     StabilityError
@@ -206,6 +230,7 @@ def migrate(
     clock = Phases()
     propagation, imaging = split_options(options)
     kernels.prepare(propagation.device, propagation.threads)
+    check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
         check_memory(setup, survey.shots)

@@ -63,7 +63,7 @@ def model_shot(
     Raises
     ------
     GeometryError
-        When a position lies outside the model.
+        When the window of the shot does not meet the model, or a position lies above a free surface.
     NumericalFailure
         When the wavefield is no longer finite.
     """

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt.errors import ConfigError
 from subsalt.fields import Z_FRONT
+from subsalt.imaging.placement import check_survey
 from subsalt.imaging.setup import gate
 from subsalt.imaging.traces import propagation_axis, source_samples, to_record
 from subsalt.injection import Points
@@ -177,6 +178,7 @@ class RtmOperator:
     ) -> None:
         self.options = options or PropagationOptions()
         self.model, _ = gate(model, self.options)
+        check_survey(self.model, survey, self.options.free_surface)
         self.survey = survey
         counts = {len(s.rcv) for s in survey.shots}
         if len(counts) != 1:

@@ -135,6 +135,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Some sources or receivers lie deeper than the model.",
         "Check the elevation scalar (byte 69), or extend the model.",
     ),
+    "E336": (
+        "Shot on the free surface",
+        "The source of a shot, or every receiver, lies on the free surface, where pressure is zero.",
+        "Give a depth, or use an absorbing top.",
+    ),
     "W336": (
         "On the free surface",
         "Sources or receivers lie exactly on a free surface, where pressure is zero at all times: "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.errors import GeometryError
+from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Box
 from subsalt.imaging.traces import propagation_axis, source_samples
 from subsalt.model import EarthModel
@@ -74,6 +74,12 @@ class MigrationSetup:
         dt = gated.choose_dt(propagation.order, propagation.dt)
         axis = propagation_axis(record, wavelet, dt)
         step = imaging.image_step or image_step(wavelet.fmax, dt)
+        if step >= axis.nt:
+            raise ConfigError(
+                f"image_step = {step}: none of the {axis.nt - 1} time steps would be imaged",
+                "use a smaller image_step, or a longer record",
+                code="E104",
+            )
         signature = source_samples(wavelet, axis, propagation.time_dispersion)
         return cls(gated, repaired, propagation, imaging, wavelet, record, axis, step, signature)
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.errors import ConfigError
 from subsalt.imaging.filters import ramp
 from subsalt.model import EarthModel
 from subsalt.survey import Shot, TimeAxis
@@ -21,7 +22,18 @@ def propagation_axis(record: TimeAxis, wavelet: Wavelet, dt: float, extra: float
     ----------
     extra : float
         Time added behind the record, s.
+
+    Raises
+    ------
+    ConfigError
+        When the record has no samples or no interval.
     """
+    if not (record.nt >= 1 and 0 < record.dt < math.inf and math.isfinite(record.t0)):
+        raise ConfigError(
+            f"time axis of {record.nt} samples at {record.dt} s from {record.t0} s",
+            "give a positive number of samples and a positive interval in seconds",
+            code="E163",
+        )
     start = min(0.0, wavelet.t0)
     nt = math.floor((record.duration + extra - start) / dt + 1e-9) + 2
     return TimeAxis(nt, dt, start)
