@@ -49,6 +49,20 @@ def test_receiver_areas_of_line_lattice_and_scatter() -> None:
     assert area.sum() == pytest.approx(np.ptp(scatter.rcv[:, 0]) * np.ptp(scatter.rcv[:, 1]))
 
 
+@pytest.mark.parametrize("degrees", [0.0, 0.1, 10.0, 45.0, 90.0, 135.0])
+@pytest.mark.parametrize("wiggle", [0.0, 0.01, 1.0, 5.0])
+def test_a_streamer_that_feathers_weighs_like_a_straight_one(degrees: float, wiggle: float) -> None:
+    """The bounding box gave 0.4 to 4900 m^2 for these, and every shot of a survey another weight."""
+    u = np.arange(100) * 10.0
+    v = wiggle * np.sin(u / 150.0)
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    shot = Shot(1, np.zeros(3), np.stack([c * u - s * v, s * u + c * v, 0 * u], axis=1))
+    area = receiver_area(shot, 3)
+    # positions are rounded to millimetres; the principal direction is that of the line to 5 m in 300
+    np.testing.assert_allclose(area, 10.0, atol=2e-3 + 10.0 * (wiggle / 150.0))
+    assert area.sum() == pytest.approx(1000.0, rel=1e-3)
+
+
 def test_end_taper_touches_only_the_end() -> None:
     traces = np.ones((2, 200), dtype=np.float32)
     tapered = end_taper(traces, TimeAxis(200, 0.004), 0.05)

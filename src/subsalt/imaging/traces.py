@@ -7,12 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import fixedmath
 from subsalt.errors import ConfigError
 from subsalt.imaging.filters import ramp
 from subsalt.model import EarthModel
 from subsalt.survey import Shot, TimeAxis
 from subsalt.timemap import TraceMap
 from subsalt.wavelet import Wavelet
+
+#: a spread narrower than this share of its length counts as a line
+NARROW = 0.1
 
 
 def propagation_axis(record: TimeAxis, wavelet: Wavelet, dt: float, extra: float = 0.0) -> TimeAxis:
@@ -99,7 +103,8 @@ def receiver_area(shot: Shot, ndim: int) -> NDArray[np.float64]:
     Notes
     -----
     2-D and receivers on one line: half the distance to both neighbours along the line. A lattice in x and y: the
-    product of both. Else: the area of the bounding box over the number of receivers.
+    product of both. A narrow spread in any direction, as of a streamer that feathers: a line along it. Else: the area
+    of the bounding box over the number of receivers.
     """
     x, y = shot.rcv[:, 0], shot.rcv[:, 1]
     if ndim == 2 or len(np.unique(np.round(y, 3))) == 1:
@@ -110,7 +115,24 @@ def receiver_area(shot: Shot, ndim: int) -> NDArray[np.float64]:
     if len(ux) * len(uy) == len(x):
         wx, wy = _spacing(ux), _spacing(uy)
         return wx[np.searchsorted(ux, np.round(x, 3))] * wy[np.searchsorted(uy, np.round(y, 3))]
+    along, across = _principal(x, y)
+    # the box around a line has hardly any area, and how much rests on how straight the line is
+    if np.ptp(across) < NARROW * np.ptp(along):
+        return _spacing(along)
     return np.full(len(x), (np.ptp(x) * np.ptp(y)) / len(x))
+
+
+def _principal(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+    """Return the coordinates along and across the longest direction of scattered points, from their centre."""
+    dx, dy = x - fixedmath.total(x) / len(x), y - fixedmath.total(y) / len(y)
+    half = 0.5 * (fixedmath.total(dx * dx) - fixedmath.total(dy * dy))
+    both = fixedmath.total(dx * dy)
+    root = math.sqrt(half * half + both * both)
+    # of the two forms of the eigenvector the one without cancellation
+    c, s = (half + root, both) if half >= 0 else (both, root - half)
+    norm = math.sqrt(c * c + s * s)
+    c, s = (c / norm, s / norm) if norm > 0 else (1.0, 0.0)
+    return c * dx + s * dy, c * dy - s * dx
 
 
 def _spacing(x: NDArray[np.float64]) -> NDArray[np.float64]:
