@@ -17,7 +17,8 @@ import pytest
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
 from subsalt.io.publish import FaultCounter, set_fault
 from subsalt.job.job import Job
-from subsalt.run.migrate import differences, migrate_job, model_job
+from subsalt.run.identity import differences
+from subsalt.run.migrate import migrate_job, model_job
 
 COMMON = """
 [grid]

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -43,10 +44,15 @@ __all__ = [
     "publish_bytes",
     "publish_folder",
     "publish_text",
+    "remove_leftovers",
     "set_fault",
     "sha256_file",
     "write_all",
 ]
+
+
+#: names of temporary files and folders: of `atomic_write` and `publish_folder`, and of no user's file
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
 
 
 class _FullWriter(io.RawIOBase):
@@ -311,13 +317,36 @@ def append_line(path: str | os.PathLike[str], line: str) -> None:
 
 
 def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
-    """Make a folder, with its parents; return it."""
+    """Make a folder, with its parents, so that it survives a loss of power; return it."""
+    folder = Path(path)
     try:
+        missing = [p for p in (folder, *folder.parents) if not p.exists()]
         ask("mkdir", str(path))
-        Path(path).mkdir(parents=True, exist_ok=True, mode=mode)
+        folder.mkdir(parents=True, exist_ok=True, mode=mode)
+        # what is synced inside a folder is lost with the folder's own name
+        for made in missing:
+            _sync_folder(made.parent)
     except OSError as e:
         raise explain_os_error(e, path) from e
-    return Path(path)
+    return folder
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
+    """Remove what writers that were killed left in a folder and its subfolders; return the paths.
+
+    Only for folders whose lock the caller holds: the temporary files of a writer at work look the same.
+    """
+    found = []
+    for place, folders, files in os.walk(folder):
+        for name in [n for n in folders if _TEMPORARY.fullmatch(n)]:
+            folders.remove(name)
+            shutil.rmtree(Path(place, name), ignore_errors=True)
+            found.append(Path(place, name))
+        for name in files:
+            if _TEMPORARY.fullmatch(name):
+                _remove(Path(place, name))
+                found.append(Path(place, name))
+    return found
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:

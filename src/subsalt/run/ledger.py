@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from subsalt.errors import ConfigError, DiskError
-from subsalt.io.publish import publish_text, sha256_file
+from subsalt.errors import ConfigError, CorruptionError, DiskError
+from subsalt.io.publish import publish_text, remove_leftovers, sha256_file
 from subsalt.run.lock import RunLock
 
 FORMAT = 1
@@ -68,6 +68,7 @@ class Ledger:
         self.rebuilt = False
         self.lock = RunLock(self.folder)
         try:
+            remove_leftovers(self.folder)
             self._db = self._open()
         except BaseException:
             self.lock.release()
@@ -143,8 +144,8 @@ class Ledger:
 
     def get(self, key: str) -> str | None:
         """Return a setting, None when it was never set."""
-        found = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
+        found = self._read("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(found[0][0]) if found else None
 
     def set(self, key: str, value: str) -> None:
         """Store a setting."""
@@ -157,7 +158,7 @@ class Ledger:
 
     def plan(self, ids: Sequence[int]) -> None:
         """Make these the shots of the run, in this order; what is known of them stays."""
-        order = [r[0] for r in self._db.execute("SELECT id FROM shot ORDER BY place")]
+        order = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
         if order == list(ids):
             return
         with _disk_errors(self.folder / NAME):
@@ -174,7 +175,8 @@ class Ledger:
                 )
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                    self._db.execute("ROLLBACK")
                 raise
         self._copy()
 
@@ -198,7 +200,7 @@ class Ledger:
         result.
         """
         done = self.verified(images)
-        rows = self._db.execute("SELECT id, state FROM shot ORDER BY place")
+        rows = self._read("SELECT id, state FROM shot ORDER BY place")
         return [i for i, state in rows if i not in done and state != "quarantined"]
 
     def start(self, shot: int) -> None:
@@ -232,20 +234,25 @@ class Ledger:
 
     def done(self) -> list[int]:
         """Return the ids of finished shots, in order."""
-        return [r[0] for r in self._db.execute("SELECT id FROM shot WHERE state = 'done' ORDER BY place")]
+        return [r[0] for r in self._read("SELECT id FROM shot WHERE state = 'done' ORDER BY place")]
 
     def failed(self) -> list[int]:
         """Return the ids of failed and quarantined shots, in order."""
         query = "SELECT id FROM shot WHERE state IN ('failed', 'quarantined') ORDER BY place"
-        return [r[0] for r in self._db.execute(query)]
+        return [r[0] for r in self._read(query)]
 
     def hashes(self) -> dict[int, str]:
         """Return the checksum of the partial image of every finished shot."""
-        return dict(self._db.execute("SELECT id, sha256 FROM shot WHERE state = 'done' ORDER BY place"))
+        return dict(self._read("SELECT id, sha256 FROM shot WHERE state = 'done' ORDER BY place"))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all that is known of every shot, in order."""
-        return read_rows(self._db)
+        with _disk_errors(self.folder / NAME):
+            return read_rows(self._db)
+
+    def _read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with _disk_errors(self.folder / NAME):
+            return self._db.execute(sql, values).fetchall()
 
     def _write(self, sql: str, values: tuple[Any, ...]) -> None:
         with _disk_errors(self.folder / NAME):
@@ -253,8 +260,8 @@ class Ledger:
 
     def _copy(self) -> None:
         """Publish settings and shots beside the database, for the case that it is damaged."""
-        meta = dict(self._db.execute("SELECT key, value FROM meta"))
-        shots = [r[0] for r in self._db.execute("SELECT id FROM shot ORDER BY place")]
+        meta = dict(self._read("SELECT key, value FROM meta"))
+        shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
         publish_text(self.folder / COPY, json.dumps({"meta": meta, "shots": shots}, indent=1) + "\n")
 
 
@@ -290,7 +297,8 @@ def peek(folder: Path) -> list[dict[str, Any]]:
 def _connect(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=10.0, isolation_level=None)
     try:
-        db.execute("PRAGMA synchronous = FULL")
+        # FULL, and the folder is synced too where the file system refuses the write-ahead log
+        db.execute("PRAGMA synchronous = EXTRA")
         db.execute("PRAGMA journal_mode = WAL")
         result = db.execute("PRAGMA integrity_check").fetchone()
         if result is None or result[0] != "ok":
@@ -324,10 +332,16 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's failures to write into errors with path and cure."""
+    """Turn SQLite's failures to read and write into errors with path and cure."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
+        if _is_damage(error):
+            raise CorruptionError(
+                f"{path}: {error}", "start the same command again: the ledger is rebuilt", code="E641"
+            ) from error
+        if not isinstance(error, sqlite3.OperationalError):
+            raise
         raise DiskError(
             f"{path}: {error}", "check space and permissions, then start the same command again", code="E622"
         ) from error

@@ -10,6 +10,7 @@ import platform
 from pathlib import Path
 
 from subsalt.errors import CannotCreateError
+from subsalt.io.os_errors import explain_os_error
 
 NAME = "run.lock"
 
@@ -23,7 +24,16 @@ def boot_id() -> str:
 
 
 class RunLock:
-    """The lock of a run directory; held from construction until `release`.
+    """The lock of a folder that one process at a time may fill; held from construction until `release`.
+
+    Parameters
+    ----------
+    folder : Path
+        It must exist.
+    option : str
+        Of the command line, that names another folder.
+    name : str
+        Of the lock file.
 
     Raises
     ------
@@ -32,17 +42,16 @@ class RunLock:
         be made.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+    def __init__(self, folder: Path, option: str = "--run", name: str = NAME) -> None:
+        self.path = folder / name
         try:
             # no follow: somebody else's link must not be written through on a shared disk
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise CannotCreateError(
-                f"{self.path}: {error.strerror}",
-                "choose a run directory that you may write to, with --run",
-                code="E630",
-            ) from None
+            known = explain_os_error(error, self.path)
+            if isinstance(known, CannotCreateError):
+                known.fix = f"choose a folder that you may write to, with {option}"
+            raise known from None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,7 +59,7 @@ class RunLock:
             os.close(self._fd)
             raise CannotCreateError(
                 f"{folder} is in use by {owner}",
-                "wait for it, stop it, or choose another directory with --run",
+                f"wait for it, stop it, or choose another directory with {option}",
                 code="E802",
             ) from None
         except OSError:
@@ -62,6 +71,12 @@ class RunLock:
                     f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802"
                 ) from None
         self._write({"pid": os.getpid(), "host": platform.node(), "boot": boot_id()})
+
+    def __enter__(self) -> RunLock:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
     def _read(self) -> dict[str, object]:
         try:

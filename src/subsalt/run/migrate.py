@@ -9,19 +9,28 @@ from __future__ import annotations
 import json
 import resource
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__, kernels
-from subsalt.errors import ConfigError, CorruptionError, DataError, Finding, NumericalFailure, raise_on_errors
+from subsalt.errors import (
+    CorruptionError,
+    DataError,
+    Finding,
+    NumericalFailure,
+    SubsaltError,
+    raise_on_errors,
+)
 from subsalt.grid import Frame
 from subsalt.imaging.memory import check_memory
 from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, make_folder, publish_text
 from subsalt.model import EarthModel
+from subsalt.run.identity import begin_run
 from subsalt.run.ledger import Ledger
 from subsalt.run.model import ModelResult, model_job
 from subsalt.run.outputs import write_outputs
@@ -36,9 +45,6 @@ __all__ = ["ModelResult", "RunResult", "migrate_job", "model_job"]
 
 #: ``progress(done, total, message)``: `done` of `total` shots, fractions included
 Progress = Callable[..., None]
-
-#: keys of the job that act after the sum over shots: a change of them uses the partial images again
-AFTER_THE_SUM = ("filter", "top_mute", "normalise")
 
 
 @dataclass
@@ -198,61 +204,6 @@ def migration_setup(job: Job, model: EarthModel, survey: Survey) -> MigrationSet
     return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)
 
 
-def begin_run(
-    ledger: Ledger, job: Job, run_id: str, inputs: list[dict[str, object]], numerics: dict[str, object]
-) -> None:
-    """Tie the directory to job, inputs and numerics, or refuse what differs.
-
-    Raises
-    ------
-    ConfigError
-        When the directory holds partial images of another job, other inputs, or another numerics class.
-    """
-    partial = job.resolved()
-    imaging = {k: v for k, v in partial.get("imaging", {}).items() if k not in AFTER_THE_SUM}
-    key = {
-        "job": {
-            **{k: v for k, v in partial.items() if k not in ("title", "output", "parallel")},
-            "imaging": imaging,
-        },
-        "inputs": [{k: i[k] for k in ("key", "bytes", "sha256")} for i in inputs],
-        "numerics": numerics["class"],
-    }
-    known = ledger.get("key")
-    if known is not None:
-        changes = differences(json.loads(known), json.loads(json.dumps(key)))
-        if changes:
-            raise ConfigError(
-                f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}",
-                "restore the job, or choose another directory with --run",
-                code="E810",
-            )
-    ledger.set("key", json.dumps(key, sort_keys=True))
-    ledger.set("run_id", run_id)
-
-
-def differences(old: Any, new: Any, where: str = "") -> list[str]:
-    """Return the places where two nested structures differ, as ``key: old -> new``."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        out = []
-        for k in sorted({*old, *new}):
-            name = f"{where}.{k}" if where else str(k)
-            if k not in old:
-                out.append(f"{name}: (none) -> {new[k]}")
-            elif k not in new:
-                out.append(f"{name}: {old[k]} -> (none)")
-            else:
-                out += differences(old[k], new[k], name)
-        return out
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        return [
-            d
-            for i, (a, b) in enumerate(zip(old, new, strict=True))
-            for d in differences(a, b, f"{where}[{i}]")
-        ]
-    return [] if old == new else [f"{where}: {old} -> {new}"]
-
-
 def _shots(
     setup: MigrationSetup,
     survey: Survey,
@@ -287,7 +238,8 @@ def _shots(
             finished += 1
             continue
         except BaseException:
-            ledger.release(shot.id)
+            with suppress(SubsaltError):  # what happened first is what to tell; the next run plans it anyway
+                ledger.release(shot.id)
             raise
         with clock("partial image"):
             sha = write_partial(images, part)

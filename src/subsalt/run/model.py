@@ -12,8 +12,10 @@ from subsalt import kernels
 from subsalt.errors import ConfigError, MemoryPlanError, raise_on_errors
 from subsalt.imaging.memory import available_memory, propagation_memory
 from subsalt.imaging.setup import gate, shot_window
-from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.modelling import ModellingSetup, model_shot
+from subsalt.run.lock import RunLock
+from subsalt.survey import Survey
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -78,7 +80,6 @@ def model_job(
     FindingsError
         When a check finds an error; nothing was started.
     """
-    from subsalt.io.segy import write_survey
     from subsalt.job.checking import check_job
 
     clock = Phases()
@@ -90,7 +91,7 @@ def model_job(
     with clock("setup"):
         survey = replace(job.acquisition_survey(), frame=model.frame)
         options, aperture = job.propagation_options, job.imaging_options.aperture
-        kernels.prepare(options.device, options.threads)
+        device = kernels.prepare(options.device, options.threads)
         gated, _ = gate(model, options)
         dt = gated.choose_dt(options.order, options.dt)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
@@ -106,8 +107,29 @@ def model_job(
             )
         run_id = job.run_id()
     folder = make_folder(out_dir)
-    _claim(folder, run_id)
-    files, point_steps, total = [], 0, len(survey)
+    mine = {"run_id": run_id, "numerics": str(device.describe()["class"])}
+    _is_ours(folder, mine)  # before anything is written, the lock included
+    with RunLock(folder, "--out", ".model.lock"):
+        if not _is_ours(folder, mine):
+            publish_text(folder / NOTE, json.dumps(mine) + "\n")
+        remove_leftovers(folder)
+        files, point_steps = _shots(setup, survey, folder, run_id, clock, progress)
+    return ModelResult(folder, files, clock.table(), point_steps, dt)
+
+
+def _shots(
+    setup: ModellingSetup,
+    survey: Survey,
+    folder: Path,
+    run_id: str,
+    clock: Phases,
+    progress: Callable[..., None] | None,
+) -> tuple[list[Path], int]:
+    """Model every shot whose file is not there; return all files, and the point-steps computed."""
+    from subsalt.io.segy import write_survey
+
+    files: list[Path] = []
+    point_steps, total = 0, len(survey)
     for i, shot in enumerate(survey.shots):
         path = folder / f"shot_{shot.id:06d}.sgy"
         files.append(path)
@@ -125,21 +147,34 @@ def model_job(
         with clock("trace output"):
             write_survey(path, replace(survey, shots=[replace(shot, data=data)]), text=_text(setup, run_id))
         report(1.0)
-    return ModelResult(folder, files, clock.table(), point_steps, dt)
+    return files, point_steps
 
 
-def _claim(folder: Path, run_id: str) -> None:
-    """Tie the folder to the job, or refuse it."""
+def _is_ours(folder: Path, mine: dict[str, str]) -> bool:
+    """Return whether the folder is tied to this job, its inputs and numerics; False when it is free.
+
+    Raises
+    ------
+    ConfigError
+        When it holds anything else.
+    """
     note = folder / NOTE
     if note.exists():
-        known = json.loads(note.read_text(encoding="utf-8")).get("run_id")
-        if known != run_id:
-            raise ConfigError(
-                f"{folder} holds shots of another job or model",
-                "choose another folder with --out",
-                code="E811",
+        try:
+            known = json.loads(note.read_text(encoding="utf-8"))
+        except ValueError:
+            known = None
+        if known == mine:
+            return True
+        if not isinstance(known, dict):
+            what = f"{note} is damaged: it does not say whose shots these are"
+        elif known.get("run_id") == mine["run_id"]:
+            what = (
+                f"{folder} holds shots of numerics {known.get('numerics')}, this run has {mine['numerics']}"
             )
-        return
+        else:
+            what = f"{folder} holds shots of another job or model"
+        raise ConfigError(what, "choose another folder with --out", code="E811")
     strangers = sorted(p.name for p in folder.glob("*.sgy"))
     if strangers:
         raise ConfigError(
@@ -147,7 +182,7 @@ def _claim(folder: Path, run_id: str) -> None:
             "choose another folder with --out",
             code="E811",
         )
-    publish_text(note, json.dumps({"run_id": run_id}) + "\n")
+    return False
 
 
 def _text(setup: ModellingSetup, run_id: str) -> list[str]:

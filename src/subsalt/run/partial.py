@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def read_partial(folder: Path, shot: int, sha256: str | None = None) -> ShotImag
             sums = {k: stored[k] for k in stored.files if k not in ("lo", "hi")}
     except CorruptionError:
         raise
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise CorruptionError(
             f"{path} cannot be read: {error}", "run the same command again", code="E641"
         ) from error

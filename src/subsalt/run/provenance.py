@@ -11,14 +11,18 @@ from typing import Any
 
 def code_facts() -> dict[str, Any]:
     """Return the version and one hash over every source file and the compiled module of the package."""
-    from subsalt import __version__
+    import subsalt
 
     digest = hashlib.sha256()
-    root = Path(__file__).parent
+    root = Path(subsalt.__file__).parent
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
-    return {"version": __version__, "python_sha256": digest.hexdigest(), "native_sha256": _native_hash()}
+    return {
+        "version": subsalt.__version__,
+        "python_sha256": digest.hexdigest(),
+        "native_sha256": _native_hash(),
+    }
 
 
 def _native_hash() -> str | None:
