@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,6 +167,7 @@ MISTAKES = {
     "s/m": ("E413", lambda: scaled_vp(1.0, -1.0)),
     "s/km": ("E413", lambda: scaled_vp(1e3, -1.0)),
     "s2/m2": ("E414", lambda: scaled_vp(1.0, -2.0)),
+    "ft/s, nothing fast": ("W420", lambda: context(vp=np.linspace(1500, 2000, 81) / 0.3048)),
     "mm/s": ("E415", lambda: scaled_vp(1e3)),
     "ft/s": ("E416", lambda: context(vp=np.broadcast_to((1480 + 30.0 * np.arange(81)) / 0.3048, (101, 81)))),
     "odd velocity": ("W417", lambda: context(vp=np.broadcast_to(1800 + 110.0 * np.arange(81), (101, 81)))),
@@ -367,3 +369,33 @@ def test_summaries_by_slabs_are_those_of_the_whole(monkeypatch, most):
     assert (found.bad, found.first_bad, found.size) == (2, (13, 2, 5), values.size)
     assert (found.low, found.high) == (float(finite.min()), float(finite.max()))
     assert found.median == float(np.median(finite))
+
+
+def test_a_scalar_in_the_header_is_mended_and_not_replaced_by_its_correction():
+    # the header says -10 and should say -1000: the key names the whole scalar
+    found = moved(context(origin=(2000.0, 0.0)), scale=100.0)
+    boxes = {
+        "source_raw": ((0, 2.8e6), (0, 0), (0, 0)),
+        "source": ((0, 2.8e5), (0, 0), (0, 0)),
+        "receiver_raw": ((0, 0), (0, 0), (0, 0)),
+        "receiver": ((0, 0), (0, 0), (0, 0)),
+    }
+    found.scan = SimpleNamespace(files=[SimpleNamespace(boxes=boxes)], findings=[], n_traces=1)
+    by = {f.code: f for f in problems(found)}
+    assert "[data.fix] scalar = -1000" in by["E330"].fix
+
+
+def test_feet_are_not_called_a_scalar():
+    # 1 / 0.3048 = 3.28: a tenth brings the survey onto the model too, but spans only a third of it
+    by = {f.code: f for f in problems(moved(context(), scale=1 / 0.3048))}
+    assert 'unit = "ft"' in by["E332"].fix
+    # a model that is too small looks the same: the cure names both
+    assert "else extend the model" in by["E332"].fix
+
+
+def test_numbers_of_the_model_are_those_of_its_grid():
+    by = {f.code: f for f in problems(moved(context(), (50_000, 0, 0), (50_000, 0, 0)))}
+    assert "(model 0 .. 1000)" in by["E330"].message
+    assert "[data] frame = {x0 = 50000, y0 = 0}" in by["E330"].fix
+    (finding,) = [f for f in problems(moved(context(), (0, 0, -20), (0, 0, 0))) if f.code == "E333"]
+    assert "up to 15 m (z = -15, the model begins at 0)" in finding.message

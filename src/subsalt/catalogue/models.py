@@ -71,6 +71,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "vp holds values that neither water nor rocks have.",
         "Check the unit and null values.",
     ),
+    "W420": (
+        "Slowest velocity is that of water in ft/s",
+        "The smallest vp lies between 4650 and 5150: hard rock in m/s, or water in ft/s.",
+        'If it is ft/s: vp = {file = "...", unit = "ft/s"}.',
+    ),
     "E418": (
         "Thomsen parameter in per cent",
         "epsilon or delta exceeds 1; the program takes fractions.",

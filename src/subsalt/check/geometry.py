@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,15 +11,9 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.errors import Finding
 
-#: factors by which coordinates are wrong when a scalar or a unit was forgotten
-FACTORS = {
-    10.0: "coordinates are ten times too small: is the scalar (byte 71) applied twice? [data.fix] scalar",
-    0.1: "[data.fix] scalar = -10",
-    0.01: "[data.fix] scalar = -100",
-    0.001: "[data.fix] scalar = -1000",
-    0.3048: 'coordinates look like feet: [data.fix] unit = "ft"',
-    1 / 0.3048: 'coordinates look converted from feet twice: [data.fix] unit = "m"',
-}
+#: factors that mend coordinates whose scalar was forgotten, or applied twice
+POWERS = (10.0, 0.1, 0.01, 0.001)
+FOOT = 0.3048
 
 
 def _layout(context: Context) -> Layout:
@@ -62,24 +57,57 @@ def overlap(context: Context) -> Iterator[Finding]:
     yield error(
         "E330",
         f"survey and model do not overlap: {where}",
-        _guess(lay, both)
-        or f"to bring the centres together, shift the survey by {shift} ([data.frame] x0, y0)",
+        _guess(lay, both, context) or _shift(context, offset, shift),
         offset=[float(offset[i]) for i in lay.axes],
     )
 
 
-def _guess(lay: Layout, points: Points) -> str:
+def _shift(context: Context, offset: Points, shift: str) -> str:
+    """Return the cure for two frames: the key that brings the centres together, when it is that simple."""
+    text = f"to bring the centres together, shift the survey by {shift}"
+    assert context.survey is not None
+    frame = context.survey.frame
+    if (frame.x0, frame.y0, frame.azimuth) != (0.0, 0.0, 0.0):
+        return f"{text} ([data.frame] x0, y0)"
+    return f"{text}: [data] frame = {{x0 = {0.0 - offset[0]:.10g}, y0 = {0.0 - offset[1]:.10g}}}"
+
+
+def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if 1 in lay.axes and lay.inside_share(points[:, [1, 0, 2]]) > 0.99:
-        return "x and y look exchanged: [data.fix] swap_xy = true"
-    for factor, cure in FACTORS.items():
+        return "if x and y are exchanged: [data.fix] swap_xy = true"
+    cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
+    cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
+    cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
+    best, widest = "", 0.05 * float(lay.high[0] - lay.low[0])
+    for factor, cure in cures.items():
         scaled = points * np.array([factor, factor, 1.0])
         extent = float(np.ptp(scaled[:, 0])) if len(scaled) else 0.0
-        # a factor small enough brings anything near the origin: the survey must also span a good part of the
-        # model
-        if lay.inside_share(scaled) > 0.99 and extent > 0.05 * float(lay.high[0] - lay.low[0]):
-            return cure
-    return ""
+        # a factor small enough brings anything near the origin: of those that do, the survey spans most of the
+        # model with the right one
+        if cure and lay.inside_share(scaled) > 0.99 and extent > widest:
+            best, widest = cure, extent
+    return best
+
+
+def _applied(context: Context) -> float:
+    """Return the factor between coordinates in the headers and in metres: scalar and unit together."""
+    for facts in context.scan.files if context.scan is not None else ():
+        for name in ("source", "receiver"):
+            raw, used = (np.abs(facts.boxes[key][:2]).max() for key in (f"{name}_raw", name))
+            if raw > 0:
+                return float(used / raw)
+    return 1.0
+
+
+def _scalar_cure(factor: float) -> str:
+    """Return the scalar that multiplies by `factor`, as the key to set; empty when it is no power of ten."""
+    power = round(math.log10(factor)) if factor > 0 else 0
+    if factor <= 0 or abs(math.log10(factor) - power) > 1e-3:
+        return ""
+    return (
+        f"if the scalar (byte 71) is wrong: [data.fix] scalar = {10**power if power >= 0 else -(10**-power)}"
+    )
 
 
 @rule("geometry", "model", "survey")
@@ -97,7 +125,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E331",
             f"{int(out.sum())} of {len(out)} sources lie outside the model ({lay.edge(lay.src[out])}); "
             f"first shot {int(lay.shot_ids[out][0])}",
-            _guess_outside(lay, both) or "leave them out with [data] shots, or extend the model",
+            _guess_outside(lay, both, context) + "leave them out with [data] shots, or extend the model",
             count=int(out.sum()),
             shots=lay.shot_ids[out][:20].tolist(),
         )
@@ -109,7 +137,8 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E332",
             f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
             f"in {len(shots)} shots, first {int(shots[0])}",
-            _guess_outside(lay, both) or "extend the model, or leave these shots out with [data] shots",
+            _guess_outside(lay, both, context)
+            + "extend the model, or leave these shots out with [data] shots",
             count=int(out.sum()),
             shots=shots[:20].tolist(),
         )
@@ -118,9 +147,12 @@ def on_the_model(context: Context) -> Iterator[Finding]:
         yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
 
 
-def _guess_outside(lay: Layout, points: Points) -> str:
-    """Return the guess when it explains clearly more than what is inside now."""
-    return _guess(lay, points) if lay.inside_share(points) < 0.5 else ""
+def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
+    """Return the guess when it explains clearly more than what is inside now; a model that is too small
+    cannot be told from it.
+    """
+    guess = _guess(lay, points, context) if lay.inside_share(points) < 0.5 else ""
+    return f"{guess}; else " if guess else ""
 
 
 @rule("geometry", "model", "survey")
@@ -132,7 +164,7 @@ def depths(context: Context) -> Iterator[Finding]:
         ("E333", "sources", lay.src, "source_depth"),
         ("E334", "receivers", lay.rcv, "receiver_depth"),
     ):
-        above = points[:, 2] < top
+        above = points[:, 2] < top - lay.slack[2]
         if above.any():
             highest = float(points[:, 2].min())
             mirrored = bool((-points[above, 2] <= bottom).all() and (-points[above, 2] >= top).all())
@@ -148,16 +180,26 @@ def depths(context: Context) -> Iterator[Finding]:
                 f"{cure}[data.fix] {key} = ..., or begin the model higher",
                 count=int(above.sum()),
             )
-        below = points[:, 2] > bottom
+        below = points[:, 2] > bottom + lay.slack[2]
         if below.any():
             yield error(
                 "E335",
                 f"{int(below.sum())} of {len(points)} {name} lie below the model (z up to "
                 f"{float(points[:, 2].max()):.4g}, "
                 f"the model ends at {bottom:.4g})",
-                "check the elevation scalar (byte 69): [data.fix] elevation_scalar, or extend the model",
+                _depth_scalar(float(points[:, 2].max()), bottom, context) + "extend the model",
                 count=int(below.sum()),
             )
+
+
+def _depth_scalar(deepest: float, bottom: float, context: Context) -> str:
+    """Return the elevation scalar that brings what lies below the model into its upper half, if one does."""
+    powers = [p for p in (10, 100, 1000) if deepest / p < 0.5 * bottom]
+    if context.modelling or not powers:
+        return ""
+    return (
+        f"if the elevation scalar (byte 69) is forgotten: [data.fix] elevation_scalar = {-powers[0]}; else "
+    )
 
 
 @rule("geometry", "model", "survey")

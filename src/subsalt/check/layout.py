@@ -18,7 +18,7 @@ SLACK = 1e-3
 
 @dataclass
 class Layout:
-    """All sources and receivers of a survey against the box of a grid."""
+    """All sources and receivers of a survey against the box of a grid; `slack` in m counts as on the edge."""
 
     src: Points
     rcv: Points
@@ -26,6 +26,7 @@ class Layout:
     rcv_shot: NDArray[np.int64]
     low: Points
     high: Points
+    slack: Points
     axes: tuple[int, ...]
 
     @classmethod
@@ -39,15 +40,14 @@ class Layout:
         first = np.array(grid.origin3)
         last = first + (np.array(grid.shape3) - 1) * spacing
         axes = (0,) if grid.ndim == 2 else (0, 1)
-        return cls(
-            src, rcv, ids, np.repeat(ids, counts), first - SLACK * spacing, last + SLACK * spacing, axes
-        )
+        return cls(src, rcv, ids, np.repeat(ids, counts), first, last, SLACK * spacing, axes)
 
     def outside(self, points: Points) -> NDArray[np.bool_]:
         """Return which points lie outside horizontally."""
         out = np.zeros(len(points), bool)
         for i in self.axes:
-            out |= (points[:, i] < self.low[i]) | (points[:, i] > self.high[i])
+            under, over = self.low[i] - points[:, i], points[:, i] - self.high[i]
+            out |= (under > self.slack[i]) | (over > self.slack[i])
         return out
 
     def inside_share(self, points: Points) -> float:
@@ -62,8 +62,8 @@ class Layout:
                 float((self.low[i] - points[:, i]).max()),
                 float((points[:, i] - self.high[i]).max()),
             )
-            if under > 0:
+            if under > self.slack[i]:
                 parts.append(f"beyond {'xy'[i]}_min by up to {under:.4g} m")
-            if over > 0:
+            if over > self.slack[i]:
                 parts.append(f"beyond {'xy'[i]}_max by up to {over:.4g} m")
         return ", ".join(parts)

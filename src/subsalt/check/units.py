@@ -9,6 +9,8 @@ from subsalt.errors import Finding
 
 #: P velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 150.0, 9500.0
+#: the velocity of water in ft/s
+WATER_FEET = 4650.0, 5150.0
 
 
 def _cure(parameter: Parameter, unit: str) -> str:
@@ -29,7 +31,7 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
         context.facts["_vp_wrong"] = True
         yield wrong
     else:
-        yield from _unusual_velocity(vp.summary.low, vp.summary.high)
+        yield from _unusual_velocity(vp)
 
 
 def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
@@ -60,8 +62,17 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     return None if found is None else error(*found, median=mid, min=low, max=high)
 
 
-def _unusual_velocity(low: float, high: float) -> Iterator[Finding]:
-    if high > FASTEST or (0 < low < SLOWEST):
+def _unusual_velocity(vp: Parameter) -> Iterator[Finding]:
+    low, high = vp.summary.low, vp.summary.high
+    if WATER_FEET[0] <= low <= WATER_FEET[1]:
+        yield warning(
+            "W420",
+            f"vp from {low:.4g} to {high:.4g} m/s: the slowest is what water has in ft/s",
+            f"if it is: {_cure(vp, 'ft/s')}",
+            min=low,
+            max=high,
+        )
+    elif high > FASTEST or (0 < low < SLOWEST):
         yield warning(
             "W417",
             f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to "
