@@ -35,3 +35,13 @@ def test_a_failed_test_is_said(tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_written():
     with pytest.raises(DiskError):
         doctor.write_speed("/proc")
+
+
+def test_a_scratch_folder_that_cannot_be_written_is_said():
+    from pathlib import Path
+
+    found = doctor.examine(Path("/proc"), self_test=False)
+    assert found.scratch_write_mb_s is None
+    assert "cannot be written, see --scratch" in "\n".join(found.lines())
+    with pytest.raises(DiskError):
+        doctor.examine(Path("/nowhere-at-all"), self_test=False)

@@ -45,7 +45,7 @@ class Examination:
     ram_free_bytes: int
     scratch: str
     scratch_free_bytes: int
-    scratch_write_mb_s: float
+    scratch_write_mb_s: float | None
     tests: list[Test] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -57,12 +57,13 @@ class Examination:
     def lines(self) -> list[str]:
         """Return the text for people."""
         cores = f"{self.cores} core{'s' * (self.cores != 1)}"
+        speed = self.scratch_write_mb_s
+        written = "cannot be written, see --scratch" if speed is None else f"{speed:.0f} MB/s written"
         out = [
             f"subsalt {self.version}  cpu {self.isa} ({cores})  mpi {self.mpi}  gpu {self.gpu}",
             f"{self.cpu}, numerics class {self.numerics}",
             f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
-            f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, "
-            f"{self.scratch_write_mb_s:.0f} MB/s written",
+            f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {written}",
         ]
         tests = " | ".join(f"{t.name} {t.detail} {'ok' if t.passed else 'FAILED'}" for t in self.tests)
         out.append(f"self-test: {tests}  ({self.seconds:.1f} s)")
@@ -85,7 +86,12 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
     begin = time.perf_counter()
     machine = machine_facts()
     kernels = _kernels()
-    speed = write_speed(scratch)
+    try:
+        speed = write_speed(scratch)
+    except DiskError:
+        if not scratch.is_dir():
+            raise
+        speed = None  # a folder one may only read: the rest is worth knowing
     found = Examination(
         version=__version__,
         isa=str(kernels.get("isa", "none")),

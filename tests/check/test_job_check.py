@@ -3,12 +3,15 @@ computed.
 """
 
 import dataclasses
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
+from subsalt.errors import FindingsError
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.job.checking import check_job, draw_map
@@ -194,3 +197,48 @@ def test_the_examples_are_in_order(example):
         pytest.skip("the examples name ../shared/data, which is elsewhere here")
     result = check_job(Job.from_toml(root / "examples" / f"{example}.toml"))
     assert codes(result) == []
+
+
+def test_bad_traces_set_to_zero_are_no_error(tmp_path):
+    write_files(tmp_path)
+    nan_trace(tmp_path)
+    result = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nbad_traces = "zero"'))
+    assert codes(result) == []
+    assert "W250" in codes(result, "warning")
+
+
+def test_a_format_that_cannot_be_written_is_refused_before_the_first_shot(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    write_files(tmp_path)
+    result = found(tmp_path, MIGRATE[: MIGRATE.index("[output]")] + '[output]\nformats = ["zarr"]\n')
+    assert "E113" in codes(result)
+    assert result.exit_code() == 78
+
+
+def test_files_that_may_not_be_read(tmp_path, monkeypatch):
+    write_files(tmp_path)
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, *a, **k: "vp.rsf" not in str(path) and allowed(path, *a, **k)
+    )
+    result = found(tmp_path)
+    assert codes(result) == ["E111"]
+    assert result.exit_code() == 66
+
+
+def test_a_folder_that_may_not_be_listed(tmp_path, monkeypatch):
+    write_files(tmp_path)
+    (tmp_path / "closed").mkdir()
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, *a, **k: "closed" not in str(path) and allowed(path, *a, **k)
+    )
+    result = found(tmp_path, MIGRATE.replace("shots.sgy", "closed/*.sgy"))
+    assert codes(result) == ["E111"]
+
+
+def test_a_missing_table_is_named_without_a_stray_colon(tmp_path):
+    text = MIGRATE.replace('vp = "vp.rsf"', "vp = 2000")
+    with pytest.raises(FindingsError) as caught:
+        Job.from_toml(write_job(tmp_path, text))
+    assert caught.value.findings[0].message.startswith("[grid] is missing")

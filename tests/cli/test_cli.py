@@ -380,3 +380,54 @@ def test_two_runs_in_one_directory(tmp_path, run):
         code, _, err = run("migrate", write_job(tmp_path))
     assert code == 73
     assert "in use by process" in err
+
+
+def test_files_that_may_not_be_read_are_no_misuse(run, tmp_path, monkeypatch):
+    write_files(tmp_path)
+    job = write_job(tmp_path)
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda path, *a, **k: "vp.rsf" not in str(path) and allowed(path, *a, **k)
+    )
+    code, _, err = run("view", tmp_path / "vp.rsf")
+    assert code == 66
+    assert "E111" in err
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr(os, "access", lambda path, *a, **k: False)
+    code, _, err = run("check", job)
+    assert code == 66
+    assert "E111" in err
+
+
+def test_check_without_a_folder_for_the_map_says_what_it_found(run, tmp_path):
+    write_files(tmp_path)
+    job = write_job(tmp_path)
+    (tmp_path / f"{job.stem}.check").write_text("in the way")
+    code, out, _ = run("check", job)
+    assert code == 73
+    assert "survey on the model" in out
+    assert "--no-map" in out
+    code, out, _ = run("check", job, "--json")
+    assert code == 73
+    assert json.loads(out)["errors"] == 1
+    assert run("check", job, "--no-map")[0] == 0
+
+
+def test_scan_of_wrong_files_prints_one_object(run, tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "two.sgy").write_bytes(b"ab")
+    code, out, err = run("scan", tmp_path / "shots.sgy", tmp_path / "two.sgy", "--json")
+    assert code == 65
+    assert "E212" in [f["code"] for f in json.loads(out)["findings"]]
+    assert err.count("E212") == 1
+
+
+def test_view_of_a_folder_of_shots_names_a_file(run, tmp_path):
+    write_files(tmp_path)
+    code, _, err = run("view", tmp_path)
+    assert code == 65
+    assert f"name one of its files: {tmp_path / 'shots.sgy'}" in err

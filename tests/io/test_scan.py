@@ -242,13 +242,36 @@ def test_bad_samples(tmp_path):
     assert {"W233", "W234"} <= set(found)
 
 
+def test_bad_samples_that_are_set_to_zero_are_a_warning(tmp_path):
+    x = smooth(6, 30)
+    x[1, 3] = np.nan
+    r = scan(make_segy(tmp_path / "a.sgy", x), fix=Fix(nan="zero"))
+    assert {f.code: f.level for f in r.findings if f.code[1:] == "250"} == {"W250": "warning"}
+
+
+def test_what_holds_for_many_files_is_said_once(tmp_path):
+    x = smooth(3, 30)
+    paths = [
+        make_segy(tmp_path / f"{n}.sgy", x, headers={**H3, "delay": 4 if n < 3 else 0}) for n in range(4)
+    ]
+    r = scan([*paths, tmp_path / "gone1.sgy", tmp_path / "gone2.sgy"])
+    (late,) = (f for f in r.findings if f.code == "W232")
+    assert late.message.startswith(f"{paths[0]}: ")
+    assert late.message.endswith("(and 2 more files alike)")
+    assert late.evidence["more_files"] == [str(p) for p in paths[1:3]]
+    (missing,) = (f for f in r.findings if f.code == "E110")
+    assert "gone1.sgy" in missing.message
+    assert missing.message.endswith("(and 1 more file alike)")
+
+
 def test_ibm_called_ieee_and_the_reverse(tmp_path):
     t = np.arange(400)
     x = np.exp(-(((t - 150) / 30.0) ** 2)) * np.sin(t / 4.0) * 300 * RNG.uniform(0.5, 2, (20, 1))
     h = line_headers(4, 5)
     for real, said in ((1, 5), (5, 1)):
         r = scan(make_segy(tmp_path / "a.sgy", x, code=real, binary={3225: ("h", said)}, headers=h))
-        assert "W251" in codes(r), (real, said)
+        (finding,) = (f for f in r.findings if f.code == "W251")
+        assert finding.fix.startswith(f"[data.fix] format = {real};")
         right = scan(make_segy(tmp_path / "b.sgy", x, code=real, headers=h))
         assert codes(right) == []
 
@@ -396,5 +419,5 @@ def test_one_bad_file_among_good_ones_is_a_finding(tmp_path):
 
 
 def test_many_findings_of_a_kind_are_summed_up(tmp_path):
-    paths = [make_segy(tmp_path / f"{i}.sgy", smooth(2, 30), headers={"ns": 7}) for i in range(6)]
+    paths = [make_segy(tmp_path / f"{i}.sgy", smooth(2, 30 + i), headers={"ns": 7}) for i in range(6)]
     assert "and 3 more like it" in scan(paths).describe()

@@ -125,7 +125,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E225": (
         "Spacing unknown",
         "The file does not say the spacing of its grid, or it was given for another number of axes.",
-        "Spacing = [dx, dz] or [dx, dy, dz].",
+        'In a job: {file = "model.npy", spacing = [dx, dz]}, or [dx, dy, dz]; elsewhere take a file that says '
+        "it, such as the .rsf.",
     ),
     "W225": (
         "No coordinates",
@@ -247,6 +248,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Samples not finite",
         "Traces or an image hold NaN or infinity.",
         'Correct the data or the sample format; [data] bad_traces = "zero" sets them to zero.',
+    ),
+    "W250": (
+        "Samples set to zero",
+        'Traces hold NaN or infinity, which [data] bad_traces = "zero" sets to zero.',
+        "Nothing to do if few are concerned; else correct the data or the sample format.",
     ),
     "E251": (
         "Wavelet file unreadable",

@@ -72,7 +72,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E113": (
         "Zarr is not installed",
         "Reading or writing .zarr needs the optional package zarr.",
-        "Pip install 'subsalt[zarr]'.",
+        "Install it beside subsalt: pip install 'zarr>=3'.",
     ),
     "E114": (
         "Run without image",

@@ -24,7 +24,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E304": (
         "Unknown shot",
         "A selected shot number does not exist.",
-        "`subsalt scan` lists the shots.",
+        "Select from the ids between the first and the last, which the message names.",
     ),
     "E305": (
         "Receivers of unknown shots",

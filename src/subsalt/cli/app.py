@@ -23,7 +23,8 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
-JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).")]
+#: files that may not be read are an error of their own (exit code 66), not one of usage
+JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
 
 
 def _example(*lines: str) -> str:
@@ -52,9 +53,9 @@ def _root(
     short_help="Model and migrate a small 3-D salt survey.", epilog=_example("subsalt demo --out demo")
 )
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for everything the demo makes.")] = Path(
-        "demo"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", readable=False, help="Folder for everything the demo makes.")
+    ] = Path("demo"),
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
@@ -66,7 +67,9 @@ def demo(
 @app.command(short_help="Examine this machine and test the program on it.", epilog=_example("subsalt doctor"))
 def doctor(
     json: Json = False,
-    scratch: Annotated[Path, typer.Option(help="Folder whose speed is measured.")] = Path("."),
+    scratch: Annotated[Path, typer.Option(help="Folder whose speed is measured.", readable=False)] = Path(
+        "."
+    ),
 ) -> None:
     """Say what this machine offers, and test that the program computes rightly on it."""
     from subsalt.cli import commands
@@ -76,7 +79,9 @@ def doctor(
 
 @app.command(short_help="Show what SEG-Y and SU files hold.", epilog=_example("subsalt scan shots/*.sgy"))
 def scan(
-    files: Annotated[list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.", readable=False)
+    ],
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     json: Json = False,
 ) -> None:
@@ -118,7 +123,8 @@ def init(
 def check(
     job: JobFile,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the map; JOB.check beside the job.")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="Folder for the map; JOB.check beside the job."),
     ] = None,
     map_: Annotated[bool, typer.Option("--map/--no-map", help="Draw the survey on the model.")] = True,
     strict: Strict = False,
@@ -136,7 +142,8 @@ def check(
 def model(
     job: JobFile,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the shots; JOB.shots beside the job.")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="Folder for the shots; JOB.shots beside the job."),
     ] = None,
     strict: Strict = False,
     json: Json = False,
@@ -153,7 +160,9 @@ def model(
 )
 def migrate(
     job: JobFile,
-    run: Annotated[Path | None, typer.Option("--run", help="Run directory; JOB.run beside the job.")] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
+    ] = None,
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
     strict: Strict = False,
     json: Json = False,
@@ -170,10 +179,14 @@ def migrate(
 )
 def view(
     what: Annotated[
-        Path, typer.Argument(metavar="RUN|FILE", help="Run directory, or a model, image or shot file.")
+        Path,
+        typer.Argument(
+            metavar="RUN|FILE", help="Run directory, or a model, image or shot file.", readable=False
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="PNG file; beside the input when left out.")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="PNG file; beside the input when left out."),
     ] = None,
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0,
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
@@ -190,9 +203,14 @@ def view(
     short_help="Convert an image, model or shots.", epilog=_example("subsalt export survey.run image.sgy")
 )
 def export(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.", readable=False)
+    ],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.")
+        Path,
+        typer.Argument(
+            metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.", readable=False
+        ),
     ],
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
     unit: Annotated[
@@ -208,9 +226,10 @@ def export(
 
 @app.command(short_help="Write one HTML page about a run.", epilog=_example("subsalt report survey.run"))
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="HTML file; RUN/report.html when left out.")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="HTML file; RUN/report.html when left out."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subsalt.cli.output import Out, finding_dict, phase_table, plain
-from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError, raise_on_errors
+from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsError, MissingInputError
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -47,7 +48,8 @@ def scan(files: list[Path], preset: str, as_json: bool) -> None:
     result = segy.scan(files, segy.HeaderBytes.preset(preset))
     out.say(result.describe())
     out.json(result)
-    raise_on_errors(f for f in result.findings if f.level == "error")
+    if any(f.level == "error" for f in result.findings):
+        raise typer.Exit(65)
 
 
 def init(
@@ -82,10 +84,16 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
     out = Out(as_json)
     job = Job.from_toml(job_file)
     result = check_job(job)
-    picture = draw_map(job, result, out_dir) if draw else None
-    out.findings(result.findings)
-    errors = sum(f.level == "error" for f in result.findings)
-    warnings = sum(f.level == "warning" for f in result.findings)
+    findings, picture = list(result.findings), None
+    try:
+        picture = draw_map(job, result, out_dir) if draw else None
+    except CannotCreateError as error:
+        # what was found matters more than its picture
+        cure = "choose a folder for the map with --out, or leave it out with --no-map"
+        findings.append(Finding(error.code, "error", error.message, cure))
+    out.findings(findings)
+    errors = sum(f.level == "error" for f in findings)
+    warnings = sum(f.level == "warning" for f in findings)
     if picture is not None:
         out.row("map", str(picture))
     out.say(
@@ -98,11 +106,12 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
             "warnings": warnings,
             "map": picture,
             "facts": result.facts,
-            "findings": [finding_dict(f) for f in result.findings],
+            "findings": [finding_dict(f) for f in findings],
         }
     )
-    if errors or (strict and warnings):
-        raise typer.Exit(result.exit_code(strict))
+    code = result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
+    if code:
+        raise typer.Exit(code)
 
 
 def _checked_job(job_file: Path, out: Out, strict: bool, shots: str | None = None) -> Job:
@@ -243,3 +252,5 @@ def explain(what: str, as_json: bool) -> None:
 def _must_exist(path: Path) -> None:
     if not path.exists():
         raise MissingInputError(f"{path} does not exist", "check the name", code="E110")
+    if not os.access(path, os.R_OK):
+        raise MissingInputError(f"{path} cannot be read", "check its permissions", code="E111")

@@ -19,7 +19,7 @@ from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, position
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
 from subsalt.io.sampling import settle_dt
-from subsalt.io.scan_findings import file_findings, set_findings
+from subsalt.io.scan_findings import file_findings, said_once, set_findings
 from subsalt.io.scan_text import describe
 from subsalt.io.shots import ShotTable, shot_table
 from subsalt.io.statistics import SampleStatistics, sample_statistics
@@ -219,6 +219,7 @@ def scan(
     if scanned:
         _totals(result, scanned)
         result.findings += set_findings(result, scanned, fix)
+    result.findings = said_once(result.findings, map(str, names))
     return result
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -181,7 +182,11 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
 def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Finding]:
     path = one.layout.path
     of = "" if s.complete else f" in {s.traces} sampled traces"
-    if s.not_finite:
+    if s.not_finite and fix.nan == "zero":
+        yield _warn(
+            "W250", f"{path}: {s.not_finite} samples{of} are not finite -> set to zero", count=s.not_finite
+        )
+    elif s.not_finite:
         yield Finding(
             "E250",
             "error",
@@ -191,7 +196,7 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
         )
     if s.suspicion and fix.format is None and fix.endian is None:
         yield _warn(
-            "W251", f"{path}: {s.suspicion}", "[data.fix] format = 1 (IBM) or 5 (IEEE), or endian = ..."
+            "W251", f"{path}: {s.suspicion}", f"[data.fix] {s.remedy}; if the headers are right, ignore it"
         )
     elif max(abs(s.minimum), abs(s.maximum)) > 1e30:
         yield _warn(
@@ -203,6 +208,36 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
         yield _warn("W233", f"{path}: {s.zero_traces} traces{of} are all zero", count=s.zero_traces)
     if s.constant_traces and one.layout.ns > 1:
         yield _warn("W234", f"{path}: {s.constant_traces} traces{of} are constant", count=s.constant_traces)
+
+
+def said_once(findings: list[Finding], paths: Iterable[str]) -> list[Finding]:
+    """Return findings in which what holds for many files is said once, of the first of them.
+
+    Findings of different files belong together when they have one code and one cure.
+    """
+    names = set(paths)
+    first: dict[tuple[str, str], Finding] = {}
+    more: dict[tuple[str, str], list[str]] = {}
+    out: list[Finding] = []
+    for f in findings:
+        name = str(f.evidence.get("file") or f.message.partition(": ")[0])
+        key = (f.code, f.fix)
+        if name not in names or key not in first:
+            out.append(f)
+            if name in names:
+                first[key], more[key] = f, []
+        else:
+            more[key].append(name)
+    for i, f in enumerate(out):
+        others = more.get((f.code, f.fix), [])
+        if others and first[f.code, f.fix] is f:
+            files = "1 more file" if len(others) == 1 else f"{len(others)} more files"
+            out[i] = replace(
+                f,
+                message=f"{f.message} (and {files} alike)",
+                evidence={**f.evidence, "more_files": others[:50]},
+            )
+    return out
 
 
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:

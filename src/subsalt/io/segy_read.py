@@ -183,8 +183,11 @@ def read_survey(
     bounds = np.searchsorted(table.member[order], np.arange(len(table.ids) + 1))
     wanted = None if select is None else {int(i) for i in select}
     if wanted is not None and (missing := wanted - {int(i) for i in table.ids}):
+        first, last = int(table.ids.min()), int(table.ids.max())
         raise GeometryError(
-            f"no shot has id {sorted(missing)[:5]}", "`subsalt scan` lists the ids", code="E304"
+            f"no shot has id {sorted(missing)[:5]}; ids run from {first} to {last}",
+            "select from those",
+            code="E304",
         )
     shots = []
     for k in np.argsort(table.ids, kind="stable"):

@@ -29,6 +29,7 @@ class SampleStatistics:
     zero_traces: int
     constant_traces: int
     suspicion: str = ""
+    remedy: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values."""
@@ -48,7 +49,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
     index = sample_traces(layout, budget)
     low, high, squares, count = math.inf, -math.inf, 0.0, 0
     bad = zero = constant = 0
-    suspicion = ""
+    suspicion = remedy = ""
     step = max(1, (4 << 20) // layout.trace_bytes)
     # one very long trace is sampled by its beginning: memory stays bounded whatever the header says
     width = layout.header_bytes + min(layout.ns, 1 << 22) * (
@@ -70,7 +71,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
         squares += float((x64 * x64).sum())
         count += int(np.count_nonzero(finite))
         if a == 0 and layout.format in (1, 5):
-            suspicion = _suspect(samples, layout)
+            suspicion, remedy = _suspect(samples, layout)
     return SampleStatistics(
         traces=len(index),
         complete=len(index) == layout.n_traces and width == layout.trace_bytes,
@@ -81,6 +82,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
         zero_traces=zero,
         constant_traces=constant,
         suspicion=suspicion,
+        remedy=remedy,
     )
 
 
@@ -98,20 +100,23 @@ def _roughness(x: NDArray[np.float32]) -> float:
     return float((np.diff(x64, axis=1) ** 2).sum() / (x64**2).sum())
 
 
-def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> str:
-    """Return a sentence when the bits look like another format or byte order than the declared one."""
+def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
+    """Return a sentence, and the key that mends it, when the bits look like another format or byte order than
+    the declared one; else empty texts.
+    """
     samples = np.ascontiguousarray(samples[:64])
     words = samples.view(">u4" if layout.endian == "big" else "<u4").astype(np.uint32)
     wrong_kind = _wrong_kind(words, layout.format)
     if wrong_kind:
-        return wrong_kind
+        return wrong_kind, f"format = {6 - layout.format}"
     declared = _roughness(decode(samples, layout.format, layout.endian))
     if not math.isfinite(declared) or declared < 0.02:
-        return ""
+        return "", ""
     swapped = "little" if layout.endian == "big" else "big"
     if _roughness(decode(samples, layout.format, swapped)) < 0.25 * declared:
-        return f"samples look {swapped}-endian, the headers are {layout.endian}-endian"
-    return ""
+        said = f"samples look {swapped}-endian, the headers are {layout.endian}-endian"
+        return said, f'endian = "{swapped}"'
+    return "", ""
 
 
 def _wrong_kind(words: NDArray[np.uint32], code: int) -> str:

@@ -127,9 +127,11 @@ def _grid(
             f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E230"
         )
     if spacing is None:
+        axes = "dx, dz" if len(shape) == 2 else "dx, dy, dz"
         raise ModelError(
             f"{path} does not say its spacing",
-            f"give it: spacing = [{'dx, dz' if len(shape) == 2 else 'dx, dy, dz'}]",
+            f'in a job: {{file = "{os.path.basename(str(path))}", spacing = [{axes}]}}; elsewhere take a file '
+            "that says it, such as .rsf",
             code="E225",
         )
     if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):

@@ -20,9 +20,14 @@ def _zarr() -> Any:
         import zarr
     except ImportError as e:
         raise ConfigError(
-            "Zarr needs the package zarr, which is not installed", "pip install 'subsalt[zarr]'", code="E113"
+            "Zarr needs the package zarr, which is not installed", "pip install 'zarr>=3'", code="E113"
         ) from e
     return zarr
+
+
+def require_zarr() -> None:
+    """Raise `ConfigError` when Zarr stores can be neither read nor written."""
+    _zarr()
 
 
 def write_zarr(

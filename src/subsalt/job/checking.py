@@ -107,6 +107,7 @@ def _check(job: Job) -> CheckResult:
             )
         )
         load.codes.append(ConfigError.exit_code)
+    load(lambda: _writable_formats(job))
     files_there = load(job.input_files) is not None
     if files_there:
         context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
@@ -125,6 +126,16 @@ def _check(job: Job) -> CheckResult:
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         _memory(job, context, findings + load.findings, load)
     return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def _writable_formats(job: Job) -> None:
+    """Raise when an output format needs a package that is not there: known before the first shot, not after the
+    last.
+    """
+    if job.data is not None and "zarr" in job.output.formats:
+        from subsalt.io.zarr_store import require_zarr
+
+        require_zarr()
 
 
 def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:

@@ -94,7 +94,7 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
         if not found:
             raise GeometryError(
                 f"no shot has an id in {first}-{last}:{step}; ids run from {min(ids)} to {max(ids)}",
-                "`subsalt scan` lists the ids",
+                f'select from those, for example "{min(ids)}-{max(ids)}"',
                 code="E304",
             )
         want |= found

@@ -50,7 +50,8 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
     if isinstance(cause, ConfigError):
         code = cause.code if cause.code != "E100" else "E104"
         fix = cause.fix or f"meaning: {_field_description(loc, job)}"
-        return Finding(code, "error", f"{where}: {cause.message}", fix, evidence)
+        said = f"{where}: {cause.message}" if where else cause.message
+        return Finding(code, "error", said, fix, evidence)
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     message = item["msg"][0].lower() + item["msg"][1:]
     fix = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,10 @@ def expand_files(job: Job, patterns: list[str]) -> list[Path]:
         path = job.resolve(pattern)
         if glob.has_magic(pattern):
             found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
+            if not found and path.parent.is_dir() and not os.access(path.parent, os.R_OK | os.X_OK):
+                raise MissingInputError(
+                    f"data.files: {path.parent} cannot be read", "check its permissions", code="E111"
+                )
             if not found:
                 raise MissingInputError(
                     f"no file matches {path}", "check the pattern in [data] files", code="E112"
@@ -48,6 +53,8 @@ def existing(path: Path, key: str) -> Path:
         raise MissingInputError(
             f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"
         )
+    if not os.access(path, os.R_OK):
+        raise MissingInputError(f"{key}: {path} cannot be read", "check its permissions", code="E111")
     return path
 
 

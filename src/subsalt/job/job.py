@@ -329,7 +329,9 @@ def _read_text(path: Path) -> str:
             f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
         ) from None
     except OSError as error:
-        raise MissingInputError(f"{path}: {error.strerror}", "check the permissions", code="E110") from None
+        raise MissingInputError(
+            f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
+        ) from None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

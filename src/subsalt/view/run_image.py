@@ -77,7 +77,7 @@ def read_run(folder: Path) -> RunImage:
     if not files:
         raise DataError(
             f"{folder} has neither an image nor partial images",
-            "start the run with `subsalt migrate`",
+            _instead(folder),
             code="E821",
         )
     if known is None:
@@ -91,6 +91,12 @@ def read_run(folder: Path) -> RunImage:
     total = len(facts["shots"]) if isinstance(facts.get("shots"), list) else 0
     so_far = f"{title}: {n} of {total} shots so far" if total else f"{title}: {n} shots so far"
     return RunImage(known, Frame(), values, so_far, run_id)
+
+
+def _instead(folder: Path) -> str:
+    """Return what to do with a folder that is no run: name a shot file in it, if there is one."""
+    shots = sorted(p for p in folder.iterdir() if p.suffix.lower() in (".sgy", ".segy", ".su"))
+    return f"name one of its files: {shots[0]}" if shots else "start the run with `subsalt migrate`"
 
 
 def run_facts(folder: Path) -> dict[str, Any]:
