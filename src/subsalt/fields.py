@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,4 +86,15 @@ class Layout:
         """Return a zero-padded copy of an (nx, ny, nz) array."""
         out: NDArray = np.zeros(self.padded_shape, dtype=dtype)
         out[self.interior] = values
+        return out
+
+    def pad_planes(self, plane: Callable[[int], NDArray], dtype: type = np.float32) -> NDArray:
+        """Return a zero-padded array of which ``plane(ix)`` makes the (ny, nz) points of one x index.
+
+        What the planes are made from may be in double precision without a copy of the whole grid in it.
+        """
+        out: NDArray = np.zeros(self.padded_shape, dtype=dtype)
+        inner = self.view(out)
+        for ix in range(self.shape3[0]):
+            inner[ix] = plane(ix)
         return out

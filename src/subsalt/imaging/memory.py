@@ -20,11 +20,14 @@ from subsalt.propagator import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
-FLOAT = 4
+FLOAT, DOUBLE = 4, 8
+
+#: a large padded array fills whole pages of this size
+HUGE_PAGE = 2 << 20
 
 
-def shot_memory(setup: MigrationSetup, shot: Shot) -> dict[str, int]:
-    """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
+def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> dict[str, int]:
+    """Return bytes by array for migrating `shot`; the values sum to its peak beyond model, image and interpreter.
 
     Parameters
     ----------
@@ -32,46 +35,78 @@ def shot_memory(setup: MigrationSetup, shot: Shot) -> dict[str, int]:
         Shared choices.
     shot : Shot
         Its window and receivers rule the sizes.
+    several : bool
+        Other shots come before it, and their snapshots' memory and last sums are still held.
+
+    Notes
+    -----
+    Everything but the working space is held while wavefields propagate. The working space is what another stage, with
+    less of the rest, needs beyond that: making the model arrays, mapping the traces, finishing the image.
     """
     window = setup.window(shot)
-    condition = condition_of(setup.imaging.condition)
+    accumulators = len(condition_of(setup.imaging.condition).accumulators)
     window_bytes = FLOAT * window.size
-    return propagation_memory(setup.model, setup.propagation, window, shot) | {
-        "snapshots": len(setup.imaged_samples) * window_bytes,
-        "image accumulators": len(condition.accumulators) * window_bytes,
-        # samples to be injected in double and single precision, and the traces they come from
-        "traces": len(shot.rcv) * (3 * FLOAT * setup.record.nt + 4 * FLOAT * setup.axis.nt),
-    }
+    plan = propagation_memory(setup.model, setup.propagation, window, shot)
+    making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
+    nr, recorded, stepped = len(shot.rcv), setup.record.nt, setup.axis.nt
+    # as they came; to be injected, in double and in single precision
+    plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped)
+    model = plan["model arrays"]
+    stages = [
+        model + making + nr * (FLOAT * recorded + DOUBLE * stepped),
+        model + nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped),  # scaling what is injected
+        nr * ((2 * FLOAT + DOUBLE) * recorded + 2 * DOUBLE * stepped),  # mapping the traces
+        (3 * DOUBLE + FLOAT) * setup.model.grid.size,  # finishing the image
+    ]
+    plan["snapshots"] = len(setup.imaged_samples) * window_bytes
+    plan["image accumulators"] = (2 if several else 1) * accumulators * window_bytes
+    before = plan["snapshots"] + accumulators * window_bytes if several else 0
+    return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
 def propagation_memory(
     model: EarthModel, options: PropagationOptions, window: Box, shot: Shot
 ) -> dict[str, int]:
-    """Return bytes by array for one wavefield of `shot` in `window` of the model."""
+    """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak."""
     grid = model.grid.window(window)
-    pad = padding(grid, options, np.concatenate([shot.src[None], shot.rcv]))
+    positions = np.concatenate([shot.src[None], shot.rcv])
+    pad = padding(grid, options, positions)
     shape = tuple(n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
     layout = Layout((shape[0], shape[1], shape[2]), radius_of(options.order), grid.ndim)
-    padded = FLOAT * math.prod(layout.padded_shape)
+    padded = allocated(FLOAT * math.prod(layout.padded_shape))
     medium = physics.medium_of(model, options.medium)
+    wavefields = 2 * len(physics.MEDIA[medium].FIELDS) * padded
+    layer = layer_bytes(layout, options.boundary, options.layer_cells, options.free_surface)
+    # the model of the window, epsilon also as it was before the taper around the sources
+    making = (4 if medium == "vti" else 1) * FLOAT * math.prod(layout.shape3)
     return {
-        "wavefields": 2 * len(physics.MEDIA[medium].FIELDS) * padded,
+        "wavefields": wavefields,
         "model arrays": (3 if medium == "vti" else 1) * padded,
-        # the parameters are made in double precision before they are stored
-        "model input": 3 * 8 * math.prod(layout.shape3),
-        "absorbing layer": layer_bytes(layout, options.boundary, options.layer_cells, options.free_surface),
+        "absorbing layer": layer,
+        "working space": max(0, making - wavefields - layer),
     }
 
 
+def allocated(size: int) -> int:
+    """Return the bytes that a padded array of `size` bytes takes: large ones fill whole huge pages."""
+    return size if size < 2 * HUGE_PAGE else -(-(size + 64) // HUGE_PAGE) * HUGE_PAGE
+
+
 def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool) -> int:
-    """Return the bytes of the memory fields of the PML: two floats per point of every layer."""
+    """Return the bytes of the memory fields of the PML: Psi and Zeta per axis, in rows along z of whole vectors."""
     if boundary != "pml":
         return 0
     nx, ny, nz = layout.shape3
-    cells = 2 * width * ny * nz + (1 if free_surface else 2) * width * nx * ny
+    row, window = _vectors(nz), _vectors(width + layout.radius)
+    sizes = [2 * width * ny * row, (1 if free_surface else 2) * window * nx * ny]
     if layout.ndim == 3:
-        cells += 2 * width * nx * nz
-    return 2 * FLOAT * cells
+        sizes.append(2 * width * nx * row)
+    return 2 * sum(allocated(FLOAT * n) for n in sizes)
+
+
+def _vectors(n: int) -> int:
+    """Return `n` rounded up to whole vectors of 16 floats."""
+    return -(-n // 16) * 16
 
 
 def available_memory() -> int:
@@ -101,7 +136,7 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
         With the numbers and the smallest change that fits.
     """
     have = available_memory() if available is None else available
-    plans = [shot_memory(setup, s) for s in largest_shots(setup, shots)]
+    plans = [shot_memory(setup, s, several=len(shots) > 1) for s in largest_shots(setup, shots)]
     worst = max(plans, key=lambda p: sum(p.values()))
     total = sum(worst.values()) + image_bytes(setup)
     if total > have:
@@ -115,9 +150,8 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
 
 
 def image_bytes(setup: MigrationSetup) -> int:
-    """Return the bytes of the sums over shots (float64) and the finished image."""
-    n = setup.model.grid.size
-    return n * (8 * (len(condition_of(setup.imaging.condition).accumulators) + 3) + 4)
+    """Return the bytes of the sums over shots (float64)."""
+    return DOUBLE * setup.model.grid.size * len(condition_of(setup.imaging.condition).accumulators)
 
 
 def largest_shots(setup: MigrationSetup, shots: list[Shot]) -> list[Shot]:

@@ -23,5 +23,5 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
     dt : float
         Time step, s.
     """
-    vp = model.vp.astype(np.float64).reshape(layout.shape3)
-    return {"m": layout.pad((vp * dt) ** 2, dtype)}
+    vp = model.vp.reshape(layout.shape3)
+    return {"m": layout.pad_planes(lambda ix: (vp[ix].astype(np.float64) * dt) ** 2, dtype)}

@@ -34,8 +34,7 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
             "delta exceeds epsilon at some nodes", "pass the model through anisotropy_gate", code="E520"
         )
     out = isotropic.parameters(model, layout, dt, dtype)
-    epsilon = model.epsilon.astype(np.float64).reshape(layout.shape3)
-    delta = model.delta.astype(np.float64).reshape(layout.shape3)
-    out["e"] = layout.pad(1 + 2 * epsilon, dtype)
-    out["s"] = layout.pad(np.sqrt(1 + 2 * delta), dtype)
+    epsilon, delta = model.epsilon.reshape(layout.shape3), model.delta.reshape(layout.shape3)
+    out["e"] = layout.pad_planes(lambda ix: 1 + 2 * epsilon[ix].astype(np.float64), dtype)
+    out["s"] = layout.pad_planes(lambda ix: np.sqrt(1 + 2 * delta[ix].astype(np.float64)), dtype)
     return out
