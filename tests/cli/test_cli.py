@@ -327,6 +327,34 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     assert "Exception" not in err
 
 
+def test_the_exit_code_of_a_closed_pipe():
+    process = start("explain", "E412")
+    process.stdout.close()
+    process.stdout = None
+    process.communicate(timeout=60)
+    assert process.returncode == 141
+
+
+def test_names_that_the_terminal_cannot_write(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    code, _, err = finish(start("check", tmp_path / "schüsse.toml"))
+    assert code == 66
+    write_files(tmp_path)
+    (tmp_path / "schüsse.toml").write_text(MIGRATE, encoding="utf-8")
+    code, out, err = finish(start("check", tmp_path / "schüsse.toml"))
+    assert code == 0, err
+    assert "sch\\xfcsse.check" in out
+
+
+def test_a_run_directory_too_deep_for_the_ledger(run, tmp_path):
+    write_files(tmp_path)
+    folder = tmp_path.joinpath(*["d" * 200] * 3)
+    folder.mkdir(parents=True)
+    code, _, err = run("migrate", write_job(tmp_path), "--run", folder / "run")
+    assert code == 74
+    assert "shorter" in err
+
+
 def slow_job(tmp_path):
     """Return a job whose three shots take a few seconds each."""
     write_files(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -59,6 +60,10 @@ def run(app: typer.Typer, argv: list[str]) -> int:
     debug = "--debug" in argv[:ends] or bool(os.environ.get("SUBSALT_DEBUG"))
     argv = [a for i, a in enumerate(argv) if a != "--debug" or i > ends]
     out = Out("--json" in argv[:ends])
+    for stream in (sys.stdout, sys.stderr):
+        # names of files may hold letters that the terminal's encoding lacks
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     with contextlib.suppress(ValueError):  # not in the main thread: the caller keeps its signals
         signal.signal(signal.SIGTERM, _on_sigterm)
     try:
@@ -87,6 +92,11 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         return _stopped(out, 143, "terminated")
     except BrokenPipeError:
         return 141
+    except SystemExit as leave:
+        # how click leaves when the reader went away: with 1, in the handler of the error
+        if isinstance(leave.__context__, BrokenPipeError):
+            return 141
+        raise
     except Exception as error:
         return _other(error, out, debug)
 

@@ -39,7 +39,9 @@ def image_of(run: str | os.PathLike[str]) -> Path:
         if (folder / name).exists() and not (folder / name).is_symlink():
             return folder / name
     raise MissingInputError(
-        f"{folder} holds no image", "wait until the run has finished, or name a file", code="E114"
+        f"{folder} holds no image",
+        "give a run that has finished, or a file, such as one shot file",
+        code="E114",
     )
 
 

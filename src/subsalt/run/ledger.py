@@ -24,6 +24,8 @@ FORMAT = 1
 NAME = "ledger.sqlite"
 COPY = "ledger.json"
 EVENTS = "events.jsonl"
+#: bytes of a path; SQLite opens files up to 512, its journal's suffix included
+LONGEST_PATH = 500
 STATES = ("planned", "running", "done", "failed", "quarantined")
 
 _SCHEMA = """
@@ -342,6 +344,9 @@ def _disk_errors(path: Path) -> Iterator[None]:
             ) from error
         if not isinstance(error, sqlite3.OperationalError):
             raise
-        raise DiskError(
-            f"{path}: {error}", "check space and permissions, then start the same command again", code="E622"
-        ) from error
+        cure = "check space and permissions, then start the same command again"
+        if len(os.fsencode(os.path.abspath(path))) > LONGEST_PATH:
+            cure = (
+                f"choose a run directory whose whole path is shorter: SQLite opens up to {LONGEST_PATH} bytes"
+            )
+        raise DiskError(f"{path}: {error}", cure, code="E622") from error
