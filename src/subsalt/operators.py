@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt import kernels
 from subsalt.errors import ConfigError
 from subsalt.fields import Z_FRONT
 from subsalt.imaging.placement import check_survey
@@ -122,6 +123,7 @@ class ModellingOperator:
         options: PropagationOptions | None = None,
     ) -> None:
         opts = options or PropagationOptions()
+        kernels.prepare(opts.device, opts.threads)
         gated, _ = gate(model, opts)
         survey = Survey.from_arrays(src, rcv, nt=nt, dt=1.0)
         self._src = np.stack([s.src for s in survey.shots])
@@ -135,10 +137,12 @@ class ModellingOperator:
 
     def forward(self, x: NDArray) -> NDArray:
         """Return the samples (nr, nt) recorded for the source samples x (ns, nt)."""
+        _require("source samples", x, self.domain_shape)
         return self._run(self._src, x, self._rcv)
 
     def adjoint(self, y: NDArray) -> NDArray:
         """Return the transpose applied to y (nr, nt): the same code in reversed time, receivers emit."""
+        _require("data", y, self.range_shape)
         return self._run(self._rcv, y[:, ::-1], self._src)[:, ::-1]
 
     def _run(self, at: NDArray, samples: NDArray, to: NDArray) -> NDArray:
@@ -177,6 +181,7 @@ class RtmOperator:
         self, model: EarthModel, survey: Survey, wavelet: Wavelet, options: PropagationOptions | None = None
     ) -> None:
         self.options = options or PropagationOptions()
+        kernels.prepare(self.options.device, self.options.threads)
         self.model, _ = gate(model, self.options)
         check_survey(self.model, survey, self.options.free_surface)
         self.survey = survey
@@ -197,6 +202,7 @@ class RtmOperator:
 
     def forward(self, x: NDArray) -> NDArray:
         """Return Born data (ns, nr, nt) for dm = x, model shape, s^2/m^2."""
+        _require("dm", np.asarray(x), self.domain_shape)
         dm = np.asarray(x).reshape(self.model.grid.shape3)
         out = np.zeros(self.range_shape)
         for i, shot in enumerate(self.survey.shots):
@@ -206,6 +212,7 @@ class RtmOperator:
 
     def adjoint(self, y: NDArray) -> NDArray:
         """Return the adjoint image, model shape, of data y (ns, nr, nt)."""
+        _require("data", np.asarray(y), self.range_shape)
         image = np.zeros(self.model.grid.shape3)
         for i, shot in enumerate(self.survey.shots):
             prop = self._propagator(shot)
@@ -258,6 +265,14 @@ class RtmOperator:
             prop.new_state(), last, sources=[prop.source(shot.rcv, samples[:, ::-1])], hook=accumulate
         )
         return image * prop.comp_grid.cell_volume
+
+
+def _require(name: str, values: NDArray, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape, also one with as many values in another order."""
+    if values.shape != shape:
+        raise ConfigError(
+            f"{name} has shape {values.shape}, the operator expects {shape}", "transpose or cut it"
+        )
 
 
 def _window(prop: Propagator, padded: NDArray) -> NDArray:

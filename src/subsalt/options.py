@@ -107,7 +107,8 @@ class ImagingOptions:
     normalise : float
         lambda of the source-normalised condition, relative to the mean illumination.
     illumination : {"survey", "shot"}
-        Divide by the illumination summed over all shots, or shot by shot.
+        Divide by the illumination summed over all shots, or shot by shot and add up: the image then grows with the
+        number of shots.
     """
 
     mode: Mode = "reflectivity"

@@ -21,7 +21,8 @@ def get(device: str = "cpu") -> ModuleType:
 def prepare(device: str, threads: int | None) -> ModuleType:
     """Return the kernels of a device, set to `threads` threads; None: OMP_NUM_THREADS, or all processors."""
     module = get(device)
-    asked = os.environ.get("OMP_NUM_THREADS", "")
+    # a list gives the threads of nested regions; the outer one is ours
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     module.set_threads(
         threads or (int(asked) if asked.isdigit() and int(asked) > 0 else len(os.sched_getaffinity(0)))
     )
