@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,16 @@ def test_wrong_files(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(DataError, match=name):
             wavelet.from_file(tmp_path / name, dt=1e-3)
+
+
+def test_a_header_that_claims_too_much_takes_no_memory(tmp_path):
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+    )
+    (tmp_path / "w.npy").write_bytes(buffer.getvalue() + bytes(800))
+    with pytest.raises(DataError, match=r"w\.npy cannot be read"):
+        wavelet.from_file(tmp_path / "w.npy", dt=1e-3)
 
 
 def test_object_arrays_are_not_unpickled(tmp_path):

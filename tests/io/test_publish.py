@@ -169,8 +169,8 @@ def test_a_folder_is_published_whole(tmp_path, fault):
         assert [n for n in names(tmp_path) if not n.endswith(".old")] == ["store"]
 
 
-# what else may write: the lock and the database do it by their own rules, pipes are no files
-_ALLOWED = {"io/publish.py", "run_lock.py"}
+# what else may write: the lock does it by its own rules
+_ALLOWED = {"io/publish.py", "run/lock.py"}
 
 
 def _writes(tree: ast.AST):
@@ -198,13 +198,46 @@ def _writes(tree: ast.AST):
             target = node.args[0] if node.args else None
             if not (isinstance(target, ast.Name) and target.id in ("buffer", "f", "stream")):
                 yield node.lineno
+        flags = {a.attr for a in ast.walk(node) if isinstance(a, ast.Attribute)}
         if (
             name == "open"
             and owner == "os"
-            and "O_WRONLY" in ast.dump(node) + ""
-            and "devnull" not in ast.dump(node)
+            and "devnull" not in flags
+            and flags & {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND"}
         ):
             yield node.lineno
+        if owner == "shutil" and name.startswith(("copy", "move")):
+            yield node.lineno
+        if name in ("memmap", "open_memmap") and "r" not in modes:
+            yield node.lineno
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('file.dat', 'w')",
+        "open('file.dat', mode='r+b')",
+        "path.open('ab')",
+        "io.open('file.dat', 'x')",
+        "path.write_text('a')",
+        "a.tofile('x')",
+        "np.save('x', a)",
+        "np.savez_compressed(path, a=a)",
+        "os.open(p, os.O_RDWR | os.O_CREAT)",
+        "os.open(p, os.O_WRONLY)",
+        "shutil.copyfile(a, b)",
+        "np.memmap(p, mode='w+')",
+    ],
+)
+def test_a_write_outside_would_be_found(code):
+    assert list(_writes(ast.parse(code))) == [1]
+
+
+@pytest.mark.parametrize(
+    "code", ["open('file.dat', 'rb')", "path.open()", "np.savez(buffer, a=a)", "os.open(p, os.O_RDONLY)"]
+)
+def test_reading_is_no_write(code):
+    assert not list(_writes(ast.parse(code)))
 
 
 def test_nothing_writes_outside_the_publishing_layer():

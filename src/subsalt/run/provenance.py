@@ -35,7 +35,7 @@ def _native_hash() -> str | None:
 
 def machine_facts() -> dict[str, Any]:
     """Return processor, cores this process may use, and memory in bytes."""
-    name = platform.processor() or platform.machine()
+    name = platform.machine()  # platform.processor would start a program
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

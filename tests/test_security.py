@@ -1,0 +1,146 @@
+"""What the package never does: run code that comes from data, start programs, open connections."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import subsalt
+
+PACKAGE = Path(subsalt.__file__).parent
+
+MODULES = {
+    *("pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"),
+    *("yaml", "ruamel", "subprocess", "pty", "commands", "code", "codeop", "ctypes"),
+    *("socket", "ssl", "http", "urllib", "requests", "ftplib", "smtplib", "xmlrpc"),
+}
+BUILTINS = {"eval", "exec", "compile", "__import__", "execfile"}
+OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
+
+
+def _forbidden(tree: ast.AST) -> Iterator[int]:
+    """Yield the lines that run code from data, start programs, unpickle or reach for a network."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        if any(n.split(".")[0] in MODULES for n in names):
+            yield node.lineno
+        if not isinstance(node, ast.Call):
+            continue
+        f = node.func
+        if isinstance(f, ast.Name) and f.id in BUILTINS:
+            yield node.lineno
+        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name):
+            if f.value.id == "os" and f.attr.startswith(OF_OS):
+                yield node.lineno
+            keywords = {k.arg: k.value for k in node.keywords}
+            safe = keywords.get("allow_pickle")
+            if f.value.id == "np" and f.attr == "load" and safe is None:
+                yield node.lineno
+        for k in node.keywords:
+            false = isinstance(k.value, ast.Constant) and k.value.value is False
+            if k.arg in ("allow_pickle", "shell") and not false:
+                yield node.lineno
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from yaml import safe_load",
+        "import urllib.request",
+        "def f():\n import subprocess",
+        "eval(text)",
+        "exec(text)",
+        "os.system('ls')",
+        "os.execvp('ls', [])",
+        "np.load(path)",
+        "np.load(path, allow_pickle=True)",
+        "read_array(f, allow_pickle=flag)",
+        "run(command, shell=True)",
+    ],
+)
+def test_the_search_finds(code: str) -> None:
+    assert list(_forbidden(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+)
+def test_no_code_from_data(path: Path) -> None:
+    lines = list(_forbidden(ast.parse(path.read_text("utf-8"))))
+    assert not lines, f"{path.name}: lines {lines}"
+
+
+JOB = """
+[grid]
+spacing = 10
+shape = [41, 31]
+[source]
+f0 = 15
+[model]
+vp = 2000
+"""
+MODELLED = """
+[acquisition]
+shots = { first = [100, 0], last = [300, 0], n = 1 }
+receivers = { first = [0, 0], last = [400, 0], n = 21 }
+record_length = 0.25
+dt = 0.002
+"""
+MIGRATED = """
+[data]
+files = ["shots/*.sgy"]
+[output]
+formats = ["rsf", "npz"]
+pictures = false
+"""
+#: events that never happen between reading a job and the image; importing modules does compile and exec
+WATCHED = """
+import os, sys
+from pathlib import Path
+BAD = (
+    "pickle.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "subprocess.",
+    "socket.", "urllib.", "http.", "ctypes.dlopen",
+)
+
+def watch(event, args):
+    if event.startswith(BAD):
+        os.write(2, f"{event} {args}\\n".encode())
+        os._exit(9)
+
+import subsalt._native
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job, model_job
+import subsalt.report, subsalt.io.volume, numpy.random
+sys.addaudithook(watch)
+os.chdir(sys.argv[1])
+model_job(Job.from_toml(Path("model.toml")), Path("shots"))
+print(migrate_job(Job.from_toml(Path("job.toml")), Path("run")).sha256)
+"""
+
+
+def test_a_run_starts_nothing_and_calls_nobody(tmp_path: Path) -> None:
+    """F18, F26: seen by the interpreter's own audit events, dependencies included."""
+    (tmp_path / "model.toml").write_text(JOB + MODELLED)
+    (tmp_path / "job.toml").write_text(JOB + MIGRATED)
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()[-1]) == 64
+
+
+def test_the_watch_would_see(tmp_path: Path) -> None:
+    code = WATCHED.split("os.chdir")[0] + "import socket; socket.socket()"
+    done = subprocess.run([sys.executable, "-c", code, "."], capture_output=True, text=True, check=False)
+    assert done.returncode == 9
+    assert "socket" in done.stderr
