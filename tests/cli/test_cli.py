@@ -355,6 +355,15 @@ def test_a_run_directory_too_deep_for_the_ledger(run, tmp_path):
     assert "shorter" in err
 
 
+def test_an_instruction_set_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUBSALT_ISA", "v9")
+    write_files(tmp_path)
+    code, _, err = finish(start("migrate", write_job(tmp_path), "--run", tmp_path / "run"))
+    assert code == 69
+    assert "E702" in err
+    assert not (tmp_path / "run").exists()
+
+
 def slow_job(tmp_path):
     """Return a job whose three shots take a few seconds each."""
     write_files(tmp_path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from subsalt import check
+from subsalt import check, kernels
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
@@ -108,6 +108,7 @@ def _check(job: Job) -> CheckResult:
         )
         load.codes.append(ConfigError.exit_code)
     load(lambda: _writable_formats(job))
+    load(lambda: kernels.get(job.parallel.device).describe())
     files_there = load(job.input_files) is not None
     if files_there:
         context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import _native
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, DeviceError
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels.problem import Problem, State
@@ -77,13 +77,13 @@ def describe() -> dict[str, object]:
 
     Raises
     ------
-    ConfigError
+    DeviceError
         When ``SUBSALT_ISA`` names an instruction set that is not available here.
     """
     try:
         isa, numerics = _Settings.isa or _native.isa(), _native.numerics()
     except RuntimeError as err:
-        raise ConfigError(str(err), "unset SUBSALT_ISA", code="E702") from err
+        raise DeviceError(str(err), "unset SUBSALT_ISA", code="E702") from err
     return {"device": NAME, "isa": isa, "class": numerics, "threads": _Settings.threads}
 
 
