@@ -78,8 +78,10 @@ class ImagedReflector:
     ----------
     name : str
         Of the reflector.
-    true_depth, imaged_depth : float
+    true_depth : float
         Mean over the places where it is read, m.
+    imaged_depth : float
+        `true_depth` + `error`, m.
     error : float
         Median of imaged minus true depth over these places, m.
     largest : float
@@ -184,7 +186,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
     return ImagedReflector(
         reflector.name,
         float(np.mean(true_depths)),
-        float(np.mean(found)),
+        float(np.mean(true_depths) + np.median(errors)),
         float(np.median(errors)),
         float(np.abs(errors).max()),
     )

@@ -1,0 +1,19 @@
+"""The demo's reading of known reflectors."""
+
+import numpy as np
+
+from subsalt.demo.demo import read_reflector
+from subsalt.demo.model import GRID, Reflector
+
+
+def test_the_numbers_of_a_row_agree():
+    # of five places one has a stronger peak 45 m above the reflector at 600 m
+    image = np.zeros(GRID.shape, np.float32)
+    image[:, :, 40] = 1.0
+    image[20, 20, 37] = 2.0
+    where = [(GRID.spacing[0] * i, GRID.spacing[1] * 20) for i in (20, 30, 40, 50, 60)]
+    flat = Reflector("flat", lambda x, y: np.full(np.shape(x), 600.0), 1, tuple(where))
+    found = read_reflector(image, flat)
+    assert found.error == 0.0
+    assert found.largest == 45.0
+    assert found.imaged_depth - found.true_depth == found.error
