@@ -123,16 +123,28 @@ class BornResult:
     operator: RtmOperator
 
 
-def split_options(options: dict[str, Any]) -> tuple[PropagationOptions, ImagingOptions]:
+def split_options(
+    options: dict[str, Any], imaging_names: tuple[str, ...] | None = None
+) -> tuple[PropagationOptions, ImagingOptions]:
     """Sort keyword arguments into options of propagation and imaging.
+
+    Parameters
+    ----------
+    options : dict
+        By name.
+    imaging_names : tuple of str, optional
+        The imaging options that have a meaning here; all when None.
 
     Raises
     ------
     ConfigError
-        For a name that neither knows, with the nearest one.
+        For a name that has no meaning here, with the nearest one.
     """
     known: dict[str, type] = {
-        f.name: kind for kind in (PropagationOptions, ImagingOptions) for f in fields(kind)
+        f.name: kind
+        for kind in (PropagationOptions, ImagingOptions)
+        for f in fields(kind)
+        if kind is PropagationOptions or imaging_names is None or f.name in imaging_names
     }
     for name in options:
         if name not in known:
@@ -180,7 +192,7 @@ def forward(
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
     """
     clock = Phases()
-    propagation, imaging = split_options(options)
+    propagation, imaging = split_options(options, ("aperture",))
     kernels.prepare(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
@@ -266,7 +278,7 @@ def born(model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **o
     **options
         Fields of `PropagationOptions`.
     """
-    operator = rtm_operator(model, survey, wavelet, split_options(options)[0])
+    operator = rtm_operator(model, survey, wavelet, split_options(options, ())[0])
     return BornResult(operator.forward(np.asarray(dm)), operator)
 
 
@@ -274,7 +286,7 @@ def born_adjoint(
     model: EarthModel, data: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
 ) -> BornResult:
     """Return the adjoint of `born` applied to data (ns, nr, nt): an image in model shape."""
-    operator = rtm_operator(model, survey, wavelet, split_options(options)[0])
+    operator = rtm_operator(model, survey, wavelet, split_options(options, ())[0])
     return BornResult(operator.adjoint(np.asarray(data)), operator)
 
 

@@ -85,3 +85,12 @@ def test_traces_of_unequal_shots_are_not_stacked() -> None:
     assert [s.data.shape for s in result.survey.shots] == [(2, 40), (1, 40)]
     with pytest.raises(GeometryError, match="between 1 and 2 receivers"):
         _ = result.data
+
+
+def test_options_without_a_meaning_are_not_ignored() -> None:
+    survey = line([100.0, 10.0], [[50.0, 10.0]])
+    with pytest.raises(ConfigError, match="unknown option 'condition'"):
+        ss.forward(FLAT, survey, WAVELET, condition="cross-correlation")
+    with pytest.raises(ConfigError, match="unknown option 'aperture'"):
+        ss.born(FLAT, np.zeros((41, 31)), survey, WAVELET, aperture=100.0)
+    ss.forward(FLAT, survey, WAVELET, aperture=50.0, order=4)
