@@ -1,9 +1,11 @@
 """The demo's reading of known reflectors."""
 
 import numpy as np
+import pytest
 
-from subsalt.demo.demo import read_reflector
-from subsalt.demo.model import GRID, Reflector
+from subsalt.demo.demo import claim, read_reflector
+from subsalt.demo.model import GRID, Reflector, true_model
+from subsalt.errors import ConfigError
 
 
 def test_the_numbers_of_a_row_agree():
@@ -17,3 +19,13 @@ def test_the_numbers_of_a_row_agree():
     assert found.error == 0.0
     assert found.largest == 45.0
     assert found.imaged_depth - found.true_depth == found.error
+
+
+def test_the_demo_of_another_version_is_left_alone(tmp_path):
+    claim(tmp_path, true_model())
+    claim(tmp_path, true_model())
+    other = true_model()
+    other.vp[0, 0, 0] += 1
+    with pytest.raises(ConfigError, match="another version"):
+        claim(tmp_path, other)
+    assert [p.name for p in tmp_path.iterdir()] == ["demo.json"]

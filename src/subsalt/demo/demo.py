@@ -6,6 +6,8 @@ reflectors.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from subsalt.demo.model import GRID, REFLECTORS, Reflector, true_model
+from subsalt.errors import ConfigError
 from subsalt.io import volume
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.job.job import Job
@@ -115,8 +118,9 @@ def run_demo(
         Reflectors with true and imaged depth in metres, seconds by phase, and where everything is.
     """
     out = make_folder(out)
-    make_folder(out / "model")
     truth = true_model()
+    claim(out, truth)
+    make_folder(out / "model")
     write_models(truth, out / "model")
     publish_text(out / "model.toml", MODEL_JOB.format(f0=F0))
     publish_text(out / "job.toml", MIGRATE_JOB.format(f0=F0))
@@ -144,6 +148,25 @@ def run_demo(
         "pictures": [str(p) for p in pictures],
         **result.to_dict() | {"phases": {"modelling": modelled.phases, "migration": result.phases}},
     }
+
+
+def claim(out: Path, truth: EarthModel) -> None:
+    """Tie the folder to this demo's model and jobs, or refuse it before anything in it is touched.
+
+    Raises
+    ------
+    ConfigError
+        When the folder holds the demo of another version.
+    """
+    digest = hashlib.sha256((MODEL_JOB + MIGRATE_JOB + f"{F0} {SMOOTHING}").encode())
+    for values in (truth.vp, truth.epsilon, truth.delta):
+        digest.update(b"" if values is None else values.tobytes())
+    note = out / "demo.json"
+    if note.exists() and json.loads(note.read_text(encoding="utf-8")).get("demo") != digest.hexdigest():
+        raise ConfigError(
+            f"{out} holds the demo of another version", "choose another folder with --out", code="E811"
+        )
+    publish_text(note, json.dumps({"demo": digest.hexdigest()}) + "\n")
 
 
 def write_models(truth: EarthModel, folder: Path) -> None:
