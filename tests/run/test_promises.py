@@ -294,6 +294,15 @@ def test_run_directories_are_their_owners(folder: Path) -> None:
     assert (folder / "run").stat().st_mode & 0o777 == 0o700
 
 
+def test_a_lease_survives_short_reads_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F6: where the file system has no locks, a lease cut short would let a second run in."""
+    pread, write = os.pread, os.write
+    monkeypatch.setattr(os, "pread", lambda fd, n, offset: pread(fd, min(n, 5), offset))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
+    with RunLock(tmp_path) as lock:
+        assert lock._read()["pid"] == os.getpid()
+
+
 def test_short_writes_are_invisible(folder: Path) -> None:
     """F6: at most 100 bytes per write, the same files."""
     job = Job.from_toml(folder / "job.toml")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from subsalt.errors import CannotCreateError
 from subsalt.io.os_errors import explain_os_error
+from subsalt.io.publish import write_all
 
 NAME = "run.lock"
 
@@ -80,7 +81,10 @@ class RunLock:
 
     def _read(self) -> dict[str, object]:
         try:
-            content = json.loads(os.pread(self._fd, 4096, 0) or b"{}")
+            data = b""
+            while len(data) < 4096 and (piece := os.pread(self._fd, 4096, len(data))):
+                data += piece
+            content = json.loads(data or b"{}")
         except (ValueError, OSError):
             return {}
         return content if isinstance(content, dict) else {}
@@ -89,7 +93,8 @@ class RunLock:
         data = json.dumps(lease).encode() if lease else b""
         with contextlib.suppress(OSError):  # the lease only serves messages where locks work
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, data, 0)
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            write_all(self._fd, data)
 
     def _owner(self) -> str:
         lease = self._read()
