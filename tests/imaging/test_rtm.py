@@ -9,8 +9,9 @@ import pytest
 
 import subsalt as ss
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
+from subsalt.grid import Box
 from subsalt.imaging.memory import check_memory, shot_memory
-from subsalt.imaging.rtm import migrate_shot, receiver_samples
+from subsalt.imaging.rtm import migrate_shot, receiver_samples, window_taper
 from subsalt.imaging.setup import MigrationSetup, image_step, shot_window
 from subsalt.options import ImagingOptions, PropagationOptions
 
@@ -140,3 +141,31 @@ def test_dt_above_the_bound_is_refused(recorded: ss.Survey) -> None:
 def test_an_unknown_option_names_the_nearest(recorded: ss.Survey) -> None:
     with pytest.raises(ConfigError, match="did you mean 'aperture'"):
         ss.migrate(background(), recorded, ss.ricker(F0, 0.001), apperture=100.0)
+
+
+def test_fields_fade_at_window_edges_inside_the_model_only(recorded: ss.Survey) -> None:
+    setup = MigrationSetup.build(
+        background(),
+        ss.ricker(F0, 0.001),
+        recorded.time,
+        PropagationOptions(),
+        ImagingOptions(aperture=100.0),
+    )
+    (weight,) = window_taper(setup, Box((0, 0, 0), (60, 1, 61)))
+    flat = weight.reshape(-1)
+    assert (flat[:57] == 1).all()  # the left edge is the model's
+    assert 0 < flat[-1] < flat[-2] < flat[-3] < 1
+    whole = replace(setup, imaging=ImagingOptions())
+    assert window_taper(whole, Box((0, 0, 0), (81, 1, 61))) == []
+
+
+def test_windows_that_end_inside_the_model_leave_no_stripe(recorded: ss.Survey) -> None:
+    """The Laplacian of the image is no larger at the edge of a window than what the shot alone has there."""
+    one = recorded.select([1])  # source at 200 m
+    near = replace(one, shots=[replace(one.shots[0], rcv=one.shots[0].rcv[:41], data=one.shots[0].data[:41])])
+    options = {"condition": "cross-correlation", "filter": "laplacian"}
+    wavelet = ss.ricker(F0, 0.001)
+    cut = ss.migrate(background(), near, wavelet, aperture=150.0, **options).image
+    whole = ss.migrate(background(), near, wavelet, **options).image
+    edge = 55  # receivers end at 400 m, the window at 550 m
+    assert np.abs(cut[edge - 4 : edge + 5, 10:]).max() <= 1.5 * np.abs(whole[edge - 12 : edge + 5, 10:]).max()

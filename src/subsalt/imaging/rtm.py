@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError
 from subsalt.grid import Box
 from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
-from subsalt.imaging.filters import laplacian, top_mute
+from subsalt.imaging.filters import laplacian, ramp, top_mute
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.kernels.problem import State
@@ -152,8 +152,37 @@ def migrate_shot(
     state.clear()
     with clock("receivers"):
         prop.advance(state, steps, sources=[receivers], hook=image)
+    for weight in window_taper(setup, prop.window):
+        for a in condition.sums.values():
+            a *= weight
     sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
     return ShotImage(shot.id, prop.window, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
+
+
+def window_taper(setup: MigrationSetup, window: Box) -> list[NDArray[np.float32]]:
+    """Return weights along x and y that bring a shot's fields to zero at those edges of its window inside the model.
+
+    Correlation and illumination get the same weight, so that the sum over shots is a weighted mean without seams
+    where a window ends; a Laplacian over such a seam would draw a stripe. The ramp takes the outer quarter of the
+    aperture.
+    """
+    grid, aperture = setup.model.grid, setup.imaging.aperture
+    if not aperture:
+        return []
+    out = []
+    for axis in (0, 1) if grid.ndim == 3 else (0,):
+        n = window.shape[axis]
+        cells = min(0.25 * aperture / grid.spacing3[axis], 0.25 * n)
+        index = np.arange(n, dtype=np.float64)
+        weight = np.ones(n)
+        if window.lo[axis] > 0:
+            weight = weight * ramp((index + 1.0) / (cells + 1.0))
+        if window.hi[axis] < grid.shape3[axis]:
+            weight = weight * ramp((n - index) / (cells + 1.0))
+        shape = [1, 1, 1]
+        shape[axis] = n
+        out.append(weight.astype(np.float32).reshape(shape))
+    return out
 
 
 def receiver_samples(setup: MigrationSetup, shot: Shot, traces: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -114,7 +114,7 @@ class ImagingSection(Section):
     image_step: AutoInt = Field("auto", description="time steps between imaged samples; auto: from Nyquist")
     normalise: float = Field(0.01, gt=0, description="stabilisation, relative to the mean illumination")
     illumination: Literal["survey", "shot"] = Field(
-        "survey", description="divide by the sum over shots, or per shot"
+        "survey", description="divide by the sum over shots, or add the quotients of the shots"
     )
 
     @field_validator("aperture", mode="before")
