@@ -132,13 +132,6 @@ class NumericalFailure(SubsaltError, ArithmeticError):
     default_code = "E510"
 
 
-class Stopped(SubsaltError):
-    """The run was asked to stop and stopped cleanly; the same command goes on."""
-
-    exit_code = 75
-    default_code = "E800"
-
-
 @dataclass(frozen=True)
 class Finding:
     """One result of a check: what, the evidence, and the cure.

@@ -1,11 +1,6 @@
 """Codes 8xx: the state of runs."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
-    "E800": (
-        "Stopped",
-        "The run was asked to stop and stopped cleanly.",
-        "The same command goes on.",
-    ),
     "E801": (
         "Interrupted",
         "Ctrl-C or SIGTERM ended the command. Finished shots are kept, nothing half-written remains.",

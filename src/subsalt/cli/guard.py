@@ -24,7 +24,6 @@ EXIT_CODES = {
     70: "internal error: please report it",
     73: "an output cannot be created",
     74: "reading or writing failed, or the disk is full",
-    75: "stopped cleanly; the same command goes on",
     78: "the job file is wrong",
     130: "interrupted (Ctrl-C); the same command goes on",
     141: "the reader of the output went away",

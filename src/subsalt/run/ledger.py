@@ -26,7 +26,6 @@ COPY = "ledger.json"
 EVENTS = "events.jsonl"
 #: bytes of a path; SQLite opens files up to 512, its journal's suffix included
 LONGEST_PATH = 500
-STATES = ("planned", "running", "done", "failed", "quarantined")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
