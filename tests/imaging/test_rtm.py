@@ -160,12 +160,13 @@ def test_fields_fade_at_window_edges_inside_the_model_only(recorded: ss.Survey) 
 
 
 def test_windows_that_end_inside_the_model_leave_no_stripe(recorded: ss.Survey) -> None:
-    """The Laplacian of the image is no larger at the edge of a window than what the shot alone has there."""
+    """The filtered image is no larger at the edge of a window than it is there without a window."""
     one = recorded.select([1])  # source at 200 m
     near = replace(one, shots=[replace(one.shots[0], rcv=one.shots[0].rcv[:41], data=one.shots[0].data[:41])])
     options = {"condition": "cross-correlation", "filter": "laplacian"}
     wavelet = ss.ricker(F0, 0.001)
     cut = ss.migrate(background(), near, wavelet, aperture=150.0, **options).image
     whole = ss.migrate(background(), near, wavelet, **options).image
-    edge = 55  # receivers end at 400 m, the window at 550 m
-    assert np.abs(cut[edge - 4 : edge + 5, 10:]).max() <= 1.5 * np.abs(whole[edge - 12 : edge + 5, 10:]).max()
+    edge = np.s_[52:59, 10:]  # receivers end at 400 m, the window at 550 m
+    # a hard edge more than half as much again; the fading leaves what the image has there anyway
+    assert np.abs(cut[edge]).max() <= 1.25 * np.abs(whole[edge]).max()
