@@ -63,13 +63,6 @@ def test_a_reflector_images_as_a_peak_at_its_depth(recorded: ss.Survey, conditio
     assert abs(peak_depth(centre) + 10 * H - (DEPTH - H / 2)) <= H
 
 
-def test_reflection_coefficient_is_recovered_at_the_centre(recorded: ss.Survey) -> None:
-    result = ss.migrate(background(), recorded, ss.ricker(F0, 0.001))
-    exact = (2400.0 - 2000.0) / (2400.0 + 2000.0)
-    # three shots and lambda leave the peak within a fifth of R = 0.0909 (physics page 6.2: 0.21-0.22 for 0.2)
-    assert float(result.image[40, 20:50].max()) == pytest.approx(exact, rel=0.35)
-
-
 def test_phases_sum_to_wall(recorded: ss.Survey) -> None:
     phases = ss.migrate(background(), recorded, ss.ricker(F0, 0.001)).phases
     assert sum(v for k, v in phases.items() if k != "wall") == pytest.approx(phases["wall"], rel=1e-9)
