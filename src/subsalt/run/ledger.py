@@ -1,4 +1,4 @@
-"""The ledger of a run directory: which shots are planned, running, done, failed or quarantined.
+"""The ledger of a run directory: which shots are planned, running, done or quarantined.
 
 An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
 holds the lock of the directory. A shot counts as done only after its partial image is published, and only
@@ -196,14 +196,6 @@ class Ledger:
                 self.release(shot)
         return good
 
-    def to_do(self, images: Path) -> list[int]:
-        """Return the shots that are still to be computed, in order: planned, failed, or with a damaged
-        result.
-        """
-        done = self.verified(images)
-        rows = self._read("SELECT id, state FROM shot ORDER BY place")
-        return [i for i, state in rows if i not in done and state != "quarantined"]
-
     def start(self, shot: int) -> None:
         """Record that a shot is being computed."""
         self._write(
@@ -215,12 +207,6 @@ class Ledger:
         self._write(
             "UPDATE shot SET state = 'done', sha256 = ?, seconds = ?, reason = NULL WHERE id = ?",
             (sha256, seconds, shot),
-        )
-
-    def fail(self, shot: int, reason: str) -> None:
-        """Record a failure that another attempt may mend."""
-        self._write(
-            "UPDATE shot SET state = 'failed', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
         )
 
     def quarantine(self, shot: int, reason: str) -> None:
@@ -238,8 +224,8 @@ class Ledger:
         return [r[0] for r in self._read("SELECT id FROM shot WHERE state = 'done' ORDER BY place")]
 
     def failed(self) -> list[int]:
-        """Return the ids of failed and quarantined shots, in order."""
-        query = "SELECT id FROM shot WHERE state IN ('failed', 'quarantined') ORDER BY place"
+        """Return the ids of quarantined shots, in order."""
+        query = "SELECT id FROM shot WHERE state = 'quarantined' ORDER BY place"
         return [r[0] for r in self._read(query)]
 
     def hashes(self) -> dict[int, str]:
