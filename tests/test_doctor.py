@@ -45,3 +45,16 @@ def test_a_scratch_folder_that_cannot_be_written_is_said():
     assert "cannot be written, see --scratch" in "\n".join(found.lines())
     with pytest.raises(DiskError):
         doctor.examine(Path("/nowhere-at-all"), self_test=False)
+
+
+def test_gpus_are_named_as_the_driver_lists_them(tmp_path):
+    assert doctor.gpu_found(tmp_path / "no driver") == "none (not needed)"
+    card = tmp_path / "0000:01:00.0"
+    card.mkdir()
+    (card / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
+    assert doctor.gpu_found(tmp_path) == "NVIDIA H200 (not used yet)"
+
+
+def test_mpi_is_looked_for(monkeypatch):
+    monkeypatch.setattr(doctor.metadata, "version", lambda name: "4.1.2")
+    assert doctor.mpi_found() == "mpi4py 4.1.2 (not used yet)"

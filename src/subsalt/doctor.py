@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,29 @@ class Examination:
         return out
 
 
+def mpi_found() -> str:
+    """Return the MPI for Python that is installed, without starting it; this version computes in one process."""
+    try:
+        return f"mpi4py {metadata.version('mpi4py')} (not used yet)"
+    except metadata.PackageNotFoundError:
+        return "none (not needed)"
+
+
+def gpu_found(driver: Path = Path("/proc/driver/nvidia/gpus")) -> str:
+    """Return the GPUs that the NVIDIA driver lists; this version computes on the CPU.
+
+    Parameters
+    ----------
+    driver : Path
+        Where the driver lists them: one folder each, with a line ``Model: ...`` in its file ``information``.
+    """
+    names = []
+    for file in sorted(driver.glob("*/information")):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        names += [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("Model:")]
+    return f"{', '.join(names)} (not used yet)" if names else "none (not needed)"
+
+
 def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
     """Look at the machine, measure the scratch folder, and run the self-test.
 
@@ -98,8 +122,8 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
         numerics=str(kernels.get("class", "none")),
         cpu=str(machine["cpu"]),
         cores=int(machine["cores"]),
-        mpi="none (optional)",
-        gpu="none (optional)",
+        mpi=mpi_found(),
+        gpu=gpu_found(),
         ram_bytes=int(machine["ram_bytes"]),
         ram_free_bytes=available_memory(),
         scratch=str(scratch),
