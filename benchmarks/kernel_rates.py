@@ -178,6 +178,8 @@ def main() -> None:
     parser.add_argument("--medium", nargs="+", default=["isotropic", "vti"], choices=["isotropic", "vti"])
     parser.add_argument("--receivers", type=int, default=2000)
     args = parser.parse_args()
+    if args.n < 96:
+        parser.error(f"-n {args.n}: two damping layers of 40 cells and a core need at least 96 points")
     repeats = max(STEPS, round(STEPS * (256 / args.n) ** 3))
     report: dict[str, object] = {"n": args.n, "order": ORDER, "version": subsalt.__version__}
     with cpu.forced(args.isa, threads=args.threads):
