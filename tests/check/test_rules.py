@@ -89,6 +89,14 @@ def swapped():
     return with_survey(found, shots=shots)
 
 
+def one_source_on_the_surface():
+    """Return a context in which the first source lies on the free surface."""
+    base = context(propagation=PropagationOptions(free_surface=True))
+    first, *rest = base.survey.shots
+    up = dataclasses.replace(first, src=first.src * np.array([1.0, 1.0, 0.0]))
+    return with_survey(base, shots=[up, *rest])
+
+
 def doubled_shot():
     found = context()
     shots = [*found.survey.shots, dataclasses.replace(found.survey.shots[0], id=99)]
@@ -213,10 +221,11 @@ MISTAKES = {
     "sources in the air": ("E333", lambda: moved(context(), (0, 0, -20), (0, 0, 0))),
     "receivers in the air": ("E334", lambda: moved(context(), (0, 0, 0), (0, 0, -20))),
     "sources too deep": ("E335", lambda: moved(context(), (0, 0, 5000), (0, 0, 0))),
-    "on the free surface": (
-        "W336",
+    "all on the free surface": (
+        "E336",
         lambda: moved(context(propagation=PropagationOptions(free_surface=True)), (0, 0, -5), (0, 0, 0)),
     ),
+    "one on the free surface": ("W336", one_source_on_the_surface),
     "shot twice": ("W337", doubled_shot),
     "receiver twice": ("W338", doubled_receiver),
     "no receivers": (

@@ -213,8 +213,10 @@ def on_the_free_surface(context: Context) -> Iterator[Finding]:
     for name, points in (("sources", lay.src), ("receivers", lay.rcv)):
         on = np.abs(points[:, 2] - grid.origin[-1]) < 0.01 * grid.spacing[-1]
         if on.any():
-            yield warning(
-                "W336",
+            # some may be a slip of one header; all of them make an image of zeros
+            say = (error, "E336") if on.all() else (warning, "W336")
+            yield say[0](
+                say[1],
                 f"{int(on.sum())} of {len(points)} {name} lie on the free surface, where pressure is always "
                 "zero",
                 "give them a depth, or set [propagation] free_surface = false",
