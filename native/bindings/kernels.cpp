@@ -44,7 +44,7 @@ auto boxed(const Array& a, const Box& b, const char* what) {
 
 /// Pointers to one level: p, or p and q.
 std::array<float*, 2> level(const Plan& plan, const std::vector<Padded>& arrays, const char* what) {
-    if (arrays.size() != (plan.pb.vti ? 2u : 1u))
+    if (static_cast<int>(arrays.size()) != plan.pb.fields)
         throw std::invalid_argument(std::string(what) + ": wrong number of fields");
     std::array<float*, 2> out{nullptr, nullptr};
     for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -162,6 +162,14 @@ void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
     k.time_step(plan.pb, lv, threads);
 }
 
+void pair_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
+               const std::vector<PlainArray>& memory, int threads, const std::string& isa, int rows) {
+    const Levels one = levels_of(plan, prev, curr, memory), two = levels_of(plan, curr, prev, memory);
+    const Table& k = table_of(isa, threads);
+    nb::gil_scoped_release release;
+    k.pair_step(plan.pb, one, two, threads, rows);
+}
+
 void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vector<PlainArray>& out, const Corner& lo,
              const Corner& hi, int threads, const std::string& isa) {
     const auto f = level(plan, fields, "fields");
@@ -272,6 +280,8 @@ void bind_kernels(nb::module_& m) {
           "lo"_a, "hi"_a, "threads"_a, "isa"_a, "generic_radius"_a);
     m.def("time_step", &time_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
           "threads"_a, "isa"_a);
+    m.def("pair_step", &pair_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
+          "threads"_a, "isa"_a, "rows"_a);
     m.def("apply_l", &apply_l, "plan"_a, "fields"_a.noconvert(), "out"_a.noconvert(), "lo"_a, "hi"_a, "threads"_a,
           "isa"_a);
     m.def("inject", &inject, "plan"_a, "fields"_a.noconvert(), "points"_a, "values"_a.noconvert(), "threads"_a,

@@ -46,7 +46,8 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
     pb.y_halo = dim == 3 ? radius : 0;
     pb.row = row;
     pb.plane = (shape[1] + 2 * pb.y_halo) * row;
-    pb.vti = e.has_value();
+    pb.medium = e.has_value() ? Medium::vti : Medium::isotropic;
+    pb.fields = e.has_value() ? 2 : 1;
     pb.free_surface = free_surface;
     if (boundary == "pml")
         pb.boundary = Boundary::pml;
@@ -69,11 +70,11 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
         }
     pb.centre = pb.c[0][0];
     if (dim == 3) pb.centre += pb.c[1][0];
-    if (!pb.vti) pb.centre += pb.c[2][0];
+    if (pb.medium != Medium::vti) pb.centre += pb.c[2][0];
 
     pb.m = padded(m, "m");
     keep_.push_back(m);
-    if (pb.vti) {
+    if (pb.fields == 2) {
         pb.e = padded(*e, "e");
         pb.s = padded(*s, "s");
         keep_.push_back(*e);

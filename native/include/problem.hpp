@@ -18,6 +18,8 @@ struct Box {
     Index hi[3];
 };
 
+enum class Medium : int { isotropic = 0, vti = 1 };
+
 enum class Boundary : int { none = 0, pml = 1, damping = 2 };
 
 /// The layer along z of one row: two windows, [0, front) and [n - back, n), both multiples of 16 floats, or 0 without a
@@ -38,7 +40,8 @@ struct Problem {
     Index y_halo; // M in 3-D, 0 in 2-D
     Index row;    // floats between rows
     Index plane;  // floats between x planes
-    bool vti;
+    Medium medium;
+    int fields; // wavefields: p, or p and q
     bool free_surface;
     Boundary boundary;
     Index width[6];             // cells of the layer: x low, x high, y low, y high, z low, z high

@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "isa/fused.hpp"
+#include "isa/pair.hpp"
 #include "isa/rows.hpp"
 #include "isa/table.hpp"
 #include "kernels/imaging.hpp"
@@ -103,6 +104,37 @@ void time_step(const Problem& pb, const Levels& lv, int threads) {
     }
 }
 
+void pair_step(const Problem& pb, const Levels& first, const Levels& second, int threads, int rows_per_tile) {
+    const Index reach = pb.radius, nx = pb.n[0], ny = pb.n[1];
+    Index tiles = rows_per_tile > 0 ? (ny + rows_per_tile - 1) / rows_per_tile : 1;
+    if (tiles > threads) tiles = (tiles + threads - 1) / threads * threads;
+    const RowKernels kernels = row_kernels(pb, false);
+    struct alignas(128) Progress {
+        std::atomic<Index> planes{0};
+    };
+    Progress done[256];
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        Scratch scratch(pb);
+        const Index team = omp_get_num_threads();
+        for (Index t = omp_get_thread_num(); t < tiles; t += team) {
+            const Range y = part(0, ny, tiles, t);
+            const Index lo = y.lo == 0 ? 0 : y.lo - reach, hi = y.hi == ny ? ny : y.hi - reach;
+            Index behind = 0;
+            for (Index ix = 0; ix < nx; ++ix) {
+                plane_rows(pb, first, kernels, scratch, ix, y.lo, y.hi);
+                if (t > 0)
+                    while (done[t - 1].planes.load(std::memory_order_acquire) <= ix)
+                        __builtin_ia32_pause();
+                for (; behind < nx && (behind + need(pb, behind) <= ix || ix == nx - 1); ++behind)
+                    plane_rows(pb, second, kernels, scratch, behind, lo, hi);
+                done[t].planes.store(ix + 1, std::memory_order_release);
+            }
+        }
+    }
+}
+
 void apply_l(const Problem& pb, const float* const* fields, const Box& box, float* const* out, int threads) {
     if (empty(box)) return;
     const RowKernels kernels = row_kernels(pb, false);
@@ -120,7 +152,7 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
                 const Index at = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
                 for (Index k = 0; k < nz; ++k)
                     out[0][at + k] = a[box.lo[2] + k];
-                if (pb.vti)
+                if (pb.fields == 2)
                     for (Index k = 0; k < nz; ++k)
                         out[1][at + k] = b[box.lo[2] + k];
             }
@@ -162,7 +194,7 @@ SUBSALT_INLINE void for_rows(const Problem& pb, const float* const* fields, cons
 #pragma omp for schedule(static)
         for (Index r = 0; r < rows; ++r) {
             const Index at = row_offset(pb, box.lo[0] + r / ny, box.lo[1] + r % ny) + box.lo[2];
-            row(fields[0] + at, pb.vti ? fields[1] + at : nullptr, r * nz, nz);
+            row(fields[0] + at, pb.fields == 2 ? fields[1] + at : nullptr, r * nz, nz);
         }
     }
 }
@@ -198,7 +230,7 @@ void plain_step(const Problem& pb, const Levels& lv, int threads) {
             for (Index ix = 0; ix < pb.n[0]; ++ix)
                 for (Index iy = t * tile; iy < pb.n[1] && iy < (t + 1) * tile; ++iy) {
                     const Index at = row_offset(pb, ix, iy);
-                    if (pb.vti)
+                    if (pb.medium == Medium::vti)
                         plain_vti_row(pb, lv.curr[0] + at, lv.curr[1] + at, lv.prev[0] + at, lv.prev[1] + at, pb.m + at,
                                       pb.e + at, pb.s + at, pb.n[2]);
                     else
@@ -212,7 +244,7 @@ bool is_finite(const Problem& pb, const float* const* fields, int threads) {
     const Index rows = pb.n[0] * pb.n[1];
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(&& : finite)
     for (Index r = 0; r < rows; ++r)
-        for (int f = 0; f < (pb.vti ? 2 : 1); ++f)
+        for (int f = 0; f < pb.fields; ++f)
             finite = finite && finite_row(fields[f] + row_offset(pb, r / pb.n[1], r % pb.n[1]), pb.n[2]);
     return finite;
 }
@@ -224,7 +256,8 @@ const Table& table() {
                              apply_l,       inject,
                              record,        snapshot,
                              correlate,     square,
-                             plain_step,    is_finite};
+                             plain_step,    is_finite,
+                             pair_step};
     return t;
 }
 

@@ -52,7 +52,7 @@ struct RowPlan {
 SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind kind, const RowPlan& row, Index z0,
                              Index z1) {
     if (z0 >= z1) return;
-    if (pb.vti)
+    if (pb.medium == Medium::vti)
         kernels.vti[static_cast<int>(kind)](pb, row.vti, z0, z1);
     else
         kernels.iso[static_cast<int>(kind)](pb, row.iso, z0, z1);
@@ -85,8 +85,8 @@ inline void plan_layer(const Problem& pb, const Levels& lv, const RowKernels& ke
     }
     const bool xy = kernels.terms_xy(pb, lv, scratch, scratch.extra[0], ix, iy, z0, z1);
     if (has_layer_z(pb)) {
-        float* extra = scratch.extra[pb.vti ? 1 : 0];
-        if (pb.vti || !xy) clear_windows(pb, extra);
+        float* extra = scratch.extra[pb.medium == Medium::vti ? 1 : 0];
+        if (pb.medium == Medium::vti || !xy) clear_windows(pb, extra);
         kernels.term_z(pb, lv, scratch, extra, ix, iy, z0, z1, advance_z);
     }
     row.front = pb.wz.front, row.back = pb.n[2] - pb.wz.back;
@@ -109,7 +109,7 @@ inline void field_row(const Problem& pb, const Levels& lv, const RowKernels& ker
                 zb,
                 Kind::plain,
                 Kind::plain};
-    if (pb.vti)
+    if (pb.medium == Medium::vti)
         row.vti = {{lv.curr[0] + at, lv.curr[1] + at},
                    {lv.prev[0] + at, lv.prev[1] + at},
                    pb.m + at,
@@ -124,7 +124,7 @@ inline void field_row(const Problem& pb, const Levels& lv, const RowKernels& ker
 
     // what whole vectors overwrite beyond the ends of the box (behind the last point m = 0 keeps zeros anyway)
     float saved[2][2][SUBSALT_LANES];
-    const int fields = pb.vti ? 2 : 1;
+    const int fields = pb.fields == 2 ? 2 : 1; // not more than `saved` holds
     for (int f = 0; f < fields; ++f) {
         for (Index z = za; z < z0; ++z)
             saved[f][0][z - za] = lv.prev[f][at + z];
@@ -148,7 +148,8 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
     const float* u = fields[0] + at;
     // prev and the models serve as targets of the prefetch alone
     RowPlan row{{u, a, u, nullptr, nullptr, 0.0f, a, 0}, {}, 0, 0, Kind::laplacian, Kind::laplacian};
-    if (pb.vti) row.vti = {{u, fields[1] + at}, {a, b}, u, u, u, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0};
+    if (pb.medium == Medium::vti)
+        row.vti = {{u, fields[1] + at}, {a, b}, u, u, u, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0};
     run_kind(pb, kernels, Kind::laplacian, row, down(z0), z1);
 }
 

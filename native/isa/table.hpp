@@ -22,6 +22,7 @@ struct Table {
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
     void (*plain_step)(const Problem&, const Levels&, int threads); // order 8, 3-D, no layer: a yardstick
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);
+    void (*pair_step)(const Problem&, const Levels&, const Levels&, int threads, int rows);
 };
 
 } // namespace subsalt

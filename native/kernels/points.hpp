@@ -49,7 +49,7 @@ SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const
         const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
         prefetch(fields[0] + at);
         prefetch(pb.m + at);
-        if (!pb.vti) continue;
+        if (pb.fields == 1) continue;
         prefetch(fields[1] + at);
         prefetch(pb.e + at);
         prefetch(pb.s + at);
@@ -72,10 +72,10 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
             const float wxy = wx * w[pts.width + jy];
             if (wxy == 0.0f) continue;
             const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
-            float *p = fields[0] + at, *q = pb.vti ? fields[1] + at : nullptr;
-            if (pb.vti && nz == 8)
+            float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
+            if (pb.fields == 2 && nz == 8)
                 inject_vti_row<8>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
-            else if (pb.vti)
+            else if (pb.fields == 2)
                 inject_vti_row<0>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
             else if (nz == 8)
                 inject_iso_row<8>(p, pb.m + at, wz, wxy, value, nz);
@@ -84,7 +84,7 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
             if (pb.free_surface && base[2] <= pb.radius) {
                 // the odd images above the surface follow what was added below it
                 const Index row0 = at - base[2];
-                for (int f = 0; f < (pb.vti ? 2 : 1); ++f) {
+                for (int f = 0; f < pb.fields; ++f) {
                     fields[f][row0] = 0.0f;
                     for (Index k = 1; k <= pb.radius && k < pb.n[2]; ++k)
                         fields[f][row0 - k] = -fields[f][row0 + k];
@@ -126,7 +126,7 @@ inline float record_point(const Problem& pb, const float* const* fields, const P
                 if (wxy == 0.0f) continue;
                 const Index at = (base[0] + jx + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front +
                                  base[2] + k0;
-                const float *p = fields[0] + at, *q = pb.vti ? fields[1] + at : nullptr;
+                const float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
                 if (block == 8)
                     record_row<8>(t, p, q, wz, wxy, block);
                 else
