@@ -1,4 +1,4 @@
-"""The earth model: vp, epsilon and delta on a grid, its validity, and the stable time step of the scheme."""
+"""The earth model: vp, Thomsen parameters and tilt on a grid, its validity, and the stable time step of the scheme."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt import tilt
 from subsalt.errors import ConfigError, Finding, ModelError, StabilityError
 from subsalt.grid import Box, Frame, Grid
 from subsalt.stencil import nyquist_symbol
 
-Medium = Literal["isotropic", "vti"]
+Medium = Literal["isotropic", "vti", "tti"]
 AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
+
+#: what rounding to float32 may add to an angle of pi or 2 pi
+_ANGLE_ROUNDING = 1e-6
 
 
 def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
@@ -34,7 +38,7 @@ def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
 
 @dataclass
 class EarthModel:
-    """P velocity and Thomsen parameters on a grid.
+    """P velocity, Thomsen parameters and the tilt of their symmetry axis on a grid.
 
     Parameters
     ----------
@@ -44,41 +48,77 @@ class EarthModel:
         P velocity along the symmetry axis, m/s, positive.
     epsilon, delta : array_like of the same shape, or a number, optional
         Thomsen parameters, fractions. Both None: isotropic. One None: taken as zero.
+    theta : array_like of the same shape, or a number, optional
+        Tilt of the symmetry axis from +z, radians, -pi to pi. None: upright.
+    phi : array_like of the same shape, or a number, optional
+        Azimuth of the axis from +x towards +y, radians, -2 pi to 2 pi; None: zero. Without theta it has no meaning and
+        is dropped. In 2-D the axis lies in the plane: phi is 0 or pi, and theta is positive towards +x.
     frame : Frame
         Where the grid lies on the map.
 
     Raises
     ------
     ModelError
-        On wrong shapes, values that are not finite, vp <= 0, 1 + 2 epsilon <= 0 or 1 + 2 delta <= 0.
+        On wrong shapes, values that are not finite, vp <= 0, 1 + 2 epsilon <= 0 or 1 + 2 delta <= 0, angles outside
+        their range, or a 2-D model with an axis outside its plane.
 
     Notes
     -----
     delta <= epsilon is a condition of stability; `anisotropy_gate` repairs or refuses the nodes that break it.
+
+    The axis ``(sin theta cos phi, sin theta sin phi, cos theta)`` has no arrow; theta and phi are kept in one form of
+    each axis (`tilt.normalised`): theta from 0 to pi/2 in 3-D, above -pi/2 up to pi/2 in 2-D.
     """
 
     grid: Grid
     vp: NDArray[np.float32]
     epsilon: NDArray[np.float32] | None = None
     delta: NDArray[np.float32] | None = None
+    theta: NDArray[np.float32] | None = None
+    phi: NDArray[np.float32] | None = None
     frame: Frame = field(default_factory=Frame)
+    _tilted: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.vp = _volume("vp", self.vp, self.grid)
         if self.epsilon is not None or self.delta is not None:
             self.epsilon = _volume("epsilon", 0.0 if self.epsilon is None else self.epsilon, self.grid)
             self.delta = _volume("delta", 0.0 if self.delta is None else self.delta, self.grid)
+        self.theta = None if self.theta is None else _volume("theta", self.theta, self.grid)
+        self.phi = None if self.phi is None or self.theta is None else _volume("phi", self.phi, self.grid)
         problems = list(self.problems())
         if problems:
             raise ModelError("; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code)
+        if self.theta is not None:
+            self.theta, self.phi = tilt.normalised(self.theta, self.phi, self.grid.ndim)
+            self._tilted = bool(self.theta.any())
 
     @property
     def medium(self) -> Medium:
-        """``"isotropic"`` without Thomsen parameters, else ``"vti"``."""
-        return "isotropic" if self.epsilon is None else "vti"
+        """``"isotropic"`` without Thomsen parameters, ``"tti"`` with a tilt that is not all zero, else ``"vti"``."""
+        if self.epsilon is None:
+            return "isotropic"
+        return "tti" if self._tilted else "vti"
+
+    @property
+    def tilt_is_idle(self) -> bool:
+        """There is a tilt, but no anisotropy that it could turn."""
+        return self._tilted and not any(a is not None and a.any() for a in (self.epsilon, self.delta))
+
+    def as_medium(self, medium: str) -> EarthModel:
+        """Return the model with what `medium` uses: ``"isotropic"`` drops anisotropy and tilt, ``"vti"`` the tilt.
+
+        Under ``"tti"`` a model without theta gets one of zeros, so that its time step is that of the tilted scheme.
+        """
+        if medium == "isotropic":
+            plain = self.epsilon is None and self.theta is None
+            return self if plain else replace(self, epsilon=None, delta=None, theta=None, phi=None)
+        if medium == "vti":
+            return self if self.theta is None else replace(self, theta=None, phi=None)
+        return self if self.theta is not None else replace(self, theta=np.zeros_like(self.vp))
 
     def problems(self) -> list[Finding]:
-        """Return what is wrong with the values (not the shape): non-finite, vp <= 0, 1 + 2 epsilon or delta <= 0."""
+        """Return what is wrong with the values (not the shape): not finite, or outside the range of their name."""
         out = []
         for name, a, low in (
             ("vp", self.vp, 0.0),
@@ -94,7 +134,32 @@ class EarthModel:
             bad = a <= low
             if bad.any():
                 out.append(_bad_values("E411", name, a, bad, f"<= {low:g}", f"{name} must be above {low:g}"))
-        return out
+        return out + list(self._angle_problems())
+
+    def _angle_problems(self) -> Iterator[Finding]:
+        """Yield what is wrong with theta and phi."""
+        for name, a, turns in (("theta", self.theta, 1), ("phi", self.phi, 2)):
+            if a is None:
+                continue
+            bad = ~np.isfinite(a)
+            if bad.any():
+                yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
+                continue
+            limit = "pi" if turns == 1 else "2 pi"
+            bad = np.abs(a) > turns * math.pi + _ANGLE_ROUNDING
+            if bad.any():
+                fix = f"give radians from -{limit} to {limit}; np.deg2rad turns degrees into radians"
+                yield _bad_values("E525", name, a, bad, f"outside -{limit} to {limit}", fix)
+            elif name == "phi" and self.grid.ndim == 2:
+                # float32 has pi to 9e-8
+                off = (
+                    np.abs(np.abs(np.abs(a) - np.float32(math.pi)) - np.float32(math.pi / 2))
+                    < math.pi / 2 - 1e-5
+                )
+                if off.any():
+                    fix = "leave phi out; theta is positive towards +x, negative towards -x"
+                    what = "neither 0 nor pi: the axis of a 2-D model lies in its plane"
+                    yield _bad_values("E526", name, a, off, what, fix)
 
     @property
     def vp_min(self) -> float:
@@ -132,6 +197,9 @@ class EarthModel:
 
             isotropic  v^2 (a + b)
             VTI        v^2 (T + sqrt(T^2 - 8 (epsilon - delta) a b)) / 2
+            TTI        v^2 max(1, 1 + 2 epsilon) (a + b)
+
+        That of TTI, taken whenever there is a theta, holds for any tilt field.
         """
         s = nyquist_symbol(order)
         inv = [s / h**2 for h in self.grid.spacing]
@@ -141,9 +209,13 @@ class EarthModel:
         largest = 0.0
         for cut in self._slabs():
             e, d = self.epsilon[cut].astype(np.float64), self.delta[cut].astype(np.float64)
+            v2 = self.vp[cut].astype(np.float64) ** 2
+            if self.theta is not None:
+                largest = max(largest, float((v2 * np.maximum(1 + 2 * e, 1.0)).max()) * (a + b))
+                continue
             t = (1 + 2 * e) * a + b
             root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
-            largest = max(largest, float((self.vp[cut].astype(np.float64) ** 2 * (t + root) / 2).max()))
+            largest = max(largest, float((v2 * (t + root) / 2).max()))
         return largest
 
     def _slabs(self) -> Iterator[slice]:
@@ -207,9 +279,9 @@ class EarthModel:
             for i in ((0, 2) if self.grid.ndim == 2 else (0, 1, 2))
         ]
         ix = np.ix_(*take)
-        cut = [None if a is None else a[ix] for a in (self.vp, self.epsilon, self.delta)]
-        assert cut[0] is not None
-        return EarthModel(self.grid.window(box), cut[0], cut[1], cut[2], self.frame)
+        volumes = (self.epsilon, self.delta, self.theta, self.phi)
+        epsilon, delta, theta, phi = (None if a is None else a[ix] for a in volumes)
+        return EarthModel(self.grid.window(box), self.vp[ix], epsilon, delta, theta, phi, self.frame)
 
 
 def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: str, fix: str) -> Finding:

@@ -23,8 +23,8 @@ class PropagationOptions:
 
     Parameters
     ----------
-    medium : {"auto", "isotropic", "vti"}
-        ``"auto"``: VTI when the model has Thomsen parameters.
+    medium : {"auto", "isotropic", "vti", "tti"}
+        ``"auto"``: VTI when the model has Thomsen parameters, TTI when it has a tilt, too. ``"vti"`` ignores the tilt.
     order : int
         Order of the scheme in space, 2 to 16.
     dt : float, optional
@@ -48,7 +48,7 @@ class PropagationOptions:
         Threads; all processors of the process when None.
     """
 
-    medium: Literal["auto", "isotropic", "vti"] = "auto"
+    medium: Literal["auto", "isotropic", "vti", "tti"] = "auto"
     order: int = 8
     dt: float | None = None
     boundary: Boundary = "pml"

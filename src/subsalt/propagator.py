@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import boundary, injection, kernels, physics
+from subsalt import boundary, injection, kernels, physics, tilt
 from subsalt.errors import NumericalFailure
 from subsalt.fields import Layout
 from subsalt.grid import Box, Grid
@@ -140,22 +140,25 @@ class Propagator:
             tuple(p + n for p, n in zip(self.pad[0::2], self.grid.shape3, strict=True)),  # type: ignore[arg-type]
         )
         local = model.window(outer)
-        if self.medium == "vti" and taper_at is not None and options.source_taper:
+        if self.medium != "isotropic" and taper_at is not None and options.source_taper:
             local = elliptical_near(local, taper_at, options.source_taper)
+        if self.medium == "tti":
+            local = upright_at_layers(local, options, self.widths)
         self.problem = self._problem(local, vmax if vmax is not None else model.fastest)
+
+    @property
+    def widths(self) -> tuple[int, int, int, int, int, int]:
+        """Cells of the layer at x low, x high, y low, y high, z low, z high; 0 where there is none."""
+        w = self.options.layer_cells
+        y = w if self.layout.ndim == 3 else 0
+        return w, w, y, y, 0 if self.options.free_surface else w, w
 
     def _problem(self, local: EarthModel, vmax: float) -> Problem:
         """Return the discretised problem on the computational grid."""
-        opts, shape = self.options, self.layout.shape3
-        width = opts.layer_cells
-        widths = [width] * 6
-        if self.layout.ndim == 2:
-            widths[2] = widths[3] = 0
-        if opts.free_surface:
-            widths[4] = 0
+        opts, shape, widths = self.options, self.layout.shape3, self.widths
         sigma = decay = None
         if opts.boundary != "none":
-            layer = boundary.Layer(opts.boundary, width)
+            layer = boundary.Layer(opts.boundary, opts.layer_cells)
             sigma = tuple(
                 layer.profile(shape[i], widths[2 * i], widths[2 * i + 1], local.grid.spacing3[i], vmax)
                 for i in range(3)
@@ -173,7 +176,7 @@ class Propagator:
             local.grid.spacing3,
             params,
             opts.boundary,
-            tuple(widths),  # type: ignore[arg-type]
+            widths,
             sigma,  # type: ignore[arg-type]
             decay,  # type: ignore[arg-type]
             opts.free_surface,
@@ -325,4 +328,37 @@ def elliptical_near(model: EarthModel, positions: NDArray[np.float64], cells: fl
     lowered = e.copy()
     d_near = d[near.slices]
     lowered[near.slices] = d_near + smooth * (e[near.slices] - d_near)
-    return EarthModel(model.grid, model.vp, lowered.reshape(model.grid.shape), model.delta, model.frame)
+    return replace(model, epsilon=lowered.reshape(model.grid.shape))
+
+
+def upright_at_layers(
+    local: EarthModel, options: PropagationOptions, widths: tuple[int, int, int, int, int, int]
+) -> EarthModel:
+    """Return the model on a computational grid with its tilt tapered to zero in front of a PML and a free surface.
+
+    Parameters
+    ----------
+    local : EarthModel
+        On the computational grid, layer included.
+    options : PropagationOptions
+        Boundary, order and free surface.
+    widths : tuple of int
+        Cells of the layer on the six sides.
+
+    Notes
+    -----
+    A PML with a tilted axis in it is unstable. theta is zero in the layer and in the M cells inside it where its terms
+    still act, and returns to its value over the next `tilt.TAPER_CELLS` cells; likewise in row 0 to M of a free
+    surface, where the fields are continued as odd images. These cells are taken from the window: the outermost M + 10
+    cells of a window have less tilt than the model. A damping layer and reflecting sides need no taper.
+    """
+    if local.theta is None:
+        return local
+    m = radius_of(options.order)
+    quiet = [w + m if w and options.boundary == "pml" else None for w in widths]
+    if options.free_surface:
+        quiet[4] = m + 1
+    theta = local.theta.reshape(local.grid.shape3)
+    for factor in tilt.taper(local.grid.shape3, quiet):
+        theta = theta * factor
+    return replace(local, theta=theta.reshape(local.grid.shape))

@@ -57,6 +57,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "epsilon or delta is missing and taken as zero.",
         "Give both.",
     ),
+    "E525": (
+        "Angle out of range",
+        "theta lies outside -pi to pi, or phi outside -2 pi to 2 pi: most likely degrees taken for radians.",
+        "Give radians, or declare the unit of the angles.",
+    ),
+    "E526": (
+        "Axis outside the plane of a 2-D model",
+        "phi of a 2-D model is neither 0 nor pi: its symmetry axis would leave the plane of the waves.",
+        "Leave phi out; in 2-D theta has a sign, positive towards +x.",
+    ),
     "W530": (
         "Dispersion",
         "The grid has few points per shortest wavelength: high frequencies travel too slowly and "

@@ -14,9 +14,8 @@ from subsalt.model import EarthModel
 def gated(context: Context) -> EarthModel:
     """Return the model as it will be propagated: isotropic when asked for, delta <= epsilon."""
     assert context.model is not None
-    model = context.model
-    if context.propagation.medium == "isotropic" and model.medium != "isotropic":
-        return EarthModel(model.grid, model.vp, frame=model.frame)
+    model, asked = context.model, context.propagation.medium
+    model = model.as_medium(model.medium if asked == "auto" else asked)
     rule_ = "lower-delta" if context.propagation.anisotropy == "reject" else context.propagation.anisotropy
     return model.anisotropy_gate(rule_)[0]
 

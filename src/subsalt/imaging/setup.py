@@ -95,9 +95,8 @@ class MigrationSetup:
 
 def gate(model: EarthModel, propagation: PropagationOptions) -> tuple[EarthModel, int]:
     """Return the model as it will be propagated, delta <= epsilon everywhere, and the number of nodes changed."""
-    if physics.medium_of(model, propagation.medium) == "isotropic":
-        return EarthModel(model.grid, model.vp, frame=model.frame), 0
-    return model.anisotropy_gate(propagation.anisotropy)
+    used = model.as_medium(physics.medium_of(model, propagation.medium))
+    return used.anisotropy_gate(propagation.anisotropy)
 
 
 def image_step(fmax: float, dt: float) -> int:

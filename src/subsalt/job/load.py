@@ -180,14 +180,14 @@ def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
     assert grid is not None
     volumes = {n: on_grid(p, grid, job.grid is not None) for n, p in given.items()}
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
-    model = EarthModel(grid, volumes["vp"], volumes.get("epsilon"), volumes.get("delta"), frame)
+    model = EarthModel(grid, volumes["vp"], volumes.get("epsilon"), volumes.get("delta"), frame=frame)
     sigma = job.model.smoothing
     if sigma > 0:
         top = job.model.smoothing_top
         # slowness, not velocity: its average keeps traveltimes
         slow = smooth((1.0 / model.vp).astype(np.float32), grid, sigma, top)
         rest = [None if a is None else smooth(a, grid, sigma, top) for a in (model.epsilon, model.delta)]
-        model = EarthModel(grid, (np.float32(1.0) / slow).astype(np.float32), rest[0], rest[1], frame)
+        model = EarthModel(grid, (np.float32(1.0) / slow).astype(np.float32), rest[0], rest[1], frame=frame)
     return model
 
 

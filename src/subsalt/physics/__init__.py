@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from subsalt.errors import ConfigError
 from subsalt.model import EarthModel
-from subsalt.physics import isotropic, vti
+from subsalt.physics import isotropic, tti, vti
 
-MEDIA = {"isotropic": isotropic, "vti": vti}
+MEDIA = {"isotropic": isotropic, "vti": vti, "tti": tti}
 
 
 def medium_of(model: EarthModel, asked: str = "auto") -> str:
@@ -19,19 +19,19 @@ def medium_of(model: EarthModel, asked: str = "auto") -> str:
     Parameters
     ----------
     asked : str
-        ``"auto"`` takes the model's own; a name is checked against the model.
+        ``"auto"`` takes the model's own; a name is checked against the model. ``"vti"`` ignores a tilt.
 
     Raises
     ------
     ConfigError
-        When the name is unknown, or ``"vti"`` is asked for a model without Thomsen parameters.
+        When the name is unknown, or ``"vti"`` or ``"tti"`` is asked for a model without Thomsen parameters.
     """
     if asked == "auto":
         return model.medium
     if asked not in MEDIA:
         raise ConfigError(f"medium {asked!r} is not one of {', '.join(MEDIA)}", "use auto", code="E121")
-    if asked == "vti" and model.medium == "isotropic":
+    if asked != "isotropic" and model.medium == "isotropic":
         raise ConfigError(
-            "medium is vti, but the model has no epsilon or delta", "give them, or use isotropic", "E122"
+            f"medium is {asked}, but the model has no epsilon or delta", "give them, or use isotropic", "E122"
         )
     return asked
