@@ -7,6 +7,7 @@ import numpy as np
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import cpu, reference
+from subsalt.kernels.differences import at
 from subsalt.kernels.problem import Problem, State
 from subsalt.stencil import radius_of
 
@@ -74,7 +75,7 @@ def random_state(problem: Problem, seed: int = 1) -> State:
     lay = problem.layout
 
     def fill(a: np.ndarray, box: Box, scale: float) -> None:
-        part = reference._at(problem, a, box)
+        part = at(problem, a, box)
         part[...] = (scale * rng.uniform(-1, 1, part.shape)).astype(np.float32)
 
     whole = Box((0, 0, 0), lay.shape3)

@@ -62,16 +62,18 @@ Levels levels_of(const Plan& plan, const std::vector<Padded>& prev, const std::v
         lv.curr[i] = c[i];
     }
     if (plan.pb.boundary != Boundary::pml) return lv;
-    // psi then zeta of x, (y,) z
+    // psi of x, (y,) z, then zeta, then zeta2
     const std::vector<int> axes = plan.pb.dim == 3 ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2};
-    if (memory.size() != 2 * axes.size()) throw std::invalid_argument("wrong number of memory fields");
+    const std::size_t kinds = plan.pb.medium == Medium::tti ? 3 : 2;
+    if (memory.size() != kinds * axes.size()) throw std::invalid_argument("wrong number of memory fields");
     for (std::size_t k = 0; k < memory.size(); ++k) {
         const int axis = axes[k % axes.size()];
         const auto want = plan.memory_shape(axis);
         for (int i = 0; i < 3; ++i)
             if (static_cast<Index>(memory[k].shape(i)) != want[i])
                 throw std::invalid_argument("a memory field has the wrong shape");
-        (k < axes.size() ? lv.psi : lv.zeta)[axis] = memory[k].data();
+        float** const kind[3] = {lv.psi, lv.zeta, lv.zeta2};
+        kind[k / axes.size()][axis] = memory[k].data();
     }
     return lv;
 }
@@ -128,6 +130,12 @@ private:
     std::vector<float> weights_;
 };
 
+/// The TTI step is not compiled yet.
+void not_yet(const Plan& plan) {
+    if (plan.pb.medium == Medium::tti)
+        throw std::runtime_error("the cpu device cannot step TTI yet; use the reference");
+}
+
 /// The kernels of an instruction set; here, because every function asks for them, also the check of `threads`.
 const Table& table_of(const std::string& isa, int threads) {
     if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
@@ -150,6 +158,7 @@ void field_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Box box = box_of(plan, lo, hi);
     const Table& k = table_of(isa, threads);
+    not_yet(plan);
     nb::gil_scoped_release release;
     k.field_step(plan.pb, lv, box, threads, generic_radius);
 }
@@ -158,6 +167,7 @@ void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
                const std::vector<PlainArray>& memory, int threads, const std::string& isa) {
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Table& k = table_of(isa, threads);
+    not_yet(plan);
     nb::gil_scoped_release release;
     k.time_step(plan.pb, lv, threads);
 }
@@ -165,6 +175,8 @@ void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
 void pair_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
                const std::vector<PlainArray>& memory, int threads, const std::string& isa, int rows) {
     const Levels one = levels_of(plan, prev, curr, memory), two = levels_of(plan, curr, prev, memory);
+    if (plan.pb.medium == Medium::tti)
+        throw std::invalid_argument("no pair of steps for TTI: it is bound by arithmetic");
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
     k.pair_step(plan.pb, one, two, threads, rows);
@@ -179,6 +191,7 @@ void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vec
     for (std::size_t i = 0; i < out.size(); ++i)
         o[i] = boxed(out[i], box, "out");
     const Table& k = table_of(isa, threads);
+    not_yet(plan);
     nb::gil_scoped_release release;
     k.apply_l(plan.pb, f.data(), box, o.data(), threads);
 }
@@ -237,8 +250,9 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
 
 void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
                 const std::string& isa) {
-    if (plan.pb.radius != 4 || plan.pb.dim != 3 || plan.pb.boundary != Boundary::none || plan.pb.free_surface)
-        throw std::invalid_argument("the plain loop is for order 8, 3-D, no layer");
+    if (plan.pb.medium == Medium::tti || plan.pb.radius != 4 || plan.pb.dim != 3 ||
+        plan.pb.boundary != Boundary::none || plan.pb.free_surface)
+        throw std::invalid_argument("the plain loop is for isotropic and VTI media, order 8, 3-D, no layer");
     const Levels lv = levels_of(plan, prev, curr, {});
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
@@ -267,6 +281,7 @@ void bind_kernels(nb::module_& m) {
              "shape"_a, "dim"_a, "radius"_a, "row"_a, "width"_a, "boundary"_a, "free_surface"_a, "second"_a.noconvert(),
              "first"_a.noconvert(), "profiles"_a.noconvert(), "m"_a.noconvert(), "e"_a.noconvert().none(),
              "s"_a.noconvert().none())
+        .def("set_tilt", &Plan::set_tilt, "axis"_a.noconvert(), "spacing"_a, "second"_a, "first"_a, "share"_a)
         .def("memory_shape", &Plan::memory_shape, "axis"_a);
     nb::class_<PointSet>(m, "PointSet")
         .def(nb::init<nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>,

@@ -96,6 +96,36 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
     if (pb.boundary == Boundary::pml) make_windows(profile_[2]);
 }
 
+void Plan::set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spacing, const std::vector<double>& second,
+                    const std::vector<double>& first, double share) {
+    const std::vector<int> axes = pb.dim == 3 ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2};
+    if (pb.fields != 2) throw std::invalid_argument("a tilted medium needs e and s");
+    if (axis.size() != axes.size()) throw std::invalid_argument("give one component of the axis per dimension");
+    const auto count = static_cast<std::size_t>(pb.radius);
+    if (second.size() != count + 1 || first.size() != count)
+        throw std::invalid_argument("weights must have length radius + 1 and radius");
+    for (std::size_t k = 0; k <= count; ++k) {
+        pb.tilt.c[k] = static_cast<float>(second[k]);
+        pb.tilt.d[k] = k == 0 ? 0.0f : static_cast<float>(first[k - 1]);
+    }
+    double centre[2] = {0.0, 0.0};
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const int a = axes[i];
+        const double per_square = 1.0 / (spacing[a] * spacing[a]), of_field[2] = {1.0 - share, share};
+        pb.tilt.axis[a] = padded(axis[i], "a component of the axis");
+        keep_.push_back(axis[i]);
+        pb.tilt.slope[a] = static_cast<float>(1.0 / spacing[a]);
+        pb.tilt.share[a] = static_cast<float>(share * per_square);
+        for (int f = 0; f < 2; ++f) {
+            pb.tilt.second[f][a] = static_cast<float>(of_field[f] * per_square);
+            centre[f] += second[0] * of_field[f] * per_square;
+        }
+    }
+    for (int f = 0; f < 2; ++f)
+        pb.tilt.centre[f] = static_cast<float>(centre[f]);
+    pb.medium = Medium::tti;
+}
+
 void Plan::make_windows(const std::vector<float>& b) {
     const Index n = pb.n[2], lo = pb.width[4], hi = pb.width[5], reach = pb.radius;
     pb.wz.front = lo > 0 ? rounded(lo + reach) : 0;

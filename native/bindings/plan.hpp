@@ -27,6 +27,11 @@ public:
          const std::string& boundary, bool free_surface, Table2 second, Table2 first, std::vector<Row1> profiles,
          Padded m, std::optional<Padded> e, std::optional<Padded> s);
 
+    /// Make the medium TTI: the components of the symmetry axis (x, (y,) z), the grid's spacing, the weights of a unit
+    /// grid, and the share of the Laplacian in V.
+    void set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spacing, const std::vector<double>& second,
+                  const std::vector<double>& first, double share);
+
     /// Pointer to a padded array of this problem; throws when its shape is another.
     float* padded(const Padded& a, const char* what) const;
 

@@ -18,7 +18,18 @@ struct Box {
     Index hi[3];
 };
 
-enum class Medium : int { isotropic = 0, vti = 1 };
+enum class Medium : int { isotropic = 0, vti = 1, tti = 2 };
+
+/// What the TTI step needs beside m, e, s: the symmetry axis, and weights for unit spacing with their scales per axis.
+struct Tilt {
+    const float* axis[3];    // padded, components of the unit vector; null for y in 2-D
+    float c[max_radius + 1]; // second derivative weights
+    float d[max_radius + 1]; // first derivative weights; d[0] is not used
+    float slope[3];          // 1 / h
+    float share[3];          // 0.2 / h^2
+    float second[2][3];      // 0.8 / h^2 of the operator on p, 0.2 / h^2 of the one on q
+    float centre[2];         // c[0] times the sum of second[field] over the axes
+};
 
 enum class Boundary : int { none = 0, pml = 1, damping = 2 };
 
@@ -49,22 +60,25 @@ struct Problem {
     float d[3][max_radius + 1]; // first derivative weights / h; d[axis][0] is not used
     float centre;               // sum of c[axis][0] over the axes that act on p
     const float* m;             // padded, (vp dt)^2
-    const float* e;             // padded, 1 + 2 epsilon (VTI)
-    const float* s;             // padded, sqrt(1 + 2 delta) (VTI)
+    const float* e;             // padded, 1 + 2 epsilon (VTI, TTI)
+    const float* s;             // padded, sqrt(1 + 2 delta) (VTI, TTI)
+    Tilt tilt;                  // TTI
     const float* b[3];          // n[axis], exp(-sigma dt) (PML)
     const float* t[3];          // n[axis], sigma dt (damping); t[2] is padded with 16 zeros behind
     WindowsZ wz;
     Index compact_row; // floats per row of the x and y memory fields: n[2] rounded up to 16
 };
 
-/// Two time levels and the memory of the layer. `prev` is overwritten by the next level.
-/// psi and zeta: x (width[0] + width[1], n[1], compact_row); y (n[0], width[2] + width[3], compact_row);
+/// Two time levels and the memory of the layer. `prev` is overwritten by the next level. zeta2 (TTI): Zeta of the field
+/// that has no Psi along the axis.
+/// psi, zeta and zeta2: x (width[0] + width[1], n[1], compact_row); y (n[0], width[2] + width[3], compact_row);
 /// z (n[0], n[1], wz.front + wz.back).
 struct Levels {
     float* prev[2];
     const float* curr[2];
     float* psi[3];
     float* zeta[3];
+    float* zeta2[3];
 };
 
 /// Points between nodes with separable weights, sorted by the x planes they touch.

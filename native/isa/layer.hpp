@@ -87,9 +87,8 @@ struct Layer {
     /// Psi of z on one row.
     static void psi_z(const Problem& pb, const Levels& lv, Index ix, Index iy, Index z0, Index z1) {
         if (!has_layer_z(pb)) return;
-        psi_row_z<M>(lv.psi[2] + memory_offset_z(pb, ix, iy),
-                     lv.curr[pb.medium == Medium::vti ? 1 : 0] + row_offset(pb, ix, iy), pb.wz, pb.n[2], pb.d[2],
-                     pb.radius, z0, z1);
+        psi_row_z<M>(lv.psi[2] + memory_offset_z(pb, ix, iy), lv.curr[pb.fields == 2 ? 1 : 0] + row_offset(pb, ix, iy),
+                     pb.wz, pb.n[2], pb.d[2], pb.radius, z0, z1);
     }
 
     /// The terms of x and y on one row, written to `extra`; false when there are none.
@@ -122,7 +121,7 @@ struct Layer {
     static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* extra, Index ix, Index iy,
                        Index z0, Index z1, bool advance) {
         const Index at = memory_offset_z(pb, ix, iy);
-        const float* u = lv.curr[pb.medium == Medium::vti ? 1 : 0] + row_offset(pb, ix, iy);
+        const float* u = lv.curr[pb.fields == 2 ? 1 : 0] + row_offset(pb, ix, iy);
         float *psi = lv.psi[2] + at, *zeta = lv.zeta[2] + at;
 #if SUBSALT_LANES == 16
         const Index total = pb.wz.front + pb.wz.back;

@@ -30,6 +30,10 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field("p", "p", "source unit / m", "horizontal stress", True, True),
         Field("q", "q", "source unit / m", "vertical stress", True, True),
     ),
+    "tti": (
+        Field("p", "p", "source unit / m", "stress across the symmetry axis", True, True),
+        Field("q", "q", "source unit / m", "stress along the symmetry axis", True, True),
+    ),
 }
 
 

@@ -21,7 +21,8 @@ from subsalt import _native
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.fields import Layout
 from subsalt.grid import Box
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import TILT_SHARE, Problem, State
+from subsalt.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.injection import Points
@@ -132,18 +133,26 @@ def _plan(problem: Problem) -> Any:
         e=problem.params.get("e"),
         s=problem.params.get("s"),
     )
+    if problem.medium == "tti":
+        plan.set_tilt(
+            axis=[problem.params[name] for name in problem.axis_names],
+            spacing=problem.spacing3,
+            second=second_derivative(problem.order),
+            first=first_derivative(problem.order),
+            share=TILT_SHARE,
+        )
     problem.cache[_PLAN] = plan
     return plan
 
 
 def new_memory(problem: Problem) -> dict[str, NDArray]:
-    """Return zeroed memory fields of the PML, in the layer only: psi and zeta per axis, in rows along z."""
+    """Return zeroed memory fields of the PML, in the layer only: `Problem.memory_kinds` per axis, in rows along z."""
     if problem.boundary != "pml":
         return {}
     plan = _plan(problem)
     return {
         f"{kind}_{axis}": _native.allocate(list(plan.memory_shape(axis)), _Settings.threads)
-        for kind in ("psi", "zeta")
+        for kind in problem.memory_kinds
         for axis in problem.axes
     }
 
@@ -235,7 +244,7 @@ def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) ->
 
 
 def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
-    """Return L u in `box` without the layer: [lap p], or [(Dxx + Dyy) p, Dzz q]."""
+    """Return L u in `box` without the layer: [lap p], [(Dxx + Dyy) p, Dzz q] or [lap p - V p, V q]."""
     out = [np.empty(box.shape, dtype=np.float32) for _ in range(problem.n_fields)]
     _native.apply_l(_plan(problem), fields, out, box.lo, box.hi, _Settings.threads, _Settings.isa)
     return out

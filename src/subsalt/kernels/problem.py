@@ -14,7 +14,11 @@ from subsalt.stencil import first_derivative, second_derivative
 BoundaryKind = Literal["pml", "damping", "none"]
 
 #: names of the wavefields of each medium, in the order of `State.curr`
-FIELD_NAMES = {"isotropic": ("p",), "vti": ("p", "q")}
+FIELD_NAMES = {"isotropic": ("p",), "vti": ("p", "q"), "tti": ("p", "q")}
+
+#: share of the Laplacian in V w = D.(n (n.D w)) + share (lap - D.D) w: it keeps the pseudo-S wave of the shortest
+#: wavelengths away from the P wave; constant in space, or the operator is no longer symmetric (physics page, 2.1)
+TILT_SHARE = 0.2
 
 
 @dataclass
@@ -26,7 +30,7 @@ class Problem:
     layout : Layout
         Shape and padding of the arrays.
     medium : str
-        ``"isotropic"`` or ``"vti"``.
+        ``"isotropic"``, ``"vti"`` or ``"tti"``.
     order : int
         Order of the stencil in space.
     dt : float
@@ -34,8 +38,9 @@ class Problem:
     spacing3 : tuple of float
         (dx, dy, dz), m; dy is not used in 2-D.
     params : dict of ndarray
-        Padded arrays: ``m`` = (vp dt)^2, and for VTI ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta);
-        zero in halo and padding.
+        Padded arrays: ``m`` = (vp dt)^2, for VTI and TTI ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta), and
+        for TTI the symmetry axis ``nx``, ``ny`` (3-D only), ``nz``: a unit vector. Zero in halo and padding. In
+        the PML and the `radius` cells inside its edge the axis must be vertical.
     boundary : {"pml", "damping", "none"}
         Absorbing layer.
     widths : tuple of int
@@ -76,8 +81,18 @@ class Problem:
 
     @property
     def n_fields(self) -> int:
-        """Wavefields of the medium: 1, or 2 for VTI."""
+        """Wavefields of the medium: 1, or 2 for VTI and TTI."""
         return len(FIELD_NAMES[self.medium])
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """Names of the parameters that hold the symmetry axis, one per axis of `axes`; none but for TTI."""
+        return tuple("n" + "xyz"[axis] for axis in self.axes) if self.medium == "tti" else ()
+
+    @property
+    def memory_kinds(self) -> tuple[str, ...]:
+        """Memory fields that every axis with a PML has, all of one size."""
+        return ("psi", "zeta", "zeta2") if self.medium == "tti" else ("psi", "zeta")
 
     def second(self, axis: int) -> NDArray:
         """Return c_0 .. c_M divided by h^2, in the dtype of the fields."""

@@ -7,6 +7,7 @@ problem. The order of operations per point is the canonical one; compiled device
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from subsalt.fields import Z_FRONT, Layout
 from subsalt.grid import Box
+from subsalt.kernels import tilted
+from subsalt.kernels.differences import at, d1, d2, inside
 from subsalt.kernels.problem import Problem, State
 
 if TYPE_CHECKING:
@@ -28,12 +31,12 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
 
 
 def new_memory(problem: Problem) -> dict[str, NDArray]:
-    """Return zeroed memory fields of the PML: psi and zeta per axis, here as full padded arrays."""
+    """Return zeroed memory fields of the PML, `Problem.memory_kinds` per axis, here as full padded arrays."""
     if problem.boundary != "pml":
         return {}
     return {
         f"{kind}_{axis}": allocate(problem.layout, problem.dtype)
-        for kind in ("psi", "zeta")
+        for kind in problem.memory_kinds
         for axis in problem.axes
     }
 
@@ -47,45 +50,9 @@ def new_state(problem: Problem) -> State:
     return State(level(), level(), new_memory(problem))
 
 
-def _at(problem: Problem, a: NDArray, box: Box, axis: int = 0, shift: int = 0) -> NDArray:
-    """Return the points of `box` in a padded array, moved by `shift` along `axis`."""
-    lay = problem.layout
-    off = [lay.radius, lay.y_halo, Z_FRONT]
-    off[axis] += shift
-    return a[tuple(slice(l + o, h + o) for l, h, o in zip(box.lo, box.hi, off, strict=True))]
-
-
-def _add_d2(problem: Problem, acc: NDArray, u: NDArray, box: Box, axis: int) -> NDArray:
-    """Add the off-centre terms of the second derivative along `axis`: acc + sum_k c_k (u[+k] + u[-k])."""
-    for k, c in enumerate(problem.second(axis)):
-        if k:
-            acc = c * (_at(problem, u, box, axis, k) + _at(problem, u, box, axis, -k)) + acc
-    return acc
-
-
-def _d2(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...]) -> NDArray:
-    """Return the sum of the second derivatives along `axes`, in one chain that starts at the centre."""
-    centre = problem.second(axes[0])[0]
-    for axis in axes[1:]:
-        centre = centre + problem.second(axis)[0]
-    acc = centre * _at(problem, u, box)
-    for axis in axes:
-        acc = _add_d2(problem, acc, u, box, axis)
-    return acc
-
-
-def _d1(problem: Problem, u: NDArray, box: Box, axis: int) -> NDArray:
-    """Return the first derivative along `axis`: sum_k d_k (u[+k] - u[-k])."""
-    d = problem.first(axis)
-    acc = d[0] * (_at(problem, u, box, axis, 1) - _at(problem, u, box, axis, -1))
-    for k in range(2, len(d) + 1):
-        acc = d[k - 1] * (_at(problem, u, box, axis, k) - _at(problem, u, box, axis, -k)) + acc
-    return acc
-
-
 def _field_of_axis(problem: Problem, axis: int) -> int:
-    """Return which wavefield the derivative along `axis` acts on: VTI takes x and y on p, z on q."""
-    return 1 if problem.medium == "vti" and axis == 2 else 0
+    """Return the wavefield of which Psi of `axis` is made: of two fields, x and y have p, z has q."""
+    return 1 if problem.n_fields == 2 and axis == 2 else 0
 
 
 def layer_boxes(problem: Problem, axis: int, inner: int = 0) -> list[Box]:
@@ -127,44 +94,50 @@ def memory_step(problem: Problem, state: State, box: Box) -> None:
             if part.size == 0:
                 continue
             b = _profile(problem.decay[axis], part, axis, problem.dtype)
-            psi = _at(problem, state.memory[f"psi_{axis}"], part)
-            psi[...] = b * psi + (b - problem.dtype(1)) * _d1(problem, u, part, axis)
+            psi = at(problem, state.memory[f"psi_{axis}"], part)
+            psi[...] = b * psi + (b - problem.dtype(1)) * d1(problem, u, part, axis)
 
 
-def _layer_terms(problem: Problem, state: State, box: Box, axes: tuple[int, ...]) -> NDArray:
-    """Advance Zeta and return what the layer adds to the second derivatives along `axes`: D1 Psi + Zeta.
+#: an operator of the wave equation restricted to one axis: (box, axis) -> its values in the box
+AxisOperator = Callable[[Box, int], NDArray]
 
-    r = D2 u + D1 Psi; Zeta <- b Zeta + (b - 1) r (in the layer); D1 Psi also acts in the M cells inside its
-    edge; elsewhere the term is 0.
+
+def _second(problem: Problem, u: NDArray) -> AxisOperator:
+    """Return the second derivative of `u` as an operator of one axis."""
+    return lambda box, axis: d2(problem, u, box, (axis,))
+
+
+def _layer_terms(
+    problem: Problem, state: State, box: Box, field: int, axes: tuple[int, ...], operator: AxisOperator
+) -> NDArray:
+    """Advance Zeta and return what the layer adds to an operator that acts on `field` along `axes`: D1 Psi + Zeta.
+
+    r = (the operator along one axis) + D1 Psi; Zeta <- b Zeta + (b - 1) r (in the layer); D1 Psi also acts in the M
+    cells inside its edge; elsewhere the term is 0. Where another field has Psi of the axis (TTI), there is no Psi, and
+    Zeta is `zeta2`.
     """
     extra: NDArray = np.zeros(box.shape, dtype=problem.dtype)
     if problem.boundary != "pml":
         return extra
     assert problem.decay is not None
-    whole = box
     for axis in axes:
-        u = state.curr[_field_of_axis(problem, axis)]
+        own = _field_of_axis(problem, axis) == field
         term: NDArray = np.zeros(box.shape, dtype=problem.dtype)
         for near in layer_boxes(problem, axis, problem.radius):
-            part = near.intersect(whole)
-            if part.size:
-                _inside(term, part, whole)[...] = _d1(problem, state.memory[f"psi_{axis}"], part, axis)
+            part = near.intersect(box)
+            if part.size and own:
+                inside(term, part, box)[...] = d1(problem, state.memory[f"psi_{axis}"], part, axis)
         for layer in layer_boxes(problem, axis):
-            part = layer.intersect(whole)
+            part = layer.intersect(box)
             if part.size == 0:
                 continue
-            g = _inside(term, part, whole)
+            g = inside(term, part, box)
             b = _profile(problem.decay[axis], part, axis, problem.dtype)
-            zeta = _at(problem, state.memory[f"zeta_{axis}"], part)
-            zeta[...] = b * zeta + (b - problem.dtype(1)) * (_d2(problem, u, part, (axis,)) + g)
+            zeta = at(problem, state.memory[f"{'zeta' if own else 'zeta2'}_{axis}"], part)
+            zeta[...] = b * zeta + (b - problem.dtype(1)) * (operator(part, axis) + g)
             g += zeta
         extra = extra + term
     return extra
-
-
-def _inside(a: NDArray, part: Box, whole: Box) -> NDArray:
-    """Return the view of `part` in an array that covers `whole`."""
-    return a[tuple(slice(p - w, q - w) for p, q, w in zip(part.lo, part.hi, whole.lo, strict=True))]
 
 
 def _damping(problem: Problem, box: Box) -> NDArray | None:
@@ -189,24 +162,34 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         VTI        A = (Dxx + Dyy) p,  B = Dzz q,   e = 1 + 2 epsilon,  s = sqrt(1 + 2 delta)
                    p_next = 2 p - p_prev + m (e A + s B)
                    q_next = 2 q - q_prev + m (s A + B)
+        TTI        as VTI with A = lap p - V p,  B = V q             (subsalt.kernels.tilted)
         damping    (1 + t) u_next = 2 u - (1 - t) u_prev + m (...),          t = sigma dt
     """
     if box.size == 0:
         return
-    m = _at(problem, problem.params["m"], box)
+    m = at(problem, problem.params["m"], box)
+    p, q = state.curr[0], state.curr[-1]
+
+    def layer(field: int, axes: tuple[int, ...], operator: AxisOperator) -> NDArray:
+        return _layer_terms(problem, state, box, field, axes, operator)
+
     if problem.medium == "isotropic":
-        axes = problem.axes
-        terms = [_d2(problem, state.curr[0], box, axes) + _layer_terms(problem, state, box, axes)]
+        terms = [d2(problem, p, box, problem.axes) + layer(0, problem.axes, _second(problem, p))]
     else:
-        e, s = _at(problem, problem.params["e"], box), _at(problem, problem.params["s"], box)
-        flat = problem.axes[:-1]
-        a = _d2(problem, state.curr[0], box, flat) + _layer_terms(problem, state, box, flat)
-        b = _d2(problem, state.curr[1], box, (2,)) + _layer_terms(problem, state, box, (2,))
+        e, s = at(problem, problem.params["e"], box), at(problem, problem.params["s"], box)
+        if problem.medium == "vti":
+            flat = problem.axes[:-1]
+            a = d2(problem, p, box, flat) + layer(0, flat, _second(problem, p))
+            b = d2(problem, q, box, (2,)) + layer(1, (2,), _second(problem, q))
+        else:
+            across, along = tilted.Operator(problem, p, 0, box), tilted.Operator(problem, q, 1, box)
+            a = across.total() + layer(0, problem.axes, across.along_axis)
+            b = along.total() + layer(1, problem.axes, along.along_axis)
         terms = [e * a + s * b, s * a + b]
     t = _damping(problem, box)
     two = problem.dtype(2)
     for prev_, curr_, term in zip(state.prev, state.curr, terms, strict=True):
-        prev, curr = _at(problem, prev_, box), _at(problem, curr_, box)
+        prev, curr = at(problem, prev_, box), at(problem, curr_, box)
         new = m * term + (two * curr - prev)
         if t is not None:
             new = (new + t * prev) / (1 + t)
@@ -301,16 +284,18 @@ def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) ->
 
 
 def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
-    """Return L u in `box` without the layer: [lap p], or [(Dxx + Dyy) p, Dzz q]."""
+    """Return L u in `box` without the layer: [lap p], [(Dxx + Dyy) p, Dzz q] or [lap p - V p, V q]."""
     if problem.medium == "isotropic":
-        return [_d2(problem, fields[0], box, problem.axes)]
-    return [_d2(problem, fields[0], box, problem.axes[:-1]), _d2(problem, fields[1], box, (2,))]
+        return [d2(problem, fields[0], box, problem.axes)]
+    if problem.medium == "tti":
+        return [tilted.Operator(problem, w, field, box).total() for field, w in enumerate(fields)]
+    return [d2(problem, fields[0], box, problem.axes[:-1]), d2(problem, fields[1], box, (2,))]
 
 
 def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
     """Return the imaged field, p or (p + q) / 2, in `box`."""
-    u = _at(problem, fields[0], box)
-    return u if len(fields) == 1 else problem.dtype(0.5) * (u + _at(problem, fields[1], box))
+    u = at(problem, fields[0], box)
+    return u if len(fields) == 1 else problem.dtype(0.5) * (u + at(problem, fields[1], box))
 
 
 def correlate(
