@@ -6,141 +6,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <stdexcept>
-
-#include "isa/dispatch.hpp"
+#include "arguments.hpp"
 #include "memory.hpp"
-#include "plan.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace subsalt;
 
 namespace {
-
-using PlainArray = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using ConstArray = nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Corner = std::array<Index, 3>;
-
-Box box_of(const Plan& plan, const Corner& lo, const Corner& hi) {
-    Box b{};
-    for (int a = 0; a < 3; ++a) {
-        b.lo[a] = lo[a];
-        b.hi[a] = hi[a];
-        if (lo[a] < hi[a] && (lo[a] < 0 || hi[a] > plan.pb.n[a]))
-            throw std::invalid_argument("the box leaves the grid");
-    }
-    return b;
-}
-
-template <class Array>
-auto boxed(const Array& a, const Box& b, const char* what) {
-    for (int i = 0; i < 3; ++i)
-        if (static_cast<Index>(a.shape(i)) != std::max<Index>(0, b.hi[i] - b.lo[i]))
-            throw std::invalid_argument(std::string(what) + " does not have the shape of the box");
-    return a.data();
-}
-
-/// Pointers to one level: p, or p and q.
-std::array<float*, 2> level(const Plan& plan, const std::vector<Padded>& arrays, const char* what) {
-    if (static_cast<int>(arrays.size()) != plan.pb.fields)
-        throw std::invalid_argument(std::string(what) + ": wrong number of fields");
-    std::array<float*, 2> out{nullptr, nullptr};
-    for (std::size_t i = 0; i < arrays.size(); ++i)
-        out[i] = plan.padded(arrays[i], what);
-    return out;
-}
-
-Levels levels_of(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
-                 const std::vector<PlainArray>& memory) {
-    Levels lv{};
-    const auto p = level(plan, prev, "prev"), c = level(plan, curr, "curr");
-    for (int i = 0; i < 2; ++i) {
-        if (p[i] != nullptr && p[i] == c[i]) throw std::invalid_argument("prev and curr are one array");
-        lv.prev[i] = p[i];
-        lv.curr[i] = c[i];
-    }
-    if (plan.pb.boundary != Boundary::pml) return lv;
-    // psi of x, (y,) z, then zeta, then zeta2
-    const std::vector<int> axes = plan.pb.dim == 3 ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2};
-    const std::size_t kinds = plan.pb.medium == Medium::tti ? 3 : 2;
-    if (memory.size() != kinds * axes.size()) throw std::invalid_argument("wrong number of memory fields");
-    for (std::size_t k = 0; k < memory.size(); ++k) {
-        const int axis = axes[k % axes.size()];
-        const auto want = plan.memory_shape(axis);
-        for (int i = 0; i < 3; ++i)
-            if (static_cast<Index>(memory[k].shape(i)) != want[i])
-                throw std::invalid_argument("a memory field has the wrong shape");
-        float** const kind[3] = {lv.psi, lv.zeta, lv.zeta2};
-        kind[k / axes.size()][axis] = memory[k].data();
-    }
-    return lv;
-}
-
-/// Points with the list of points per x plane.
-class PointSet {
-public:
-    Points pts{};
-
-    PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> base,
-             nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu> weights, const Corner& shape) {
-        const Index n = static_cast<Index>(base.shape(0));
-        if (base.shape(1) != 3 || weights.shape(0) != base.shape(0) || weights.shape(1) != 3 || weights.shape(2) < 1)
-            throw std::invalid_argument("points need base (n, 3) and weights (n, 3, width)");
-        shape_ = shape;
-        base_.assign(base.data(), base.data() + 3 * n);
-        weights_.assign(weights.data(), weights.data() + weights.size());
-        const Index width = static_cast<Index>(weights.shape(2));
-        std::vector<std::vector<int32_t>> by_plane(shape[0]);
-        for (Index i = 0; i < n; ++i) {
-            for (int a = 0; a < 3; ++a)
-                if (base_[3 * i + a] < 0 || base_[3 * i + a] >= shape[a])
-                    throw std::invalid_argument("point " + std::to_string(i) + " starts outside the grid");
-            for (Index k = 0; k < width && base_[3 * i] + k < shape[0]; ++k)
-                by_plane[base_[3 * i] + k].push_back(static_cast<int32_t>(i));
-        }
-        start_.push_back(0);
-        for (Index x = 0; x < shape[0]; ++x) {
-            if (by_plane[x].empty()) continue;
-            plane_.push_back(static_cast<int32_t>(x));
-            item_.insert(item_.end(), by_plane[x].begin(), by_plane[x].end());
-            start_.push_back(static_cast<int32_t>(item_.size()));
-        }
-        pts = {n,
-               static_cast<int>(width),
-               base_.data(),
-               weights_.data(),
-               static_cast<Index>(plane_.size()),
-               plane_.data(),
-               start_.data(),
-               item_.data()};
-    }
-    PointSet(const PointSet&) = delete;
-
-    /// Refuse a grid other than the one the points were checked against.
-    void check(const Plan& plan) const {
-        for (int a = 0; a < 3; ++a)
-            if (shape_[a] != plan.pb.n[a]) throw std::invalid_argument("the points belong to another grid");
-    }
-
-private:
-    Corner shape_{};
-    std::vector<int32_t> base_, plane_, start_, item_;
-    std::vector<float> weights_;
-};
-
-/// The TTI step is not compiled yet.
-void not_yet(const Plan& plan) {
-    if (plan.pb.medium == Medium::tti)
-        throw std::runtime_error("the cpu device cannot step TTI yet; use the reference");
-}
-
-/// The kernels of an instruction set; here, because every function asks for them, also the check of `threads`.
-const Table& table_of(const std::string& isa, int threads) {
-    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
-    return isa.empty() ? kernels() : kernels_named(isa);
-}
 
 void memory_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
                  const std::vector<PlainArray>& memory, const Corner& lo, const Corner& hi, int threads,
@@ -170,16 +43,6 @@ void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
     not_yet(plan);
     nb::gil_scoped_release release;
     k.time_step(plan.pb, lv, threads);
-}
-
-void pair_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr,
-               const std::vector<PlainArray>& memory, int threads, const std::string& isa, int rows) {
-    const Levels one = levels_of(plan, prev, curr, memory), two = levels_of(plan, curr, prev, memory);
-    if (plan.pb.medium == Medium::tti)
-        throw std::invalid_argument("no pair of steps for TTI: it is bound by arithmetic");
-    const Table& k = table_of(isa, threads);
-    nb::gil_scoped_release release;
-    k.pair_step(plan.pb, one, two, threads, rows);
 }
 
 void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vector<PlainArray>& out, const Corner& lo,
@@ -295,8 +158,6 @@ void bind_kernels(nb::module_& m) {
           "lo"_a, "hi"_a, "threads"_a, "isa"_a, "generic_radius"_a);
     m.def("time_step", &time_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
           "threads"_a, "isa"_a);
-    m.def("pair_step", &pair_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),
-          "threads"_a, "isa"_a, "rows"_a);
     m.def("apply_l", &apply_l, "plan"_a, "fields"_a.noconvert(), "out"_a.noconvert(), "lo"_a, "hi"_a, "threads"_a,
           "isa"_a);
     m.def("inject", &inject, "plan"_a, "fields"_a.noconvert(), "points"_a, "values"_a.noconvert(), "threads"_a,

@@ -8,8 +8,8 @@
 
 #include <omp.h>
 
+#include "isa/advance.hpp"
 #include "isa/fused.hpp"
-#include "isa/pair.hpp"
 #include "isa/rows.hpp"
 #include "isa/table.hpp"
 #include "kernels/imaging.hpp"
@@ -18,20 +18,12 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// Cut [lo, hi) into `parts` equal ranges and return range number i.
-struct Range {
-    Index lo, hi;
-};
-SUBSALT_INLINE Range part(Index lo, Index hi, Index parts, Index i) {
-    return {lo + (hi - lo) * i / parts, lo + (hi - lo) * (i + 1) / parts};
-}
-
 /// How a box is cut into tiles: `ny` along y, their number a multiple of the threads, or, when there are few rows, `nx`
 /// along x.
-struct Tiles {
+struct BoxTiles {
     Index nx, ny;
 };
-inline Tiles tiles_of(const Problem& pb, const Box& box, Index threads) {
+inline BoxTiles tiles_of(const Problem& pb, const Box& box, Index threads) {
     const Index rows = box.hi[1] - box.lo[1];
     if (rows < 4 * threads) return {threads, 1};
     // rows per tile such that the planes of p within reach stay in L2; 32 to 128 rows differ little (256^3)
@@ -62,7 +54,7 @@ void memory_step(const Problem& pb, const Levels& lv, const Box& box, int thread
 
 void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
     if (empty(box)) return;
-    const Tiles tiles = tiles_of(pb, box, threads);
+    const BoxTiles tiles = tiles_of(pb, box, threads);
     const RowKernels kernels = row_kernels(pb, generic_radius);
 #pragma omp parallel num_threads(threads)
     {
@@ -85,7 +77,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
 /// A whole time step: the same as memory_step and field_step over the whole grid, in one pass where that is faster.
 void time_step(const Problem& pb, const Levels& lv, int threads) {
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
-    const Tiles tiles = tiles_of(pb, whole, threads);
+    const BoxTiles tiles = tiles_of(pb, whole, threads);
     if (pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
         memory_step(pb, lv, whole, threads);
         field_step(pb, lv, whole, threads, false);
@@ -100,37 +92,6 @@ void time_step(const Problem& pb, const Levels& lv, int threads) {
         for (Index t = 0; t < tiles.ny; ++t) {
             const Range y = part(0, pb.n[1], tiles.ny, t);
             one_pass_tile(pb, lv, kernels, scratch, y.lo, y.hi);
-        }
-    }
-}
-
-void pair_step(const Problem& pb, const Levels& first, const Levels& second, int threads, int rows_per_tile) {
-    const Index reach = pb.radius, nx = pb.n[0], ny = pb.n[1];
-    Index tiles = rows_per_tile > 0 ? (ny + rows_per_tile - 1) / rows_per_tile : 1;
-    if (tiles > threads) tiles = (tiles + threads - 1) / threads * threads;
-    const RowKernels kernels = row_kernels(pb, false);
-    struct alignas(128) Progress {
-        std::atomic<Index> planes{0};
-    };
-    Progress done[256];
-#pragma omp parallel num_threads(threads)
-    {
-        FlushDenormals flush;
-        Scratch scratch(pb);
-        const Index team = omp_get_num_threads();
-        for (Index t = omp_get_thread_num(); t < tiles; t += team) {
-            const Range y = part(0, ny, tiles, t);
-            const Index lo = y.lo == 0 ? 0 : y.lo - reach, hi = y.hi == ny ? ny : y.hi - reach;
-            Index behind = 0;
-            for (Index ix = 0; ix < nx; ++ix) {
-                plane_rows(pb, first, kernels, scratch, ix, y.lo, y.hi);
-                if (t > 0)
-                    while (done[t - 1].planes.load(std::memory_order_acquire) <= ix)
-                        __builtin_ia32_pause();
-                for (; behind < nx && (behind + need(pb, behind) <= ix || ix == nx - 1); ++behind)
-                    plane_rows(pb, second, kernels, scratch, behind, lo, hi);
-                done[t].planes.store(ix + 1, std::memory_order_release);
-            }
         }
     }
 }
@@ -167,7 +128,7 @@ void inject(const Problem& pb, float* const* fields, const Points& pts, const fl
         FlushDenormals flush;
 #pragma omp for schedule(static)
         for (Index j = 0; j < pts.n_planes; ++j)
-            inject_plane(pb, fields, pts, values, j);
+            inject_plane(pb, fields, pts, values, j, 0, pb.n[1]);
     }
 }
 
@@ -239,6 +200,31 @@ void plain_step(const Problem& pb, const Levels& lv, int threads) {
     }
 }
 
+/// The same steps by the functions above, one after the other: for media that have no row kernels.
+void step_by_step(const Problem& pb, const Segment& seg) {
+    for (Index s = 0; s < seg.steps; ++s) {
+        const Step step = step_of(seg, s);
+        time_step(pb, step.levels, seg.threads);
+        for (Index i = 0; i < seg.n_feeds; ++i)
+            if (step.now < seg.feeds[i].nt)
+                inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,
+                       seg.threads);
+        for (Index i = 0; i < seg.n_taps; ++i)
+            if (step.now + 1 < seg.taps[i].nt)
+                record(pb, step.made(), *seg.taps[i].points, seg.taps[i].data + (step.now + 1) * seg.taps[i].points->n,
+                       seg.threads);
+        if (step.snapshot != nullptr) snapshot(pb, step.made(), step.snapshot->box, step.snapshot->out, seg.threads);
+    }
+}
+
+void segment(const Problem& pb, const Segment& seg) {
+    if (seg.steps < 1) return;
+    if (pb.medium == Medium::isotropic || pb.medium == Medium::vti)
+        run_segment(pb, seg);
+    else
+        step_by_step(pb, seg);
+}
+
 bool is_finite(const Problem& pb, const float* const* fields, int threads) {
     bool finite = true;
     const Index rows = pb.n[0] * pb.n[1];
@@ -257,7 +243,7 @@ const Table& table() {
                              record,        snapshot,
                              correlate,     square,
                              plain_step,    is_finite,
-                             pair_step};
+                             segment};
     return t;
 }
 

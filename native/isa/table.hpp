@@ -2,6 +2,7 @@
 #pragma once
 
 #include "problem.hpp"
+#include "segment.hpp"
 
 namespace subsalt {
 
@@ -22,7 +23,7 @@ struct Table {
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
     void (*plain_step)(const Problem&, const Levels&, int threads); // order 8, 3-D, no layer: a yardstick
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);
-    void (*pair_step)(const Problem&, const Levels&, const Levels&, int threads, int rows);
+    void (*segment)(const Problem&, const Segment&); // steps with injection, recording, snapshots
 };
 
 } // namespace subsalt

@@ -56,8 +56,24 @@ SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const
     }
 }
 
-/// Add the samples of all points to x plane number `j` of the point set. Rows of zero weight are left alone.
-inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j) {
+/// Number of x plane ix in the list of planes that the points touch, or -1.
+inline Index plane_number(const Points& pts, Index ix) {
+    if (pts.n_planes == 0 || ix < pts.plane[0] || ix > pts.plane[pts.n_planes - 1]) return -1;
+    Index lo = 0, hi = pts.n_planes;
+    while (lo < hi) {
+        const Index mid = (lo + hi) / 2;
+        if (pts.plane[mid] < ix)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < pts.n_planes && pts.plane[lo] == ix ? lo : -1;
+}
+
+/// Add the samples of all points to the rows [y0, y1) of x plane number `j` of the point set. Rows of zero weight are
+/// left alone.
+inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
+                         Index y0, Index y1) {
     const Index ix = pts.plane[j];
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
         if (a + 1 < pts.start[j + 1]) prefetch_rows(pb, fields, pts, pts.item[a + 1], ix);
@@ -68,7 +84,8 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
         const float wx = w[ix - base[0]], value = values[i];
         if (wx == 0.0f || value == 0.0f) continue;
         const Index ny = count_of(pts, i, 1, pb.n[1]), nz = count_of(pts, i, 2, pb.n[2]);
-        for (Index jy = 0; jy < ny; ++jy) {
+        const Index from = y0 > base[1] ? y0 - base[1] : 0, to = y1 - base[1] < ny ? y1 - base[1] : ny;
+        for (Index jy = from; jy < to; ++jy) {
             const float wxy = wx * w[pts.width + jy];
             if (wxy == 0.0f) continue;
             const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.setup import gate, shot_window
 from subsalt.imaging.traces import propagation_axis, source_samples, to_record
-from subsalt.kernels.problem import State
 from subsalt.model import EarthModel
 from subsalt.options import PropagationOptions
 from subsalt.propagator import Propagator
@@ -79,13 +78,15 @@ def model_shot(
     steps = setup.axis.nt - 1
     recorder = prop.recorder(shot.rcv, setup.axis.nt)
     source = prop.source(shot.src[None], setup.signature[None])
-    every = max(1, steps // 50)
+    every, told = max(1, steps // 50), 0
 
-    def report(state: State) -> None:
-        if progress is not None and state.it % every == 0:
-            progress(state.it / steps)
+    def report(it: int) -> None:
+        nonlocal told
+        if progress is not None and it - told >= every:
+            told = it
+            progress(it / steps)
 
-    prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], hook=report)
+    prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], progress=report)
     mapping = to_record(setup.axis, setup.record, time_dispersion=setup.propagation.time_dispersion)
     traces = mapping.apply(recorder.data.astype(np.float64))
     return traces.astype(np.float32), steps * prop.point_count

@@ -7,8 +7,9 @@ the layer. Inside the margin and the layer the model is continued from its edge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,34 +21,8 @@ from subsalt.grid import Box, Grid
 from subsalt.kernels.problem import Problem, State
 from subsalt.model import EarthModel
 from subsalt.options import PropagationOptions
+from subsalt.segment import Hook, Recorder, Snapshots, Source, Work, by_segment, by_step, has_segment
 from subsalt.stencil import radius_of
-
-#: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
-FINITE_EVERY = 50
-
-
-@dataclass
-class Source:
-    """Sample sequences injected at points during `Propagator.advance`.
-
-    Parameters
-    ----------
-    points : injection.Points
-        Where.
-    samples : ndarray, (n, nt), float32
-        Sample f[it] per point; acts in the step that makes u[it + 1]. Already divided by the cell volume.
-    """
-
-    points: injection.Points
-    samples: NDArray
-
-
-@dataclass
-class Recorder:
-    """Samples recorded during `Propagator.advance`: ``data[:, it]`` holds the field at time index `it`."""
-
-    points: injection.Points
-    data: NDArray
 
 
 def padding(
@@ -82,10 +57,6 @@ def padding(
     if options.free_surface:
         pad[4] = 0
     return pad[0], pad[1], pad[2], pad[3], pad[4], pad[5]
-
-
-#: called after every step with the state; its `it` is the index of the newest sample
-Hook = Callable[[State], None]
 
 
 class Propagator:
@@ -222,8 +193,12 @@ class Propagator:
         *,
         sources: Sequence[Source] = (),
         recorders: Sequence[Recorder] = (),
+        snapshots: Snapshots | None = None,
         hook: Hook | None = None,
+        at: Container[int] | None = None,
+        progress: Callable[[int], None] | None = None,
         boxes: Sequence[Box] | None = None,
+        loop: Literal["python"] | None = None,
     ) -> None:
         """Advance `state` by `n` time steps.
 
@@ -237,38 +212,35 @@ class Propagator:
             Sample ``state.it`` of each acts in the next step; past its end a source is silent.
         recorders : sequence of Recorder
             Each records the new sample after every step.
+        snapshots : Snapshots, optional
+            Copied after the steps that make their time indices.
         hook : callable, optional
-            Called after every step.
+            Called with the state after the steps that make the time indices in `at`.
+        at : container of int, optional
+            Time indices of the hook; after every step when None. The fewer, the faster: all steps between two hooks are
+            one call of compiled code.
+        progress : callable, optional
+            Called now and then with the time index reached.
         boxes : sequence of Box, optional
             Index boxes that tile the computational grid, computed one after the other; the whole grid when None.
             The fields do not depend on the tiling.
+        loop : {"python"}, optional
+            Force the loop in Python over single steps, the reference of the compiled segment.
 
         Raises
         ------
         NumericalFailure
             When the field is no longer finite (looked at every 50 steps and after the last one).
+        KeyboardInterrupt
+            Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
         """
-        k, problem = self.kernels, self.problem
-        for i in range(n):
-            if boxes is None:
-                k.time_step(problem, state)
-            else:
-                for box in boxes:
-                    k.memory_step(problem, state, box)
-                for box in boxes:
-                    k.field_step(problem, state, box)
-            now = state.it
-            state.rotate()
-            for src in sources:
-                if now < src.samples.shape[1]:
-                    k.inject(problem, state.curr, src.points, src.samples[:, now])
-            for rec in recorders:
-                if state.it < rec.data.shape[1]:
-                    rec.data[:, state.it] = k.record(problem, state.curr, rec.points)
-            if hook is not None:
-                hook(state)
-            if (state.it % FINITE_EVERY == 0 or i == n - 1) and not k.is_finite(problem, state.curr):
-                self._blow_up(state)
+        work = Work(sources, recorders, snapshots, hook, at, progress, boxes or ())
+        if loop != "python" and has_segment(self.kernels, work):
+            finite = by_segment(self.kernels, self.problem, state, n, work)
+        else:
+            finite = by_step(self.kernels, self.problem, state, n, work)
+        if not finite:
+            self._blow_up(state)
 
     def _blow_up(self, state: State) -> None:
         """Raise, naming the first cell that is not finite and the medium there."""

@@ -8,7 +8,8 @@ from physics_tools import DEVICE, random_vti, source_wavelet
 
 from subsalt import EarthModel, Grid, PropagationOptions, Survey, forward, migrate, ricker
 from subsalt.errors import ModelError, NumericalFailure, StabilityError
-from subsalt.propagator import FINITE_EVERY, Propagator
+from subsalt.propagator import Propagator
+from subsalt.segment import FINITE_EVERY
 
 
 @pytest.mark.parametrize("boundary", ["none", "damping", "pml"])

@@ -22,6 +22,7 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.kernels.problem import State
 from subsalt.propagator import Propagator
+from subsalt.segment import Snapshots
 from subsalt.survey import Shot
 from subsalt.timing import Phases
 
@@ -133,25 +134,30 @@ def migrate_shot(
     scale = setup.image_step * setup.axis.dt
     report = _Report(progress, 2 * steps)
 
-    def keep(now: State) -> None:
-        snap = snapshots.get(now.it)
-        if snap is not None:
-            prop.kernels.snapshot(prop.problem, now.curr, snap, prop.interior)
-            condition.source_sample(snap, scale)
-        report.step()
-
     with clock("source"):
-        prop.advance(state, steps, sources=[source], hook=keep)
+        prop.advance(
+            state,
+            steps,
+            sources=[source],
+            snapshots=Snapshots(prop.interior, snapshots),
+            progress=report.reached,
+        )
+        for it in times:
+            condition.source_sample(snapshots[it], scale)
 
     def image(now: State) -> None:
-        snap = snapshots.get(steps - now.it)
-        if snap is not None:
-            condition.sample(snap, now, scale)
-        report.step()
+        condition.sample(snapshots[steps - now.it], now, scale)
 
     state.clear()
     with clock("receivers"):
-        prop.advance(state, steps, sources=[receivers], hook=image)
+        prop.advance(
+            state,
+            steps,
+            sources=[receivers],
+            hook=image,
+            at={steps - it for it in times},
+            progress=lambda it: report.reached(steps + it),
+        )
     for weight in window_taper(setup, prop.window):
         for a in condition.sums.values():
             a *= weight
@@ -275,13 +281,14 @@ class ImageSum:
 
 
 class _Report:
-    """Turn steps into rare calls of a progress function."""
+    """Turn the steps done into rare calls of a progress function."""
 
     def __init__(self, call: Progress | None, total: int) -> None:
-        self.call, self.total, self.done = call, max(1, total), 0
+        self.call, self.total, self.told = call, max(1, total), 0
         self.every = max(1, total // 100)
 
-    def step(self) -> None:
-        self.done += 1
-        if self.call is not None and self.done % self.every == 0:
-            self.call(self.done / self.total)
+    def reached(self, done: int) -> None:
+        """Tell that `done` steps of all are done, a hundred times at most."""
+        if self.call is not None and done - self.told >= self.every:
+            self.told = done
+            self.call(done / self.total)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,13 @@ from subsalt import _native
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.fields import Layout
 from subsalt.grid import Box
+from subsalt.kernels import tuning
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.injection import Points
+    from subsalt.segment import Recorder, Snapshots, Source
 
 NAME = "cpu"
 
@@ -196,6 +198,69 @@ def time_step(problem: Problem, state: State) -> None:
         raise ConfigError("time_step has no run-time radius at orders 4 and 8", "use field_step")
     memory = list(state.memory.values())
     _native.time_step(_plan(problem), state.prev, state.curr, memory, _Settings.threads, _Settings.isa)
+
+
+class Segment:
+    """Many time steps in one call of compiled code; the arguments that stay the same are prepared once.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is advanced.
+    sources, recorders : sequence
+        Recorded data are float32 and contiguous per sample (Fortran order).
+    snapshots : Snapshots, optional
+        What is copied out.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        sources: Sequence[Source] = (),
+        recorders: Sequence[Recorder] = (),
+        snapshots: Snapshots | None = None,
+    ) -> None:
+        self.plan = _plan(problem)
+        self.problem = problem
+        self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in sources]
+        self.recorders = [(_points(problem, r.points), r.data.T) for r in recorders]
+        self.snapshots: list[tuple[int, tuple[int, ...], tuple[int, ...], NDArray]] = []
+        if snapshots is not None:
+            box = snapshots.box
+            self.snapshots = [(it, box.lo, box.hi, snapshots.fields[it]) for it in sorted(snapshots.fields)]
+
+    def advance(
+        self,
+        state: State,
+        n: int,
+        finite_every: int,
+        check_last: bool,
+        progress: Callable[[int], None] | None = None,
+    ) -> bool:
+        """Advance `state` by `n` steps; return whether it is finite.
+
+        Looked at when the time index is a multiple of `finite_every`, and after the last step with `check_last`. Ctrl-C
+        is noticed several times a second. However this ends, the state stands between two steps.
+        """
+        if _Settings.generic_radius:
+            raise ConfigError("a segment has no run-time radius at orders 4 and 8", "use field_step")
+        threads, isa = _Settings.threads, _Settings.isa
+        return bool(
+            _native.advance(
+                self.plan,
+                state,
+                n,
+                self.sources,
+                self.recorders,
+                self.snapshots,
+                finite_every,
+                check_last,
+                progress,
+                threads,
+                isa,
+                tuning.cut(self.problem, threads, isa or _native.isa()),
+            )
+        )
 
 
 def plain_step(problem: Problem, state: State) -> None:

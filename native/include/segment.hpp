@@ -1,0 +1,52 @@
+// Plain structs of a segment: some time steps of one wavefield in one call, with what goes in and comes out on the way.
+// No code lives here, so the file may be compiled under any instruction set.
+#pragma once
+
+#include "problem.hpp"
+
+namespace subsalt {
+
+/// Samples injected at points: sample f[it] acts in the step that makes u[it + 1]; past nt a source is silent.
+struct Feed {
+    const Points* points;
+    const float* samples; // (nt, points->n)
+    Index nt;
+};
+
+/// Samples recorded at points: row `it` of `data` takes the field at time index it; past nt nothing is kept.
+struct Tap {
+    const Points* points;
+    float* data; // (nt, points->n)
+    Index nt;
+};
+
+/// The imaged field at one time index, copied out of a box.
+struct Snapshot {
+    Index it;
+    Box box;
+    float* out; // shape of the box
+};
+
+/// How the work is cut; changes speed, never bits.
+struct Cut {
+    Index rows;  // rows of y per tile; 0: as many as give each thread one tile
+    Index depth; // time steps in one pass over memory; 1 or 2 over tiles, 1 to 4 in the march
+};
+
+constexpr Index max_depth = 4;
+
+struct Segment {
+    Levels even; // the step from `it` reads even.curr and writes over even.prev; the next one the other way round
+    Index it;    // time index of even.curr
+    Index steps;
+    const Feed* feeds;
+    Index n_feeds;
+    const Tap* taps;
+    Index n_taps;
+    const Snapshot* snapshots; // ascending in `it`, at most one per time index
+    Index n_snapshots;
+    Cut cut;
+    int threads;
+};
+
+} // namespace subsalt

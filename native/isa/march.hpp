@@ -1,0 +1,77 @@
+// The march: threads follow each other through the planes of x, each some time steps later. For 2-D, where a plane is
+// one row, and for grids with fewer rows than threads.
+//
+// Thread t takes passes t, t + team, ...; a pass is `depth` steps, each some planes behind the one before, and its
+// first step stays behind the last step of the pass before, which another thread does. So a plane passes through team *
+// depth steps while it is in cache, and no thread ever waits for all others.
+//
+// A step s may do plane x when step s - 1 has done plane x + lag. Then u[s - 2], which step s overwrites, is read no
+// more, and what step s records is still there: step s + 2 stays 2 lag planes behind, so lag >= W / 2 for a support
+// of W nodes.
+#pragma once
+
+#include "isa/plane.hpp"
+
+namespace subsalt::SUBSALT_NS {
+
+/// Planes a step stays behind the one before, for the sake of the recorded points.
+inline Index lag_of(const Problem& pb, const Segment& seg) {
+    Index lag = pb.radius;
+    for (Index i = 0; i < seg.n_taps; ++i)
+        if (seg.taps[i].points->width / 2 > lag) lag = seg.taps[i].points->width / 2;
+    return lag;
+}
+
+/// Record the points whose last plane is ix.
+inline void tap_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix) {
+    for (Index i = 0; i < seg.n_taps; ++i) {
+        const Tap& tap = seg.taps[i];
+        const Points& pts = *tap.points;
+        const Index j = step.now + 1 < tap.nt ? plane_number(pts, ix) : -1;
+        if (j < 0) continue;
+        for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
+            const Index p = pts.item[a];
+            if (pts.base[3 * p] + count_of(pts, p, 0, pb.n[0]) - 1 == ix) tap_point(pb, step, tap, p);
+        }
+    }
+}
+
+/// This thread's share of all steps of a segment. `done`: a counter per thread, zero.
+inline void march(const Problem& pb, const Segment& seg, const RowKernels& kernels, const Scratch& scratch,
+                  Counter* done, int thread, int team) {
+    const Index nx = pb.n[0], ny = pb.n[1], depth = seg.cut.depth, lag = lag_of(pb, seg);
+    const auto wanted = [&](Index ix) { // planes of the step before that must be done for plane ix
+        const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag);
+        return end < nx ? end : nx;
+    };
+    Index round = 0;
+    for (Index pass = thread; pass * depth < seg.steps; pass += team, ++round) {
+        const Index count = seg.steps - pass * depth < depth ? seg.steps - pass * depth : depth;
+        Step steps[max_depth];
+        Index planes[max_depth] = {0, 0, 0, 0}; // done by each step
+        for (Index k = 0; k < count; ++k)
+            steps[k] = step_of(seg, pass * depth + k);
+        // the pass before: by the thread before in this round, or by the last thread in the round before
+        const Counter& before = done[thread > 0 ? thread - 1 : team - 1];
+        const Index base = (thread > 0 ? round : round - 1) * nx;
+        Index known = pass == 0 ? nx : 0;
+        while (planes[count - 1] < nx) {
+            if (planes[0] < nx) {
+                const Index least = wanted(planes[0]);
+                // some planes more than needed, so that not every plane waits for a cache line of another core
+                if (known < least) known = wait_for(before, base + (least + 8 < nx ? least + 8 : nx)) - base;
+                ++planes[0];
+                do_plane(pb, seg, steps[0], kernels, scratch, planes[0] - 1, 0, ny);
+                tap_plane(pb, seg, steps[0], planes[0] - 1);
+            }
+            for (Index k = 1; k < count; ++k)
+                for (; planes[k] < nx && planes[k - 1] >= wanted(planes[k]); ++planes[k]) {
+                    do_plane(pb, seg, steps[k], kernels, scratch, planes[k], 0, ny);
+                    tap_plane(pb, seg, steps[k], planes[k]);
+                }
+            publish(done[thread], round * nx + planes[count - 1]);
+        }
+    }
+}
+
+} // namespace subsalt::SUBSALT_NS

@@ -1,0 +1,148 @@
+"""Time steps of one wavefield with what goes in and comes out on the way: sources, recorders, snapshots, hooks.
+
+Two ways that give the same bits: a loop in Python over the kernels of any device (`by_step`), which is the reference,
+and the compiled segment of a device that has one (`by_segment`), which does all steps between two hooks in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import injection
+from subsalt.grid import Box
+from subsalt.kernels.problem import Problem, State
+
+#: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
+FINITE_EVERY = 50
+
+#: called after a step with the state; its `it` is the index of the newest sample
+Hook = Callable[[State], None]
+
+
+@dataclass
+class Source:
+    """Sample sequences injected at points during `Propagator.advance`.
+
+    Parameters
+    ----------
+    points : injection.Points
+        Where.
+    samples : ndarray, (n, nt), float32
+        Sample f[it] per point; acts in the step that makes u[it + 1]. Already divided by the cell volume.
+    """
+
+    points: injection.Points
+    samples: NDArray
+
+
+@dataclass
+class Recorder:
+    """Samples recorded during `Propagator.advance`: ``data[:, it]`` holds the field at time index `it`."""
+
+    points: injection.Points
+    data: NDArray
+
+
+@dataclass
+class Snapshots:
+    """Copies of the imaged field, p or (p + q) / 2, made during `Propagator.advance`.
+
+    Parameters
+    ----------
+    box : Box
+        Index box of the computational grid.
+    fields : mapping of int to ndarray, shape of the box
+        By time index: the arrays that are written.
+    """
+
+    box: Box
+    fields: Mapping[int, NDArray]
+
+
+@dataclass
+class Work:
+    """What happens in the steps of a segment besides the steps.
+
+    Parameters
+    ----------
+    sources, recorders : sequence
+        What goes in and what comes out at points.
+    snapshots : Snapshots, optional
+        What is copied.
+    hook : callable, optional
+        Called with the state at the time indices in `at`.
+    at : container of int, optional
+        None: after every step.
+    progress : callable, optional
+        Called now and then with the time index reached.
+    """
+
+    sources: Sequence[Source] = ()
+    recorders: Sequence[Recorder] = ()
+    snapshots: Snapshots | None = None
+    hook: Hook | None = None
+    at: Container[int] | None = None
+    progress: Callable[[int], None] | None = None
+    boxes: Sequence[Box] = field(default_factory=tuple)
+
+    def hook_at(self, it: int) -> bool:
+        """Return whether the hook is called at time index `it`."""
+        return self.hook is not None and (self.at is None or it in self.at)
+
+    def stops(self, it: int, n: int) -> list[int]:
+        """Return the time indices in (it, it + n] after which Python is called, and the last one."""
+        last = it + n
+        return [*(t for t in range(it + 1, last) if self.hook_at(t)), last]
+
+
+def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+    """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
+    for i in range(n):
+        if work.boxes:
+            for box in work.boxes:
+                kernels.memory_step(problem, state, box)
+            for box in work.boxes:
+                kernels.field_step(problem, state, box)
+        else:
+            kernels.time_step(problem, state)
+        now = state.it
+        state.rotate()
+        for src in work.sources:
+            if now < src.samples.shape[1]:
+                kernels.inject(problem, state.curr, src.points, src.samples[:, now])
+        for rec in work.recorders:
+            if state.it < rec.data.shape[1]:
+                rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
+        if work.snapshots is not None and state.it in work.snapshots.fields:
+            kernels.snapshot(problem, state.curr, work.snapshots.fields[state.it], work.snapshots.box)
+        if work.hook is not None and work.hook_at(state.it):
+            work.hook(state)
+        if (state.it % FINITE_EVERY == 0 or i == n - 1) and not kernels.is_finite(problem, state.curr):
+            return False
+        if work.progress is not None:
+            work.progress(state.it)
+    return True
+
+
+def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+    """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
+    segment = kernels.Segment(problem, work.sources, work.recorders, work.snapshots)
+    last = state.it + n
+    for stop in work.stops(state.it, n):
+        if not segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress):
+            return False
+        if work.hook is not None and work.hook_at(stop):
+            work.hook(state)
+    return True
+
+
+def has_segment(kernels: ModuleType, work: Work) -> bool:
+    """Return whether the device can do this work in a segment, and it is worth one."""
+    if not hasattr(kernels, "Segment") or work.boxes or (work.hook is not None and work.at is None):
+        return False
+    return all(np.asarray(r.data).flags.f_contiguous and r.data.dtype == np.float32 for r in work.recorders)
