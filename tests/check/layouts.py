@@ -29,6 +29,8 @@ def context(
     vp=None,
     epsilon=None,
     delta=None,
+    theta=None,
+    phi=None,
     f0=8.0,
     src=None,
     rcv=None,
@@ -42,13 +44,16 @@ def context(
     grid = Grid(shape, (h,) * len(shape), origin or ())
     if vp is None:
         vp = np.broadcast_to(1800.0 + 0.6 * grid.axis(-1), grid.shape)
-    given = {"vp": vp, "epsilon": epsilon, "delta": delta}
+    given = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
     parameters = {
         n: Parameter(n, np.array(np.broadcast_to(v, grid.shape), np.float32), grid, source=f"{n}.rsf")
         for n, v in given.items()
         if v is not None
     }
-    model = EarthModel(grid, *(parameters[n].values if n in parameters else None for n in given))
+    volumes = {n: p.values for n, p in parameters.items()}
+    # parameters hold degrees, as the loader of a job leaves them
+    volumes |= {n: np.deg2rad(volumes[n]) for n in ("theta", "phi") if n in volumes}
+    model = EarthModel(grid, **volumes)
     low, high = np.array(grid.origin), np.array(grid.last)
     if src is None:
         along = np.linspace(0.2, 0.8, 5)
@@ -92,6 +97,14 @@ CLEAN = {
     "3-D gradient": lambda: context(shape=(41, 31, 41), h=20.0, f0=5.0),
     "VTI": lambda: context(epsilon=0.2, delta=0.1),
     "elliptical": lambda: context(epsilon=0.1, delta=0.1),
+    "TTI": lambda: context(epsilon=0.2, delta=0.1, theta=30.0),
+    "TTI in 3-D": lambda: context(
+        shape=(41, 31, 41), h=20.0, f0=5.0, epsilon=0.2, delta=0.1, theta=30.0, phi=-120.0
+    ),
+    "TTI, a fold": lambda: context(
+        epsilon=0.2, delta=0.1, theta=60.0 * np.sin(np.arange(101) / 8.0)[:, None]
+    ),
+    "upright": lambda: context(epsilon=0.2, delta=0.1, theta=0.0),
     "constant": lambda: context(vp=2000.0),
     "water only": lambda: context(vp=1500.0, f0=6.0),
     "salt": lambda: context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),

@@ -14,8 +14,9 @@ from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files,
 from subsalt.errors import FindingsError
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
-from subsalt.job.checking import check_job, draw_map
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
+from subsalt.job.maps import draw_map
 
 PNG = b"\x89PNG"
 

@@ -1,5 +1,6 @@
 """Every rule finds its planted mistake, with evidence and a cure; none finds anything in clean layouts."""
 
+import contextlib
 import dataclasses
 import re
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ from layouts import CLEAN, context
 
 from subsalt import check
 from subsalt.check import Parameter, SampledShot
-from subsalt.errors import Finding
+from subsalt.check.tilt import STEEPEST_TURN, turn_per_cell
+from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.kernels import cores
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.survey import Survey, TimeAxis
@@ -166,6 +169,35 @@ def hole():
     return context(vp=v)
 
 
+def fold(size, shape=(101, 81)):
+    """Return angles that swing by `size` along the line, slowly."""
+    return np.broadcast_to(size * np.sin(np.arange(shape[0]) / 8.0)[:, None], shape)
+
+
+def checkerboard(size, shape=(101, 81)):
+    """Return angles of changing sign from node to node."""
+    return size * (-1.0) ** np.add.outer(np.arange(shape[0]), np.arange(shape[1]))
+
+
+def tilted(shape=(101, 81), theta=0.0, unit=None, **angles):
+    """Return a context with a tilt as a file gives it, in degrees; without a model where none can be built."""
+    h, f0 = (10.0, 8.0) if len(shape) == 2 else (20.0, 5.0)
+    found = context(shape, h=h, f0=f0, epsilon=0.2, delta=0.1)
+    given = {"theta": theta} | angles
+    volumes = {n: np.array(np.broadcast_to(v, shape), np.float32) for n, v in given.items()}
+    grid = found.model.grid
+    for name, values in volumes.items():
+        found.parameters[name] = Parameter(name, values, grid, source=f"{name}.rsf", unit=unit)
+    with contextlib.suppress(ModelError):
+        radians = {n: np.deg2rad(v) for n, v in volumes.items()}
+        found.model = dataclasses.replace(found.model, **radians)
+    return found
+
+
+def vti_asked(medium, **tilt):
+    return context(epsilon=0.2, delta=0.1, propagation=PropagationOptions(medium=medium), **tilt)
+
+
 def crooked():
     return with_survey(context(), notes={"line": {"misfit_max_m": 300.0}})
 
@@ -275,6 +307,22 @@ MISTAKES = {
     ),
     "VTI without parameters": ("W523", lambda: with_options(medium="vti")),
     "epsilon alone": ("W524", lambda: context(epsilon=0.1)),
+    "tilt in radians": ("E421", lambda: tilted(theta=fold(0.9))),
+    "tilt in radians, declared degrees": ("W422", lambda: tilted(theta=fold(0.9), unit="deg")),
+    "azimuth in radians": ("W422", lambda: tilted(shape=(41, 31, 41), theta=30.0, phi=2.5)),
+    "tilt in degrees, declared radians": ("E423", lambda: tilted(theta=fold(np.degrees(40.0)), unit="rad")),
+    "null value in the tilt": ("E424", lambda: tilted(theta=np.where(fold(1.0) > 0, -999.25, fold(30.0)))),
+    "azimuth beyond a turn": ("E424", lambda: tilted(shape=(41, 31, 41), theta=30.0, phi=400.0)),
+    "negative tilt in 3-D": ("W425", lambda: tilted(shape=(41, 31, 41), theta=-20.0)),
+    "tilt beyond the horizontal": ("W425", lambda: tilted(theta=fold(60.0) + 40.0)),
+    "tilt without anisotropy": ("W537", lambda: context(theta=30.0)),
+    "tilt with anisotropy of zero": ("W537", lambda: context(epsilon=0.0, delta=0.0, theta=30.0)),
+    "azimuth without tilt": ("W538", lambda: context(epsilon=0.2, delta=0.1, phi=30.0)),
+    "azimuth in 2-D": ("E526", lambda: tilted(theta=30.0, phi=45.0)),
+    "rough tilt": ("W539", lambda: tilted(theta=checkerboard(30.0))),
+    "TTI without theta": ("E540", lambda: vti_asked("tti")),
+    "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
+    "too many threads": ("W704", lambda: with_options(threads=cores() + 1)),
     "dispersion": ("W530", lambda: context(f0=20.0)),
     "grid too coarse": ("E531", lambda: context(f0=60.0)),
     "f0 in mHz": ("W532", lambda: context(f0=0.2)),
@@ -295,6 +343,10 @@ def frames_differ():
 MISTAKES["frames"] = ("W405", frames_differ)
 
 
+#: codes whose message has no number: a word of the job is missing or of no effect
+NO_NUMBER = ("W405", "W522", "W523", "W524", "W503", "W499", "W538", "E540", "W541")
+
+
 @pytest.mark.parametrize("name", CLEAN)
 def test_no_false_alarm(name):
     assert problems(CLEAN[name]()) == []
@@ -310,7 +362,7 @@ def test_planted_mistake_is_found(name):
     assert finding.fix
     assert "\n" not in finding.message + finding.fix
     # the message shows a value that a reader can check
-    assert re.search(r"\d", finding.message) or code in ("W405", "W522", "W523", "W524", "W503", "W499")
+    assert re.search(r"\d", finding.message) or code in NO_NUMBER
 
 
 def test_at_least_forty_planted_mistakes():
@@ -408,3 +460,60 @@ def test_numbers_of_the_model_are_those_of_its_grid():
     assert "[data] frame = {x0 = 50000, y0 = 0}" in by["E330"].fix
     (finding,) = [f for f in problems(moved(context(), (0, 0, -20), (0, 0, 0))) if f.code == "E333"]
     assert "up to 15 m (z = -15, the model begins at 0)" in finding.message
+
+
+def test_the_turn_of_an_axis_is_that_between_neighbours():
+    # a linear swing of 3 degrees per cell along x, 4 along z: neighbours along z differ most
+    ix, iz = np.meshgrid(np.arange(12), np.arange(9), indexing="ij")
+    model = EarthModel(
+        Grid((12, 9), (10.0, 10.0)), 2000.0, 0.2, 0.1, theta=np.deg2rad(3.0 * ix + 4.0 * iz - 40.0)
+    )
+    # arccos of a float64 cosine at 4 degrees: the float32 angles are good to 1e-7 rad, its slope is 1 / sin 4
+    np.testing.assert_allclose(turn_per_cell(model), 4.0, atol=1e-4)
+
+
+def test_an_axis_has_no_arrow():
+    # -89 and 89 degrees are 2 degrees apart
+    theta = np.where(np.arange(10)[:, None] % 2, 89.0, -89.0) * np.ones((10, 8))
+    model = EarthModel(Grid((10, 8), (10.0, 10.0)), 2000.0, 0.2, 0.1, theta=np.deg2rad(theta))
+    assert turn_per_cell(model).max() == pytest.approx(2.0, abs=1e-4)
+
+
+def test_a_rough_tilt_matters_only_where_waves_feel_it():
+    epsilon = np.zeros((20, 16))
+    epsilon[:, 8:] = 0.2
+    theta = np.deg2rad(checkerboard(30.0, (20, 16)))
+    model = EarthModel(Grid((20, 16), (10.0, 10.0)), 2000.0, epsilon, 0.5 * epsilon, theta=theta)
+    found = turn_per_cell(model) > STEEPEST_TURN
+    # the last isotropic row has an anisotropic neighbour
+    assert found[:, 7:].all()
+    assert not found[:, :7].any()
+
+
+def test_slabs_do_not_change_the_turn(monkeypatch):
+    rng = np.random.default_rng(1)
+    theta, phi = rng.uniform(0, 1.5, (7, 6, 5)), rng.uniform(-3, 3, (7, 6, 5))
+    model = EarthModel(Grid((7, 6, 5), (10.0,) * 3), 2000.0, 0.2, 0.1, theta=theta, phi=phi)
+    whole = turn_per_cell(model)
+    monkeypatch.setattr("subsalt.check.tilt.SLAB", 60)
+    np.testing.assert_array_equal(turn_per_cell(model), whole)
+    # each component by itself, the plain way
+    n = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)])
+    along_x = np.degrees(np.arccos(np.abs((n[:, 1:] * n[:, :-1]).sum(axis=0))))
+    assert (whole[1:] >= along_x - 1e-3).all()
+    assert (whole[:-1] >= along_x - 1e-3).all()
+
+
+def test_threads_beyond_reason_are_refused_and_a_few_too_many_are_not(monkeypatch):
+    from subsalt import kernels
+    from subsalt.errors import DeviceError
+
+    monkeypatch.setattr(kernels, "cores", lambda: 4)
+    assert kernels.threads_to_use(16) == 16
+    with pytest.raises(DeviceError, match="threads = 17, but this process may use 4 cores"):
+        kernels.threads_to_use(17)
+    monkeypatch.setenv("OMP_NUM_THREADS", "100")
+    with pytest.raises(DeviceError, match="OMP_NUM_THREADS = 100"):
+        kernels.threads_to_use()
+    monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
+    assert kernels.threads_to_use() == 3

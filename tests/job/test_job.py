@@ -66,7 +66,7 @@ def test_all_mistakes_at_once_with_key_and_cure():
     found = problems(
         model={"vp": "2 km", "epsilno": 0.1},
         source={"f0": -3, "aperture": 5},
-        propagation={"order": 7, "medium": "tti"},
+        propagation={"order": 7, "medium": "hti"},
         imagin={"mode": "adjoint"},
         imaging={"mode": "adjont"},
     )
@@ -75,7 +75,7 @@ def test_all_mistakes_at_once_with_key_and_cure():
     assert found["source.aperture"].fix == "'aperture' belongs into [imaging]"
     assert "above 0" in found["source.f0"].message
     assert "2, 4, 6" in found["propagation.order"].fix
-    assert "isotropic, vti" in found["propagation.medium"].fix
+    assert "isotropic, vti, tti" in found["propagation.medium"].fix
     assert found["imagin"].fix == "did you mean 'imaging'?"
     assert found["imaging.mode"].fix == "did you mean 'adjoint'?"
     assert len(found) == 8

@@ -86,6 +86,32 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "epsilon or delta exceeds 0.5, which is rare in rocks.",
         "Check the file.",
     ),
+    "E421": (
+        "Tilt in radians",
+        "No value of theta exceeds pi/2 and nothing declares its unit: the job takes degrees, this looks like radians.",
+        'Declare the unit: theta = {file = "...", unit = "radians"}, or unit = "degrees" if they are.',
+    ),
+    "W422": (
+        "Angle that may be in radians",
+        "No value of theta exceeds pi/2, or none of phi 2 pi: in degrees this is hardly a tilt.",
+        'If they are radians, declare it: unit = "radians", or "0.5 radians" for a number.',
+    ),
+    "E423": (
+        "Angle in degrees",
+        "An angle declared as radians exceeds half a turn (theta) or a turn (phi).",
+        'Declare the unit: unit = "degrees".',
+    ),
+    "E424": (
+        "Impossible angle",
+        "theta exceeds 180 degrees, or phi 360: nobody writes such a tilt, it is a null value or another quantity.",
+        "Replace those values; where nothing tilts, theta is 0.",
+    ),
+    "W425": (
+        "theta outside 0 to 90",
+        "An axis has no arrow: theta beyond 90 degrees, or below 0 (in 2-D below -90), names the same axis as another "
+        "theta inside (and phi turned by 180). Every finite angle survives this; the nodes are counted.",
+        "Nothing, if they are meant; else check the sign convention and null values.",
+    ),
     "E440": (
         "Grid in kilometres",
         "The grid spacing gives hundreds of points per wavelength: it looks like km.",

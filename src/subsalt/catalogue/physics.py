@@ -67,6 +67,33 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "phi of a 2-D model is neither 0 nor pi: its symmetry axis would leave the plane of the waves.",
         "Leave phi out; in 2-D theta has a sign, positive towards +x.",
     ),
+    "W537": (
+        "Tilt without anisotropy",
+        "theta is given, but epsilon and delta are zero: waves do not feel the axis.",
+        "Give epsilon and delta, or leave theta out: the run is then several times faster.",
+    ),
+    "W538": (
+        "Azimuth without tilt",
+        "phi is given without theta: an upright axis has no azimuth.",
+        "Give theta too.",
+    ),
+    "W539": (
+        "Symmetry axis turns too fast",
+        "From one node to the next the axis turns by more than 45 degrees. The grid cannot carry that: the product of "
+        "axis and wave folds over the Nyquist wavenumber. The scheme stays stable, but what it computes there is "
+        "that of no medium. Often it is noise of a dip estimate, or an angle that was interpolated across 180.",
+        "Smooth the axis alone: [model] tilt_smoothing, one cell or more; the map of `subsalt check` shows where.",
+    ),
+    "E540": (
+        "TTI without tilt",
+        'The job asks for medium = "tti" and gives no theta.',
+        "Give [model] theta, or leave medium out.",
+    ),
+    "W541": (
+        "Tilt ignored",
+        "The job asks for a medium without tilt, but gives theta.",
+        "Leave medium out to use it.",
+    ),
     "W530": (
         "Dispersion",
         "The grid has few points per shortest wavelength: high frequencies travel too slowly and "

@@ -79,4 +79,15 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "SUBSALT_ISA names an instruction set that this processor or build does not have.",
         "Unset SUBSALT_ISA.",
     ),
+    "E703": (
+        "Absurd number of threads",
+        "More than four threads per core (and more than eight) were asked for, by [parallel] threads, threads = ... or "
+        "OMP_NUM_THREADS.",
+        "Use as many threads as cores, or leave it out.",
+    ),
+    "W704": (
+        "More threads than cores",
+        "Threads that share a core take turns, and every time step waits for the last of them.",
+        "Use as many threads as cores, or leave it out.",
+    ),
 }

@@ -26,7 +26,7 @@ __all__ = [
 
 
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it
-SUBJECTS = ("units", "grids", "geometry", "traces", "stability", "spectrum")
+SUBJECTS = ("units", "tilt", "grids", "geometry", "traces", "stability", "spectrum", "machine")
 
 
 def load_rules() -> list[Rule]:

@@ -86,15 +86,17 @@ class Parameter:
     Parameters
     ----------
     name : str
-        vp, epsilon or delta.
+        vp, epsilon, delta, theta or phi.
     values : ndarray or float
-        Volume of a file on `grid`, a function of depth, or a constant.
+        Volume of a file on `grid`, a function of depth, or a constant; angles in degrees.
     grid, frame : Grid, Frame, optional
         Of the file.
     depths : ndarray, optional
         Depths of `values` when it is a function of depth, m.
     source : str
         Where it comes from, for messages.
+    unit : str, optional
+        Unit that the job or the file declares for the values of a file.
     findings : list of Finding
         What the reader of the file noticed.
     """
@@ -105,6 +107,7 @@ class Parameter:
     frame: Frame | None = None
     depths: NDArray[np.float64] | None = None
     source: str = ""
+    unit: str | None = None
     findings: list[Finding] = field(default_factory=list)
 
     @cached_property

@@ -9,6 +9,9 @@ import numpy as np
 from subsalt.check.context import Context, Parameter, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
 
+#: what a value must lie above, by parameter
+LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5, "theta": -np.inf, "phi": -np.inf}
+
 
 @rule("grids", "parameters")
 def what_the_readers_say(context: Context) -> Iterator[Finding]:
@@ -20,7 +23,7 @@ def what_the_readers_say(context: Context) -> Iterator[Finding]:
 @rule("grids", "parameters")
 def values_possible(context: Context) -> Iterator[Finding]:
     """Values that are not finite, or that no medium has."""
-    for name, lowest in (("vp", 0.0), ("epsilon", -0.5), ("delta", -0.5)):
+    for name, lowest in LOWEST.items():
         p = context.parameters.get(name)
         if p is None:
             continue

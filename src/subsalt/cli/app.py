@@ -103,6 +103,10 @@ def init(
     vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None,
     epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None,
     delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None,
+    theta: Annotated[
+        str | None, typer.Option(help='Tilt of the symmetry axis: a file, degrees, or "0.5 rad".')
+    ] = None,
+    phi: Annotated[str | None, typer.Option(help="Azimuth of the tilt: a file or degrees.")] = None,
     f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
@@ -114,7 +118,8 @@ def init(
     """Write a commented job file, filled with what the files say."""
     from subsalt.cli import commands
 
-    commands.init(job, [*(from_ or []), *(files or [])], vp, epsilon, delta, f0, preset, force, json)
+    shots = [*(from_ or []), *(files or [])]
+    commands.init(job, shots, vp, epsilon, delta, theta, phi, f0, preset, force, json)
 
 
 @app.command(

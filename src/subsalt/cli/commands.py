@@ -58,6 +58,8 @@ def init(
     vp: str | None,
     epsilon: str | None,
     delta: str | None,
+    theta: str | None,
+    phi: str | None,
     f0: str | None,
     preset: str,
     force: bool,
@@ -69,7 +71,8 @@ def init(
     out = Out(as_json)
     if not files:
         raise ConfigError("no shot files given", "add --from 'shots/*.sgy'", code="E124")
-    result = write_job(job, files, vp=vp, epsilon=epsilon, delta=delta, f0=f0, preset=preset, force=force)
+    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
+    result = write_job(job, files, **model, f0=f0, preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
     out.row("next", f"subsalt check {job}")
@@ -78,15 +81,17 @@ def init(
 
 def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_json: bool) -> None:
     """Run every rule and draw the map."""
-    from subsalt.job.checking import check_job, draw_map
+    from subsalt.job.checking import check_job
     from subsalt.job.job import Job
+    from subsalt.job.maps import draw_gate, draw_map
 
     out = Out(as_json)
     job = Job.from_toml(job_file)
     result = check_job(job)
-    findings, picture = list(result.findings), None
+    findings, picture, gate = list(result.findings), None, None
     try:
         picture = draw_map(job, result, out_dir) if draw else None
+        gate = draw_gate(job, result, out_dir) if draw else None
     except CannotCreateError as error:
         # what was found matters more than its picture
         cure = "choose a folder for the map with --out, or leave it out with --no-map"
@@ -96,6 +101,8 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
     warnings = sum(f.level == "warning" for f in findings)
     if picture is not None:
         out.row("map", str(picture))
+    if gate is not None:
+        out.row("", f"{gate} (symmetry axis, and what is repaired)")
     out.say(
         f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was "
         "started."
@@ -105,6 +112,7 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
             "errors": errors,
             "warnings": warnings,
             "map": picture,
+            "anisotropy_map": gate,
             "facts": result.facts,
             "findings": [finding_dict(f) for f in findings],
         }

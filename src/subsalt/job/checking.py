@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from subsalt import check, kernels
+from subsalt.check.grids import LOWEST
+from subsalt.check.tilt import impossible
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
@@ -109,6 +110,7 @@ def _check(job: Job) -> CheckResult:
         load.codes.append(ConfigError.exit_code)
     load(lambda: _writable_formats(job))
     load(lambda: kernels.get(job.parallel.device).describe())
+    load(lambda: kernels.threads_to_use(context.propagation.threads))
     files_there = load(job.input_files) is not None
     if files_there:
         context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
@@ -141,7 +143,7 @@ def _writable_formats(job: Job) -> None:
 
 def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
     """Return whether a model cannot be built from these values; the rules say why."""
-    return any(p.summary.bad or p.summary.low <= (0.0 if n == "vp" else -0.5) for n, p in parameters.items())
+    return any(p.summary.bad or p.summary.low <= LOWEST[n] or impossible(p) for n, p in parameters.items())
 
 
 def _keep_new(load: _Loader, quiet: _Loader) -> None:
@@ -232,17 +234,3 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Lo
     found = load(plan)
     if found is not None:
         context.facts["memory_bytes"] = sum(found.values())
-
-
-def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw the survey on the model into ``FOLDER/map.png``; None when one of both could not be had."""
-    context = result.context
-    if context.survey is None or context.model is None or not context.survey.shots:
-        return None
-    from subsalt import view
-    from subsalt.io.publish import make_folder
-
-    place = make_folder(folder if folder is not None else job.base / f"{job.name}.check")
-    return Path(
-        view.survey_map(context.survey, context.model, place / "map.png", title=job.title or job.name)
-    )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 #: model parameters that a job may give, and what they measure
-PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction"}
+PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction", "theta": "angle", "phi": "angle"}
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:

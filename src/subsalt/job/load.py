@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import tilt
 from subsalt.check.context import Parameter, slabs
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Frame, Grid
-from subsalt.job import units
+from subsalt.job import director, units
 from subsalt.job.inputs import PARAMETERS, existing
 from subsalt.job.regrid import resample, same_grid, smooth
 from subsalt.model import EarthModel
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
-    from subsalt.job.model_sections import GridSection, ValueSection
+    from subsalt.job.model_sections import GridSection, ModelSection, ValueSection
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
 
 
 def load_parameter(job: Job, name: str) -> Parameter | None:
-    """Read one parameter of `[model]`, in SI; None when the job does not give it."""
+    """Read one parameter of `[model]`, in SI (angles: degrees); None when the job does not give it."""
     section: ValueSection | None = getattr(job.model, name)
     if section is None:
         return None
@@ -47,7 +48,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
     )
     unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
     values = to_si(np.asarray(vol.values), unit, PARAMETERS[name])
-    return Parameter(name, values, vol.grid, vol.frame, source=section.file, findings=vol.findings)
+    return Parameter(name, values, vol.grid, vol.frame, source=section.file, unit=unit, findings=vol.findings)
 
 
 def _known_unit(unit: str | None, kind: str) -> str | None:
@@ -152,6 +153,39 @@ def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.fl
     )
 
 
+def axis_on_grid(given: dict[str, Parameter], grid: Grid, resampling: bool) -> dict[str, NDArray[np.float32]]:
+    """Return theta and phi of the symmetry axis on `grid`, radians, as far as the job gives them.
+
+    Notes
+    -----
+    Between grids the axis is interpolated and not its angles, see `subsalt.job.director`.
+    """
+    if "theta" not in given:
+        return {}
+    angles = [given[name] for name in ("theta", "phi") if name in given]
+    homes = [p.grid for p in angles if p.grid is not None]
+    home = homes[0] if resampling and homes else grid
+    out = {p.name: _radians(p, home, resampling) for p in angles}
+    if home is grid or home.ndim != grid.ndim or same_grid(home, grid):
+        return out
+    theta, phi = tilt.normalised(out["theta"], out.get("phi"), grid.ndim)
+    if grid.ndim == 3 and phi is None:
+        phi = np.zeros_like(theta)
+    return director.to_angles([resample(part, home, grid) for part in director.of_angles(theta, phi)])
+
+
+def _radians(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.float32]:
+    """Return an angle on `grid`, radians; an azimuth from another grid by its direction on the map."""
+    other = parameter.grid
+    factor = math.pi / 180.0
+    if not resampling or other is None or same_grid(other, grid) or other.ndim != grid.ndim:
+        return (factor * on_grid(parameter, grid, resampling).astype(np.float64)).astype(np.float32)
+    # half the angle: its director has the period of the angle itself
+    half = 0.5 * factor * np.asarray(parameter.values, dtype=np.float64)
+    found = director.to_angles([resample(part, other, grid) for part in director.of_angles(half, None)])
+    return np.float32(2.0) * found["theta"]
+
+
 def load_parameters(job: Job) -> dict[str, Parameter]:
     """Read all parameters of `[model]` that the job gives."""
     return {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
@@ -166,7 +200,8 @@ def model_frame(job: Job) -> Frame | None:
     """Return the frame of the job's model files; None when they give none, so that the survey may choose its
     own.
     """
-    if all(s is None or s.file is None for s in (job.model.vp, job.model.epsilon, job.model.delta)):
+    sections = (getattr(job.model, name) for name in PARAMETERS)
+    if all(s is None or s.file is None for s in sections):
         return None
     given = job.remember("parameters", lambda: load_parameters(job))
     frames = [p.frame for p in given.values() if p.frame is not None and p.frame != Frame()]
@@ -178,17 +213,31 @@ def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
     vp = given["vp"]
     grid = job_grid(job) or vp.grid
     assert grid is not None
-    volumes = {n: on_grid(p, grid, job.grid is not None) for n, p in given.items()}
+    resampling = job.grid is not None
+    volumes = {n: on_grid(p, grid, resampling) for n, p in given.items() if PARAMETERS[n] != "angle"}
+    volumes |= axis_on_grid(given, grid, resampling)
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
-    model = EarthModel(grid, volumes["vp"], volumes.get("epsilon"), volumes.get("delta"), frame=frame)
-    sigma = job.model.smoothing
+    return smoothed(EarthModel(grid, frame=frame, **volumes), job.model)
+
+
+def smoothed(model: EarthModel, section: ModelSection) -> EarthModel:
+    """Return the model smoothed as `[model]` says; the same object when it says nothing."""
+    grid, sigma, top = model.grid, section.smoothing, section.smoothing_top
+    changes: dict[str, Any] = {}
     if sigma > 0:
-        top = job.model.smoothing_top
         # slowness, not velocity: its average keeps traveltimes
         slow = smooth((1.0 / model.vp).astype(np.float32), grid, sigma, top)
-        rest = [None if a is None else smooth(a, grid, sigma, top) for a in (model.epsilon, model.delta)]
-        model = EarthModel(grid, (np.float32(1.0) / slow).astype(np.float32), rest[0], rest[1], frame=frame)
-    return model
+        changes["vp"] = (np.float32(1.0) / slow).astype(np.float32)
+        for name in ("epsilon", "delta"):
+            values = getattr(model, name)
+            changes[name] = None if values is None else smooth(values, grid, sigma, top)
+    if model.theta is not None and (sigma := _either(section.tilt_smoothing, sigma)) > 0:
+        changes |= director.smoothed(model.theta, model.phi, grid, sigma, top)
+    return replace(model, **changes) if changes else model
+
+
+def _either(own: float | None, common: float) -> float:
+    return common if own is None else own
 
 
 def load_survey(job: Job) -> Survey:

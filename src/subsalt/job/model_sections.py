@@ -84,8 +84,17 @@ class ModelSection(Section):
     vp: ValueSection = Field(description="P velocity: a number, a file, or {z = [...], value = [...]}")
     epsilon: ValueSection | None = Field(None, description="Thomsen epsilon, a fraction; as vp")
     delta: ValueSection | None = Field(None, description="Thomsen delta, a fraction; as vp")
+    theta: ValueSection | None = Field(
+        None, description="tilt of the symmetry axis from the downward vertical, degrees; as vp"
+    )
+    phi: ValueSection | None = Field(
+        None, description="azimuth of the tilt from x towards y, degrees (3-D); as vp"
+    )
     smoothing: NonNegativeLength = Field(
-        0.0, description="sigma of a Gaussian on slowness, epsilon, delta; 0: none"
+        0.0, description="sigma of a Gaussian on slowness, epsilon, delta, axis; 0: none"
+    )
+    tilt_smoothing: NonNegativeLength | None = Field(
+        None, description="sigma of the Gaussian on the symmetry axis, where it should differ from smoothing"
     )
     smoothing_top: Length | None = Field(None, description="depth above which nothing is smoothed (water)")
 
@@ -98,6 +107,11 @@ class ModelSection(Section):
     @classmethod
     def _fraction(cls, value: object) -> object:
         return _value_section(value, "fraction")
+
+    @field_validator("theta", "phi", mode="before")
+    @classmethod
+    def _angle(cls, value: object) -> object:
+        return _value_section(value, "angle")
 
 
 class GridSection(Section):

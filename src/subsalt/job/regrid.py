@@ -46,7 +46,7 @@ def smoothing_weights(sigma: float) -> NDArray[np.float64]:
     return np.array([w / total for w in raw])
 
 
-def smooth(values: NDArray[np.float32], grid: Grid, sigma: float, top: float | None) -> NDArray[np.float32]:
+def smooth(values: NDArray[Any], grid: Grid, sigma: float, top: float | None) -> NDArray[Any]:
     """Return the Gaussian average of a volume, edges continued, nothing changed above the depth `top`.
 
     Parameters

@@ -24,7 +24,7 @@ from subsalt.stencil import ORDERS
 class PropagationSection(Section):
     """How wavefields are computed."""
 
-    medium: str = Field("auto", description="auto, isotropic or vti")
+    medium: str = Field("auto", description="auto, isotropic, vti or tti")
     order: int = Field(8, description="order in space: 2, 4, ... 16")
     dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
     boundary: Literal["pml", "damping", "none"] = Field("pml", description="absorbing layer")
@@ -43,7 +43,7 @@ class PropagationSection(Section):
     @field_validator("medium")
     @classmethod
     def _medium_exists(cls, value: str) -> str:
-        known = ("auto", "isotropic", "vti")
+        known = ("auto", "isotropic", "vti", "tti")
         if value not in known:
             raise ConfigError(
                 f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105"

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.check.context import summarise
+from subsalt.check.tilt import looks_like_radians
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
 from subsalt.job import toml_out, units
+from subsalt.job.inputs import PARAMETERS
 from subsalt.stencil import POINTS_PER_WAVELENGTH
 
 #: spacings people like to read, in any power of ten
@@ -154,6 +157,8 @@ def write_job(
     vp: str | None = None,
     epsilon: str | None = None,
     delta: str | None = None,
+    theta: str | None = None,
+    phi: str | None = None,
     f0: str | None = None,
     preset: str = "rev1",
     force: bool = False,
@@ -166,7 +171,7 @@ def write_job(
         Job file to write.
     files : sequence of str
         Shot files or patterns, as seen from the working directory.
-    vp, epsilon, delta : str, optional
+    vp, epsilon, delta, theta, phi : str, optional
         A model file, a number or a quantity; without `vp` a velocity that grows with depth is guessed.
     f0 : str, optional
         Peak frequency; measured on the data when left out.
@@ -192,7 +197,7 @@ def write_job(
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
         f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
         _data(files, folder, preset, guess),
-        _model(vp, epsilon, delta, folder, guess),
+        _model({"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}, folder, guess),
         _grid(vp, peak, guess),
         _source(peak, f0 is None, guess),
         OPTIONS,
@@ -234,38 +239,42 @@ def common_pattern(files: Sequence[str]) -> str:
     return pattern if set(glob.glob(pattern)) == {os.path.normpath(f) for f in files} else ""
 
 
-def _parameter(text: str, kind: str, folder: Path, guess: _Guess) -> object:
+def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object:
     """Return how a model parameter is written: a number, or a file with the unit its values seem to have."""
+    kind = PARAMETERS[parameter]
     if units.split_quantity(text) is not None and not Path(text).exists():
         return units.parse(text, kind)
     name = relative(text, folder)
-    if kind != "velocity":
+    if kind == "fraction":
         return name
     from subsalt.io import volume
 
     path = Path(text)
     try:
-        found = volume.read(path, key="vp" if path.suffix == ".npz" else None)
+        found = volume.read(path, key=parameter if path.suffix == ".npz" else None)
     except SubsaltError as error:
         guess.findings.append(Finding(error.code, "warning", error.message, error.fix))
         return name
+    if kind == "angle":
+        radians = not found.unit and looks_like_radians(parameter, summarise(found.values))
+        return {"file": name, "unit": "radians"} if radians and parameter == "theta" else name
     middle = float(np.nanmedian(found.values))
     return {"file": name, "unit": "km/s"} if 0.9 < middle < 15 and not found.unit else name
 
 
-def _model(vp: str | None, epsilon: str | None, delta: str | None, folder: Path, guess: _Guess) -> str:
+def _model(given: dict[str, str | None], folder: Path, guess: _Guess) -> str:
     items: dict[str, object] = {}
     comments: dict[str, str] = {}
-    if vp is not None:
-        items["vp"] = _parameter(vp, "velocity", folder, guess)
-    else:
+    if given["vp"] is None:
         surface = 1500.0 if guess.marine else 1800.0
         deep = depth_of(guess.record, surface)
         items["vp"] = {"z": [0.0, deep], "value": [surface, surface + 0.6 * deep]}
         comments["vp"] = "a guess, 0.6 (m/s)/m: put your velocities here"
-    for name, text in (("epsilon", epsilon), ("delta", delta)):
+    for name, text in given.items():
         if text is not None:
-            items[name] = _parameter(text, "fraction", folder, guess)
+            items[name] = _parameter(name, text, folder, guess)
+    if isinstance(items.get("theta"), dict):
+        comments["theta"] = "the values look like radians: check"
     return toml_out.table("model", items, comments)
 
 

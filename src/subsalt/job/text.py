@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from subsalt.job import toml_out
+from subsalt.job.inputs import PARAMETERS
 from subsalt.job.types import Section
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
     short = [{"type": "number"}, {"type": "string"}]
     definitions = schema["$defs"]
     model = definitions["ModelSection"]["properties"]
-    for key in ("vp", "epsilon", "delta"):
+    for key in PARAMETERS:
         old = model[key]
         described = {k: old.pop(k) for k in ("description", "default") if k in old}
         model[key] = {"anyOf": [*short, *old.get("anyOf", [old])], **described}

@@ -15,7 +15,14 @@ UNITS: dict[str, dict[str, float]] = {
     "velocity": {"m/s": 1.0, "km/s": 1e3, "ft/s": 0.3048, "kft/s": 304.8, "m/ms": 1e3, "mm/s": 1e-3},
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0},
     "frequency": {"Hz": 1.0, "kHz": 1e3, "1/s": 1.0},
-    "angle": {"deg": 1.0, "degree": 1.0, "degrees": 1.0, "rad": 180 / math.pi},
+    "angle": {
+        "deg": 1.0,
+        "degree": 1.0,
+        "degrees": 1.0,
+        "rad": 180 / math.pi,
+        "radian": 180 / math.pi,
+        "radians": 180 / math.pi,
+    },
     "fraction": {"": 1.0, "fraction": 1.0, "%": 1e-2, "percent": 1e-2},
 }
 

@@ -4,10 +4,22 @@ All are PNG files, and the same input gives the same bytes.
 """
 
 from subsalt.view.acquisition import survey_map
+from subsalt.view.gate import Flag, gate_map
 from subsalt.view.pairs import compare
 from subsalt.view.placement import fold
 from subsalt.view.reading import picture
 from subsalt.view.records import gather, gathers
 from subsalt.view.slices import model, sections
 
-__all__ = ["compare", "fold", "gather", "gathers", "model", "picture", "sections", "survey_map"]
+__all__ = [
+    "Flag",
+    "compare",
+    "fold",
+    "gate_map",
+    "gather",
+    "gathers",
+    "model",
+    "picture",
+    "sections",
+    "survey_map",
+]

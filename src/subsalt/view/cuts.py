@@ -136,7 +136,7 @@ class Look:
     limit : float or tuple of float
         Symmetric limit, or low and high.
     palette : str
-        Name of the colour map, see `style.palette`.
+        Name of the colour map, see `style.palette`; or ``"veil"``, velocity lightened for what is drawn over it.
     vp : ndarray, optional
         Velocity laid over it, m/s.
     vp_limits : tuple of float
@@ -177,9 +177,10 @@ def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     common: dict[str, Any] = {"extent": (left, right, low, high), "aspect": "auto", "origin": "lower"}
     values = cut.values(look.values)
     lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
-    smooth = "nearest" if look.palette == "velocity" else _interpolation(ax, values)
+    smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(ax, values)
     if look.vp is None:
-        shown: dict[str, Any] = {"cmap": style.palette(look.palette), "vmin": lo, "vmax": hi}
+        colours: Any = style.veil() if look.palette == "veil" else style.palette(look.palette)
+        shown: dict[str, Any] = {"cmap": colours, "vmin": lo, "vmax": hi}
         drawn = {"values": ax.imshow(values, interpolation=smooth, **shown, **common)}
     else:
         colours, key = style.tinted(

@@ -1,0 +1,28 @@
+"""What the job asks of the machine that checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from subsalt import kernels
+from subsalt.check.context import Context, rule, warning
+from subsalt.errors import DeviceError, Finding
+
+
+@rule("machine")
+def threads(context: Context) -> Iterator[Finding]:
+    """More threads than cores; far more are refused by `kernels.threads_to_use`, as the run would be."""
+    cores = kernels.cores()
+    try:
+        asked = kernels.threads_to_use(context.propagation.threads)
+    except DeviceError:
+        return  # the loader of the job says so
+    if asked > cores:
+        yield warning(
+            "W704",
+            f"{asked} threads on the {cores} cores that this process may use: they take turns, and every step "
+            "waits for the last",
+            f"[parallel] threads = {cores}, or leave it out",
+            threads=asked,
+            cores=cores,
+        )

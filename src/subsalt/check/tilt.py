@@ -1,0 +1,243 @@
+"""The symmetry axis: unit and range of its angles, whether anything depends on it, and how fast it turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import tilt
+from subsalt.check.context import Context, Parameter, Summary, error, ok, rule, slabs, warning
+from subsalt.errors import Finding
+from subsalt.model import EarthModel
+
+#: largest angle that anybody writes, degrees: beyond lie null values
+WIDEST = {"theta": 180.0, "phi": 360.0}
+
+#: nodes whose axes are held at once
+SLAB = 1 << 22
+
+#: degrees by which an azimuth of a 2-D model may miss its plane: what rounding to 16 bits leaves
+IN_PLANE = 0.01
+
+#: Degrees per cell above which the axis turns too fast for the grid. V = D n (n . D) multiplies the wave by n n, which
+#: turns twice as fast as n: at 45 degrees per cell it has four nodes per period. A wave of five nodes per wavelength
+#: times that reaches 0.9 of the Nyquist wavenumber, where a first derivative of order 8 has lost seven tenths of
+#: itself; anything faster folds over. It stays stable, but what is propagated is no medium with these axes.
+STEEPEST_TURN = 45.0
+
+
+def looks_like_radians(name: str, summary: Summary) -> bool:
+    """Return whether angles that are taken as degrees have the range of radians (a quarter turn, for phi a whole)."""
+    size = max(abs(summary.low), abs(summary.high))
+    limit = math.pi / 2 if name == "theta" else 2 * math.pi
+    return 0 < size <= 1.001 * limit
+
+
+def impossible(parameter: Parameter) -> bool:
+    """Return whether a parameter is an angle beyond any that is ever written."""
+    s = parameter.summary
+    return parameter.name in WIDEST and max(abs(s.low), abs(s.high)) > WIDEST[parameter.name]
+
+
+def _cure(parameter: Parameter, unit: str) -> str:
+    if parameter.grid is not None:
+        return f'[model] {parameter.name} = {{file = "{parameter.source}", unit = "{unit}"}}'
+    sample = 30 if unit == "degrees" else 0.5
+    return f'write the values of [model] {parameter.name} with their unit, as in "{sample} {unit}"'
+
+
+@rule("tilt", "parameters")
+def angle_unit(context: Context) -> Iterator[Finding]:
+    """Angles in radians taken as degrees, degrees declared as radians, and what is no angle at all."""
+    for name in WIDEST:
+        p = context.parameters.get(name)
+        if p is None or p.summary.bad:
+            continue
+        radians = (p.unit or "").lower().startswith("rad")
+        low, high = p.summary.low, p.summary.high
+        span = f"{name} runs from {low:.4g} to {high:.4g} degrees"
+        if impossible(p) and radians:
+            raw = f"{math.radians(low):.4g} to {math.radians(high):.4g}"
+            yield error(
+                "E423",
+                f'{name} runs from {raw} with unit = "{p.unit}": looks like degrees',
+                _cure(p, "degrees"),
+                min=low,
+                max=high,
+            )
+        elif impossible(p):
+            yield error(
+                "E424",
+                f"{span}: no tilt or azimuth goes beyond {WIDEST[name]:g}; a null value?",
+                f"replace such values in {p.source or name}; where nothing tilts, theta is 0",
+                min=low,
+                max=high,
+            )
+        elif looks_like_radians(name, p.summary) and not radians:
+            yield from _perhaps_radians(p, span)
+
+
+def _perhaps_radians(p: Parameter, span: str) -> Iterator[Finding]:
+    """Yield the finding on degrees that look like radians: a tilt in a file of no declared unit is refused."""
+    said = {"min": p.summary.low, "max": p.summary.high}
+    if p.name == "theta" and p.grid is not None and p.unit is None:
+        yield error(
+            "E421",
+            f"{span}: looks like radians",
+            f'{_cure(p, "radians")}; if these are degrees, say so: unit = "degrees"',
+            **said,
+        )
+    elif p.name == "theta" or p.unit is None:
+        yield warning("W422", f"{span}: radians would look so", f"if they are: {_cure(p, 'radians')}", **said)
+
+
+@rule("tilt", "parameters")
+def angle_range(context: Context) -> Iterator[Finding]:
+    """Angles outside the usual range, which stand for the same axes as others inside it."""
+    theta = context.parameters.get("theta")
+    if theta is None or theta.summary.bad or impossible(theta):
+        return
+    lowest = -90.0 if _ndim(context) == 2 else 0.0
+    slack = 1e-3
+    outside = 0
+    for _, part in slabs(np.atleast_1d(np.asarray(theta.values))):
+        outside += int(np.count_nonzero((part < lowest - slack) | (part > 90.0 + slack)))
+    if outside:
+        yield warning(
+            "W425",
+            f"theta is outside {lowest:g} to 90 degrees at {outside} of {theta.summary.size} nodes "
+            f"({theta.summary.low:.4g} to {theta.summary.high:.4g})",
+            "nothing, if they are meant: an axis has no arrow, and each is turned to the same axis inside; else "
+            f"check sign and null values in {theta.source or 'theta'}",
+            count=outside,
+        )
+
+
+def _ndim(context: Context) -> int:
+    """Return 2 or 3: of the model, or while there is none of the first volume of a file."""
+    grids = [context.model.grid] if context.model is not None else []
+    grids += [p.grid for p in context.parameters.values() if p.grid is not None]
+    return grids[0].ndim if grids else 2
+
+
+@rule("tilt", "parameters")
+def tilt_without_effect(context: Context) -> Iterator[Finding]:
+    """A tilt that nothing depends on, a missing one, and an azimuth without tilt."""
+    given, medium = context.parameters, context.propagation.medium
+    theta = given.get("theta")
+    if medium == "tti" and theta is None:
+        yield error(
+            "E540",
+            'medium = "tti", but [model] has no theta',
+            'give theta, or leave medium out (0 everywhere is medium = "vti")',
+        )
+    if theta is None:
+        if "phi" in given:
+            yield warning(
+                "W538", "phi is given without theta: an upright axis has no azimuth", "give [model] theta too"
+            )
+        return
+    if medium in ("isotropic", "vti"):
+        yield warning(
+            "W541",
+            f'medium = "{medium}" ignores {"theta and phi" if "phi" in given else "theta"}',
+            'leave medium out, or set it to "tti"',
+        )
+    elif all(n not in given or _is_zero(given[n]) for n in ("epsilon", "delta")):
+        yield warning(
+            "W537",
+            f"theta reaches {max(abs(theta.summary.low), abs(theta.summary.high)):.3g} degrees, but epsilon and "
+            "delta are zero: waves do not feel the axis, and the run costs four times an isotropic one",
+            "give [model] epsilon and delta, or leave theta out",
+        )
+
+
+def _is_zero(parameter: Parameter) -> bool:
+    return parameter.summary.low == parameter.summary.high == 0.0
+
+
+@rule("tilt", "parameters")
+def azimuth_of_a_section(context: Context) -> Iterator[Finding]:
+    """An azimuth in 2-D that does not lie in the section."""
+    phi = context.parameters.get("phi")
+    if phi is None or phi.summary.bad or _ndim(context) == 3 or "theta" not in context.parameters:
+        return
+    values = np.asarray(phi.values, dtype=np.float64)
+    off = float(np.abs(values - 180.0 * np.round(values / 180.0)).max())
+    if off > IN_PLANE:
+        yield error(
+            "E526",
+            f"phi is up to {off:.3g} degrees off the plane of the 2-D model; there it is 0 (towards +x) or 180",
+            "give the tilt as it appears in the section, with its sign, and leave phi out",
+            off=off,
+        )
+
+
+def turn_per_cell(model: EarthModel) -> NDArray[np.float32]:
+    """Return the largest angle, degrees, between the axis of a node and those of its neighbours along the grid.
+
+    Notes
+    -----
+    An axis and its opposite are one, so that no angle exceeds 90. Between two nodes without anisotropy it is 0: no
+    wave feels the axis there.
+    """
+    assert model.theta is not None
+    grid = model.grid
+    out = np.zeros(grid.shape, np.float32)
+    felt = np.zeros(grid.shape, bool)
+    for a in (model.epsilon, model.delta):
+        if a is not None:
+            felt |= a != 0
+    # slabs that share a plane, so that no copy of the axes of a whole 3-D model is made
+    step = max(1, SLAB // max(1, grid.size // grid.shape[0]))
+    for start in range(0, grid.shape[0], step):
+        cut = slice(start, start + step + 1)
+        phi = None if model.phi is None else model.phi[cut]
+        n = tilt.axis(model.theta[cut], phi, grid.ndim)
+        for axis in range(grid.ndim):
+            here, there = _pair(axis, grid.ndim)
+            along = sum(c[here] * c[there] for c in n)
+            turn = np.degrees(np.arccos(np.minimum(np.abs(along), 1.0)))
+            turn = np.where(felt[cut][here] | felt[cut][there], turn, 0.0).astype(np.float32)
+            for side in (here, there):
+                np.maximum(out[cut][side], turn, out=out[cut][side])
+    return out
+
+
+def _pair(axis: int, ndim: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the indices of all nodes but the last, and all but the first, along an axis."""
+    first = tuple(slice(None, -1) if i == axis else slice(None) for i in range(ndim))
+    second = tuple(slice(1, None) if i == axis else slice(None) for i in range(ndim))
+    return first, second
+
+
+@rule("tilt", "model")
+def turn(context: Context) -> Iterator[Finding]:
+    """An axis that turns faster from node to node than the grid can carry."""
+    assert context.model is not None
+    model = context.model
+    if model.theta is None or context.propagation.medium in ("isotropic", "vti"):
+        return
+    found = turn_per_cell(model)
+    context.facts["_turn"] = found
+    most = float(found.max())
+    context.facts["tilt_turn"] = most
+    high = math.degrees(max(abs(float(model.theta.min())), abs(float(model.theta.max()))))
+    count = int(np.count_nonzero(found > STEEPEST_TURN))
+    if not count:
+        yield ok(f"tilt up to {high:.3g} degrees, turning by at most {most:.3g} degrees per cell")
+        return
+    worst = np.unravel_index(int(np.argmax(found)), found.shape)
+    place = ", ".join(f"{x:g}" for x in model.grid.origin + np.multiply(worst, model.grid.spacing))
+    yield warning(
+        "W539",
+        f"the symmetry axis turns by more than {STEEPEST_TURN:g} degrees per cell at {count} of {found.size} nodes "
+        f"(by up to {most:.3g}, at {'x, z' if model.grid.ndim == 2 else 'x, y, z'} = {place} m): kept as it is",
+        f"smooth the axis alone: [model] tilt_smoothing = {max(model.grid.spacing):g} or more",
+        count=count,
+        most=most,
+        worst=tuple(int(i) for i in worst),
+    )
