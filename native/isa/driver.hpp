@@ -64,12 +64,15 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
         for (Index t = 0; t < tiles.nx * tiles.ny; ++t) {
             const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
             const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
-            for (Index ix = x.lo; ix < x.hi; ++ix)
+            for (Index ix = x.lo, planes; ix < x.hi; ix += planes) {
+                planes = planes_at_once(kernels, ix, x.hi);
                 for (Index iy = y.lo; iy < y.hi; ++iy) {
                     // the next row of this march, for the prefetch
-                    const Index skip = iy + 1 < y.hi ? pb.row : pb.plane + (y.lo - y.hi + 1) * pb.row;
-                    field_row(pb, lv, kernels, scratch, ix, iy, box.lo[2], box.hi[2], skip, false);
+                    const Index skip = iy + 1 < y.hi ? pb.row : planes * pb.plane + (y.lo - y.hi + 1) * pb.row;
+                    field_rows(pb, lv, kernels, scratch,
+                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), skip, true, false});
                 }
+            }
         }
     }
 }

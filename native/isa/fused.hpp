@@ -15,22 +15,40 @@ inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
     return true;
 }
 
+/// The rows [y0, y1) of the planes ix to ix + planes - 1, with Psi of x advanced up to plane ix + planes - 1 + M (from
+/// plane 0 on when ix is 0), of y and z in these planes. `cold`: the rows come from memory. A step behind another one
+/// may do them when that has done plane ix + planes - 1 + M, near a layer of x 2 M.
+inline void plane_rows(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch, Index ix,
+                       int planes, Index y0, Index y1, bool cold) {
+    if (y0 >= y1) return;
+    const Index reach = pb.radius, nz = pb.n[2], nx = pb.n[0];
+    const bool layer = pb.boundary == Boundary::pml, layer_y = layer && pb.width[2] + pb.width[3] > 0;
+    if (layer && ix == 0)
+        for (Index jx = 0; jx < reach && jx < nx; ++jx)
+            for (Index iy = y0; iy < y1; ++iy)
+                kernels.psi(pb, lv, 0, jx, iy, 0, nz);
+    if (layer_y)
+        for (Index jx = ix; jx < ix + planes; ++jx)
+            for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
+                kernels.psi(pb, lv, 1, jx, iy, 0, nz);
+    const Index from = layer ? ix + reach : nx, to = from + planes < nx ? from + planes : nx;
+    for (Index iy = y0; iy < y1; ++iy) {
+        for (Index jx = from; jx < to; ++jx)
+            kernels.psi(pb, lv, 0, jx, iy, 0, nz);
+        if (layer_y && iy + reach < y1)
+            for (Index jx = ix; jx < ix + planes; ++jx)
+                kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz);
+        const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
+        field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, skip, cold, true});
+    }
+}
+
 /// All rows [y0, y1) of all planes.
 inline void one_pass_tile(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
                           Index y0, Index y1) {
-    const Index reach = pb.radius, nz = pb.n[2];
-    for (Index ix = 0; ix < reach && ix < pb.n[0]; ++ix)
-        for (Index iy = y0; iy < y1; ++iy)
-            kernels.psi(pb, lv, 0, ix, iy, 0, nz);
-    for (Index ix = 0; ix < pb.n[0]; ++ix) {
-        for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
-            kernels.psi(pb, lv, 1, ix, iy, 0, nz);
-        for (Index iy = y0; iy < y1; ++iy) {
-            if (ix + reach < pb.n[0]) kernels.psi(pb, lv, 0, ix + reach, iy, 0, nz);
-            if (iy + reach < y1) kernels.psi(pb, lv, 1, ix, iy + reach, 0, nz);
-            const Index skip = iy + 1 < y1 ? pb.row : pb.plane + (y0 - y1 + 1) * pb.row;
-            field_row(pb, lv, kernels, scratch, ix, iy, 0, nz, skip, true);
-        }
+    for (Index ix = 0, planes; ix < pb.n[0]; ix += planes) {
+        planes = planes_at_once(kernels, ix, pb.n[0]);
+        plane_rows(pb, lv, kernels, scratch, ix, static_cast<int>(planes), y0, y1, true);
     }
 }
 

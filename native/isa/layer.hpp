@@ -15,26 +15,28 @@ SUBSALT_INLINE Index row_offset(const Problem& pb, Index ix, Index iy) {
 /// Rows of one thread, each with room on both sides.
 class Scratch {
 public:
-    float* extra[2]; // extra terms of p and q; extra[1] is -0.0 outside the windows of the layer along z
+    float* extra[2]; // extra terms of x and y, of a row and of the row beyond it in x
+    float* ends[2];  // extra terms of z likewise; -0.0 outside the windows of the layer along z
     float* none;     // -0.0 everywhere
     float* work;     // zeros outside the windows
     const float* zeros;
 
     explicit Scratch(const Problem& pb) {
+        constexpr int count = 7;
         const Index room = 64, length = (pb.n[2] + 15) / 16 * 16 + 2 * room;
-        const std::size_t bytes = static_cast<std::size_t>(5 * length) * sizeof(float);
+        const std::size_t bytes = static_cast<std::size_t>(count * length) * sizeof(float);
         memory_ = static_cast<float*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-        float* rows[5];
-        for (int i = 0; i < 5; ++i) {
+        float* rows[count];
+        for (int i = 0; i < count; ++i) {
             rows[i] = memory_ + i * length + room;
             for (Index z = -room; z < length - room; ++z)
-                rows[i][z] = i < 3 ? -0.0f : 0.0f;
+                rows[i][z] = i < 5 ? -0.0f : 0.0f;
         }
-        extra[0] = rows[0];
-        extra[1] = rows[1];
-        none = rows[2];
-        work = rows[3];
-        zeros = rows[4];
+        extra[0] = rows[0], extra[1] = rows[1];
+        ends[0] = rows[2], ends[1] = rows[3];
+        none = rows[4];
+        work = rows[5];
+        zeros = rows[6];
     }
     ~Scratch() { std::free(memory_); }
     Scratch(const Scratch&) = delete;
@@ -117,9 +119,10 @@ struct Layer {
         return any;
     }
 
-    /// The term of z on one row, added to the windows of `extra`; with `advance` Psi of the row is advanced first.
-    static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* extra, Index ix, Index iy,
-                       Index z0, Index z1, bool advance) {
+    /// The term of z on one row: added to the windows of `extra`, or (not `onto`) written there. With `advance` Psi of
+    /// the row is advanced first.
+    static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* extra, bool onto, Index ix,
+                       Index iy, Index z0, Index z1, bool advance) {
         const Index at = memory_offset_z(pb, ix, iy);
         const float* u = lv.curr[pb.fields == 2 ? 1 : 0] + row_offset(pb, ix, iy);
         float *psi = lv.psi[2] + at, *zeta = lv.zeta[2] + at;
@@ -127,22 +130,24 @@ struct Layer {
         const Index total = pb.wz.front + pb.wz.back;
         if constexpr (M > 0) {
             if (advance && pb.wz.front <= 16 && pb.wz.back <= 16 && total <= pb.n[2]) {
-                add_term_z_in_registers<M>(extra, psi, zeta, u, pb.wz, pb.n[2], pb.c[2], pb.d[2]);
+                (onto ? add_term_z_in_registers<M, true>
+                      : add_term_z_in_registers<M, false>)(extra, psi, zeta, u, pb.wz, pb.n[2], pb.c[2], pb.d[2]);
                 return;
             }
         }
 #endif
+        if (!onto) clear_windows(pb, extra);
         if (advance) psi_z(pb, lv, ix, iy, z0, z1);
         add_term_z<M>(extra, psi, zeta, scratch.work, u, pb.wz, pb.n[2], pb.c[2], pb.d[2], pb.radius, z0, z1);
     }
-};
 
-/// Make the windows of the layer along z neutral, and the vectors they share with the middle of the row.
-SUBSALT_INLINE void clear_windows(const Problem& pb, float* extra) {
-    for (Index z = 0; z < pb.wz.front; z += lanes)
-        store(extra + z, set1(-0.0f));
-    for (Index z = down(pb.n[2] - pb.wz.back); z < pb.n[2]; z += lanes)
-        store(extra + z, set1(-0.0f));
-}
+    /// Make the windows of the layer along z neutral, and the vectors they share with the middle of the row.
+    static void clear_windows(const Problem& pb, float* extra) {
+        for (Index z = 0; z < pb.wz.front; z += lanes)
+            store(extra + z, set1(-0.0f));
+        for (Index z = down(pb.n[2] - pb.wz.back); z < pb.n[2]; z += lanes)
+            store(extra + z, set1(-0.0f));
+    }
+};
 
 } // namespace subsalt::SUBSALT_NS

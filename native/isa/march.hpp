@@ -44,6 +44,11 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
         const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag);
         return end < nx ? end : nx;
     };
+    const auto do_marched = [&](const Step& step, Index ix, int some, bool cold) {
+        do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, cold);
+        for (int i = 0; i < some; ++i)
+            tap_plane(pb, seg, step, ix + i);
+    };
     Index round = 0;
     for (Index pass = thread; pass * depth < seg.steps; pass += team, ++round) {
         const Index count = seg.steps - pass * depth < depth ? seg.steps - pass * depth : depth;
@@ -57,17 +62,19 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
         Index known = pass == 0 ? nx : 0;
         while (planes[count - 1] < nx) {
             if (planes[0] < nx) {
-                const Index least = wanted(planes[0]);
+                const int some = planes_at_once(kernels, planes[0], nx);
+                const Index least = wanted(planes[0] + some - 1);
                 // some planes more than needed, so that not every plane waits for a cache line of another core
                 if (known < least) known = wait_for(before, base + (least + 8 < nx ? least + 8 : nx)) - base;
-                ++planes[0];
-                do_plane(pb, seg, steps[0], kernels, scratch, planes[0] - 1, 0, ny);
-                tap_plane(pb, seg, steps[0], planes[0] - 1);
+                do_marched(steps[0], planes[0], some, true);
+                planes[0] += some;
             }
             for (Index k = 1; k < count; ++k)
-                for (; planes[k] < nx && planes[k - 1] >= wanted(planes[k]); ++planes[k]) {
-                    do_plane(pb, seg, steps[k], kernels, scratch, planes[k], 0, ny);
-                    tap_plane(pb, seg, steps[k], planes[k]);
+                while (planes[k] < nx) {
+                    const int some = planes_at_once(kernels, planes[k], nx);
+                    if (planes[k - 1] < wanted(planes[k] + some - 1)) break;
+                    do_marched(steps[k], planes[k], some, false);
+                    planes[k] += some;
                 }
             publish(done[thread], round * nx + planes[count - 1]);
         }

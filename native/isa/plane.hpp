@@ -1,7 +1,7 @@
-// One x plane of one step of a segment: its rows, then what is injected into them and copied out of them.
+// One x plane of one step of a segment, or two at once: its rows, then what is injected into them and copied out.
 #pragma once
 
-#include "isa/rows.hpp"
+#include "isa/fused.hpp"
 #include "isa/wait.hpp"
 #include "kernels/imaging.hpp"
 #include "kernels/points.hpp"
@@ -52,35 +52,8 @@ SUBSALT_INLINE Index reach_behind(const Problem& pb, Index ix) {
     return pb.boundary == Boundary::pml && near_layer(pb, 0, ix) ? 2 * pb.radius : pb.radius;
 }
 
-/// The rows [y0, y1) of plane ix: the same rows in the same order as in one_pass_tile.
-inline void step_plane(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch, Index ix,
-                       Index y0, Index y1) {
-    if (y0 >= y1) return;
-    const Index reach = pb.radius, nz = pb.n[2];
-    const bool layer = pb.boundary == Boundary::pml;
-    if (layer) {
-        if (ix == 0)
-            for (Index jx = 0; jx < reach && jx < pb.n[0]; ++jx)
-                for (Index iy = y0; iy < y1; ++iy)
-                    kernels.psi(pb, lv, 0, jx, iy, 0, nz);
-        if (pb.dim == 3)
-            for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
-                kernels.psi(pb, lv, 1, ix, iy, 0, nz);
-    }
-    for (Index iy = y0; iy < y1; ++iy) {
-        if (layer) {
-            if (ix + reach < pb.n[0]) kernels.psi(pb, lv, 0, ix + reach, iy, 0, nz);
-            if (pb.dim == 3 && iy + reach < y1) kernels.psi(pb, lv, 1, ix, iy + reach, 0, nz);
-        }
-        const Index skip = iy + 1 < y1 ? pb.row : pb.plane + (y0 - y1 + 1) * pb.row;
-        field_row(pb, lv, kernels, scratch, ix, iy, 0, nz, skip, true);
-    }
-}
-
-/// The rows [y0, y1) of plane ix of a step, with their share of the samples and of the snapshot.
-inline void do_plane(const Problem& pb, const Segment& seg, const Step& step, const RowKernels& kernels,
-                     const Scratch& scratch, Index ix, Index y0, Index y1) {
-    step_plane(pb, step.levels, kernels, scratch, ix, y0, y1);
+/// What is injected into the rows [y0, y1) of plane ix of a step, and copied out of them.
+inline void share_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix, Index y0, Index y1) {
     for (Index i = 0; i < seg.n_feeds; ++i) {
         const Feed& feed = seg.feeds[i];
         if (step.now >= feed.nt) continue;
@@ -97,6 +70,15 @@ inline void do_plane(const Problem& pb, const Segment& seg, const Step& step, co
         float* out = step.snapshot->out + ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
         snapshot_row(out, step.made()[0] + at, pb.fields == 2 ? step.made()[1] + at : nullptr, nz);
     }
+}
+
+/// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `cold`: they
+/// come from memory.
+inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, const RowKernels& kernels,
+                      const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
+    plane_rows(pb, step.levels, kernels, scratch, ix, planes, y0, y1, cold);
+    for (int i = 0; i < planes; ++i)
+        share_plane(pb, seg, step, ix + i, y0, y1);
 }
 
 /// Record point i of a tap from the level a step has made.

@@ -7,25 +7,45 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// The functions of a row for one dimension and radius; the row kernels by kind.
+using IsoKernel = void (*)(const Problem&, const IsoRow&, Index, Index);
+using VtiKernel = void (*)(const Problem&, const VtiRow&, Index, Index);
+
+/// The functions of a row for one dimension and radius; the row kernels by kind. `iso` first by what is known of the
+/// row: 0 in cache, 1 from memory; `iso_two`, for the row and the row beyond it, is null for radii without it.
 struct RowKernels {
-    void (*iso[4])(const Problem&, const IsoRow&, Index, Index);
-    void (*vti[4])(const Problem&, const VtiRow&, Index, Index);
+    IsoKernel iso[2][4];
+    IsoKernel iso_two[2][3];
+    VtiKernel vti[4];
     decltype(&Layer<0>::psi) psi;
     decltype(&Layer<0>::psi_z) psi_z;
     decltype(&Layer<0>::terms_xy) terms_xy;
     decltype(&Layer<0>::term_z) term_z;
 };
 
+template <int M, int Dim, Kind K, bool Cold>
+constexpr IsoKernel two_planes() {
+    if constexpr (M > 0)
+        return iso_row_two_planes<M, Dim, K, Cold>;
+    else
+        return nullptr;
+}
+
 template <int M, int Dim>
-constexpr RowKernels kernels_for = {{iso_row<M, Dim, Kind::plain>, iso_row<M, Dim, Kind::extra>,
-                                     iso_row<M, Dim, Kind::damped>, iso_row<M, Dim, Kind::laplacian>},
-                                    {vti_row<M, Dim, Kind::plain>, vti_row<M, Dim, Kind::extra>,
-                                     vti_row<M, Dim, Kind::damped>, vti_row<M, Dim, Kind::laplacian>},
-                                    Layer<M>::psi,
-                                    Layer<M>::psi_z,
-                                    Layer<M>::terms_xy,
-                                    Layer<M>::term_z};
+constexpr RowKernels kernels_for = {
+    {{iso_row<M, Dim, Kind::plain, false>, iso_row<M, Dim, Kind::extra, false>, iso_row<M, Dim, Kind::damped, false>,
+      iso_row<M, Dim, Kind::laplacian, false>},
+     {iso_row<M, Dim, Kind::plain, true>, iso_row<M, Dim, Kind::extra, true>, iso_row<M, Dim, Kind::damped, true>,
+      iso_row<M, Dim, Kind::laplacian, true>}},
+    {{two_planes<M, Dim, Kind::plain, false>(), two_planes<M, Dim, Kind::extra, false>(),
+      two_planes<M, Dim, Kind::damped, false>()},
+     {two_planes<M, Dim, Kind::plain, true>(), two_planes<M, Dim, Kind::extra, true>(),
+      two_planes<M, Dim, Kind::damped, true>()}},
+    {vti_row<M, Dim, Kind::plain>, vti_row<M, Dim, Kind::extra>, vti_row<M, Dim, Kind::damped>,
+     vti_row<M, Dim, Kind::laplacian>},
+    Layer<M>::psi,
+    Layer<M>::psi_z,
+    Layer<M>::terms_xy,
+    Layer<M>::term_z};
 
 /// Orders 4 and 8 have kernels of their own; `generic_radius` asks for the run-time one there too (tests).
 inline const RowKernels& row_kernels(const Problem& pb, bool generic_radius) {
@@ -41,104 +61,136 @@ inline void reflect_row(float* u, int radius, Index z0, Index z1) {
         u[-k] = -u[k];
 }
 
-/// A row with its kernel by kind: the ends (where the layer along z is) and the middle.
+/// Which rows, and how: `planes` rows at (ix, iy), (ix + 1, iy), whose next level is made in [z0, z1).
+struct RowTask {
+    Index ix, iy, z0, z1;
+    int planes;     // 1 or 2
+    Index skip;     // floats to the row that comes next, for the prefetch
+    bool cold;      // the row comes from memory
+    bool advance_z; // Psi of z is advanced here too (else memory_step has done it)
+};
+
+/// Rows with their kernel by kind: the ends (where the layer along z is) and the middle.
 struct RowPlan {
     IsoRow iso;
-    VtiRow vti;
+    VtiRow vti[2];
     Index front, back; // the ends are [.., front) and [back, ..)
     Kind ends, middle;
 };
 
-SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind kind, const RowPlan& row, Index z0,
-                             Index z1) {
+SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind kind, const RowPlan& row,
+                             const RowTask& task, Index z0, Index z1) {
     if (z0 >= z1) return;
+    const int k = static_cast<int>(kind);
     if (pb.medium == Medium::vti)
-        kernels.vti[static_cast<int>(kind)](pb, row.vti, z0, z1);
+        for (int i = 0; i < task.planes; ++i)
+            kernels.vti[k](pb, row.vti[i], z0, z1);
     else
-        kernels.iso[static_cast<int>(kind)](pb, row.iso, z0, z1);
+        (task.planes == 2 ? kernels.iso_two[task.cold] : kernels.iso[task.cold])[k](pb, row.iso, z0, z1);
 }
 
 /// Run the kernels on [za, zb), multiples of the lanes (or the end of the row).
-SUBSALT_INLINE void run_row(const Problem& pb, const RowKernels& kernels, const RowPlan& row, Index za, Index zb) {
+SUBSALT_INLINE void run_row(const Problem& pb, const RowKernels& kernels, const RowPlan& row, const RowTask& task,
+                            Index za, Index zb) {
     Index front = down(row.front + lanes - 1), back = down(row.back);
     if (row.middle == row.ends || front >= back) {
-        run_kind(pb, kernels, row.ends, row, za, zb);
+        run_kind(pb, kernels, row.ends, row, task, za, zb);
         return;
     }
     front = front < za ? za : (front > zb ? zb : front);
     back = back > zb ? zb : (back < front ? front : back);
-    run_kind(pb, kernels, row.ends, row, za, front);
-    run_kind(pb, kernels, row.middle, row, front, back);
-    run_kind(pb, kernels, row.ends, row, back, zb);
+    run_kind(pb, kernels, row.ends, row, task, za, front);
+    run_kind(pb, kernels, row.middle, row, task, front, back);
+    run_kind(pb, kernels, row.ends, row, task, back, zb);
 }
 
-/// The layer's share of a row: extra terms (computed here) or the damping term.
-inline void plan_layer(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
-                       RowPlan& row, Index ix, Index iy, Index z0, Index z1, bool advance_z) {
-    if (pb.boundary == Boundary::damping) {
-        row.iso.t = row.vti.t = pb.t[2];
-        row.iso.t_xy = row.vti.t_xy = pb.dim == 3 ? pb.t[0][ix] + pb.t[1][iy] : pb.t[0][ix];
-        row.front = pb.width[4], row.back = pb.n[2] - pb.width[5];
-        row.ends = Kind::damped;
-        row.middle = row.iso.t_xy != 0.0f ? Kind::damped : Kind::plain;
-        return;
+/// The damping term of the rows: all along where a layer of x or y is, else at the ends.
+SUBSALT_INLINE void plan_damping(const Problem& pb, RowPlan& row, const RowTask& task) {
+    bool all = false;
+    for (int i = 0; i < task.planes; ++i) {
+        const float t = pb.dim == 3 ? pb.t[0][task.ix + i] + pb.t[1][task.iy] : pb.t[0][task.ix + i];
+        row.iso.t_xy[i] = row.vti[i].t_xy = t;
+        row.vti[i].t = pb.t[2];
+        all = all || t != 0.0f;
     }
-    const bool xy = kernels.terms_xy(pb, lv, scratch, scratch.extra[0], ix, iy, z0, z1);
-    if (has_layer_z(pb)) {
-        float* extra = scratch.extra[pb.medium == Medium::vti ? 1 : 0];
-        if (pb.medium == Medium::vti || !xy) clear_windows(pb, extra);
-        kernels.term_z(pb, lv, scratch, extra, ix, iy, z0, z1, advance_z);
-    }
-    row.front = pb.wz.front, row.back = pb.n[2] - pb.wz.back;
-    row.ends = has_layer_z(pb) || xy ? Kind::extra : Kind::plain;
-    row.middle = xy ? Kind::extra : Kind::plain;
-    row.iso.extra = scratch.extra[0];
-    row.vti.extra[0] = xy ? scratch.extra[0] : scratch.none;
-    row.vti.extra[1] = scratch.extra[1];
+    row.iso.t = pb.t[2];
+    row.front = pb.width[4], row.back = pb.n[2] - pb.width[5];
+    row.ends = Kind::damped;
+    row.middle = all ? Kind::damped : Kind::plain;
 }
 
-/// A time step of one row, in [z0, z1). `skip`: floats to the row that comes next, for the prefetch.
-/// `advance_z`: Psi of z is advanced here too (else memory_step has done it).
-inline void field_row(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch, Index ix,
-                      Index iy, Index z0, Index z1, Index skip, bool advance_z) {
-    const Index at = row_offset(pb, ix, iy);
+/// The extra terms of the layer, computed here. A row that has none reads -0.0.
+SUBSALT_INLINE void plan_layer(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
+                               RowPlan& row, const RowTask& task) {
+    const bool along_z = has_layer_z(pb), vti = pb.medium == Medium::vti;
+    bool any = along_z;
+    for (int i = 0; i < task.planes; ++i) {
+        const bool xy = kernels.terms_xy(pb, lv, scratch, scratch.extra[i], task.ix + i, task.iy, task.z0, task.z1);
+        float* onto = xy && !vti ? scratch.extra[i] : scratch.ends[i];
+        if (along_z)
+            kernels.term_z(pb, lv, scratch, onto, onto == scratch.extra[i], task.ix + i, task.iy, task.z0, task.z1,
+                           task.advance_z);
+        row.iso.extra[i] = onto;
+        row.vti[i].extra[0] = xy ? scratch.extra[i] : scratch.none;
+        row.vti[i].extra[1] = scratch.ends[i];
+        any = any || xy;
+    }
+    row.ends = row.middle = any ? Kind::extra : Kind::plain;
+}
+
+/// A time step of one row or of two.
+inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
+                       const RowTask& task) {
+    const Index at = row_offset(pb, task.ix, task.iy), z0 = task.z0, z1 = task.z1;
     const Index za = down(z0), zb = z1 == pb.n[2] ? z1 : down(z1 + lanes - 1);
-    RowPlan row{{lv.curr[0] + at, lv.prev[0] + at, pb.m + at, scratch.none, nullptr, 0.0f, nullptr, skip},
-                {},
-                za,
-                zb,
-                Kind::plain,
-                Kind::plain};
+    RowPlan row;
+    row.iso = {lv.curr[0] + at, lv.prev[0] + at, pb.m + at, {scratch.none, scratch.none},
+               scratch.none,    {0.0f, 0.0f},    nullptr,   task.skip};
+    row.front = za, row.back = zb;
+    row.ends = row.middle = Kind::plain;
     if (pb.medium == Medium::vti)
-        row.vti = {{lv.curr[0] + at, lv.curr[1] + at},
-                   {lv.prev[0] + at, lv.prev[1] + at},
-                   pb.m + at,
-                   pb.e + at,
-                   pb.s + at,
-                   {scratch.none, scratch.none},
-                   nullptr,
-                   0.0f,
-                   {nullptr, nullptr},
-                   skip};
-    if (pb.boundary != Boundary::none) plan_layer(pb, lv, kernels, scratch, row, ix, iy, z0, z1, advance_z);
+        for (int i = 0; i < task.planes; ++i) {
+            const Index here = at + i * pb.plane;
+            row.vti[i] = {{lv.curr[0] + here, lv.curr[1] + here},
+                          {lv.prev[0] + here, lv.prev[1] + here},
+                          pb.m + here,
+                          pb.e + here,
+                          pb.s + here,
+                          {scratch.none, scratch.none},
+                          nullptr,
+                          0.0f,
+                          {nullptr, nullptr},
+                          task.skip};
+        }
+    if (pb.boundary == Boundary::damping) plan_damping(pb, row, task);
+    if (pb.boundary == Boundary::pml) plan_layer(pb, lv, kernels, scratch, row, task);
 
     // what whole vectors overwrite beyond the ends of the box (behind the last point m = 0 keeps zeros anyway)
-    float saved[2][2][SUBSALT_LANES];
-    const int fields = pb.fields == 2 ? 2 : 1; // not more than `saved` holds
-    for (int f = 0; f < fields; ++f) {
+    float saved[4][2][SUBSALT_LANES];
+    float* made[4]; // p and q of each row
+    int count = 0;
+    for (int f = 0; f < pb.fields && f < 2; ++f)
+        for (int i = 0; i < task.planes && i < 2; ++i)
+            made[count++] = lv.prev[f] + at + i * pb.plane;
+    for (int r = 0; r < count; ++r) {
         for (Index z = za; z < z0; ++z)
-            saved[f][0][z - za] = lv.prev[f][at + z];
+            saved[r][0][z - za] = made[r][z];
         for (Index z = z1; z < zb; ++z)
-            saved[f][1][z - z1] = lv.prev[f][at + z];
+            saved[r][1][z - z1] = made[r][z];
     }
-    run_row(pb, kernels, row, za, zb);
-    for (int f = 0; f < fields; ++f) {
+    run_row(pb, kernels, row, task, za, zb);
+    for (int r = 0; r < count; ++r) {
         for (Index z = za; z < z0; ++z)
-            lv.prev[f][at + z] = saved[f][0][z - za];
+            made[r][z] = saved[r][0][z - za];
         for (Index z = z1; z < zb; ++z)
-            lv.prev[f][at + z] = saved[f][1][z - z1];
-        if (pb.free_surface) reflect_row(lv.prev[f] + at, pb.radius, z0, z1);
+            made[r][z] = saved[r][1][z - z1];
+        if (pb.free_surface) reflect_row(made[r], pb.radius, z0, z1);
     }
+}
+
+/// How many planes, from ix on and before `end`, are best done together.
+SUBSALT_INLINE int planes_at_once(const RowKernels& kernels, Index ix, Index end) {
+    return kernels.iso_two[0][0] != nullptr && ix + 1 < end ? 2 : 1;
 }
 
 /// (L u) of one row without the layer, into a (and b for VTI), whole vectors around [z0, z1).
@@ -146,11 +198,12 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
                           Index ix, Index iy, Index z0, Index z1) {
     const Index at = row_offset(pb, ix, iy);
     const float* u = fields[0] + at;
-    // prev and the models serve as targets of the prefetch alone
-    RowPlan row{{u, a, u, nullptr, nullptr, 0.0f, a, 0}, {}, 0, 0, Kind::laplacian, Kind::laplacian};
+    // the models serve as targets of the prefetch alone
     if (pb.medium == Medium::vti)
-        row.vti = {{u, fields[1] + at}, {a, b}, u, u, u, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0};
-    run_kind(pb, kernels, Kind::laplacian, row, down(z0), z1);
+        kernels.vti[static_cast<int>(Kind::laplacian)](
+            pb, {{u, fields[1] + at}, {a, b}, u, u, u, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0}, down(z0), z1);
+    else
+        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, u, {u, u}, u, {0.0f, 0.0f}, a, 0}, down(z0), z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

@@ -54,13 +54,20 @@ inline void tile_pass(const Problem& pb, const Segment& seg, const Tiles& tiles,
         const Index lo = t == 0 ? 0 : (y0 < reach ? 0 : y0 - reach);
         const Index hi = t + 1 == tiles.count ? y1 : (y1 < reach ? 0 : y1 - reach);
         Index behind = 0, known = t > 0 ? read(done[t - 1]) : 0;
-        for (Index ix = 0; ix < nx; ++ix) {
-            do_plane(pb, seg, first, kernels, scratch, ix, y0, y1);
+        for (Index ix = 0; ix < nx;) {
+            const int planes = planes_at_once(kernels, ix, nx);
+            do_planes(pb, seg, first, kernels, scratch, ix, planes, y0, y1, true);
+            ix += planes;
             if (second == nullptr) continue;
-            if (t > 0 && known <= base + ix) known = wait_for(done[t - 1], base + ix + 1);
-            publish(done[t], base + ix + 1);
-            for (; behind < nx && (behind + reach_behind(pb, behind) <= ix || ix == nx - 1); ++behind)
-                do_plane(pb, seg, *second, kernels, scratch, behind, lo, hi);
+            if (t > 0 && known < base + ix) known = wait_for(done[t - 1], base + ix);
+            publish(done[t], base + ix);
+            while (behind < nx) {
+                const int following = planes_at_once(kernels, behind, nx);
+                const Index last = behind + following - 1;
+                if (last + reach_behind(pb, last) >= ix && ix < nx) break;
+                do_planes(pb, seg, *second, kernels, scratch, behind, following, lo, hi, false);
+                behind += following;
+            }
         }
         if (second == nullptr) publish(done[t], base + nx);
     }

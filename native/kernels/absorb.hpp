@@ -144,8 +144,9 @@ SUBSALT_INLINE Vec d1_of(const Shifted& s, const Weights& d) {
 }
 
 /// Psi, Zeta and the term along z in one visit, for whole rows whose windows are one vector each and lie apart: what
-/// the layer of 12 cells has at order 8. Psi and its derivative stay in registers.
-template <int M>
+/// the layer of 12 cells has at order 8. The term is added to `extra`, or written there (not Onto). Psi and its
+/// derivative stay in registers.
+template <int M, bool Onto>
 inline void add_term_z_in_registers(float* extra, float* psi, float* zeta, const float* u, const WindowsZ& wz, Index n,
                                     const float* c2, const float* d1) {
     const Weights c(c2, M), d(d1, M);
@@ -165,7 +166,7 @@ inline void add_term_z_in_registers(float* extra, float* psi, float* zeta, const
         const Vec z_now = fma(b, load(zeta + j), mul(b1, r));
         store(zeta + j, z_now);
         const Vec term = add(select(load(wz.near_side + j), g, none), select(load(wz.in_layer + j), z_now, none));
-        store(extra + z, add(load(extra + z), term));
+        store(extra + z, Onto ? add(load(extra + z), term) : term);
     }
 }
 

@@ -23,55 +23,115 @@ namespace subsalt::SUBSALT_NS {
 /// What a row needs beside the fields: plain, the layer's extra terms, the damping term, or store the Laplacian alone.
 enum class Kind { plain, extra, damped, laplacian };
 
-/// Pointers to z = 0 of one row, and the strides around it.
+/// Pointers to z = 0 of a row; the row beyond it, in plane x + 1, lies pb.plane floats on.
 struct IsoRow {
     const float* curr;
     float* prev;
     const float* m;
-    const float* extra; // Kind::extra: extra terms
-    const float* t;     // Kind::damped: sigma_z dt along the row
-    float t_xy;         // Kind::damped: (sigma_x + sigma_y) dt
-    float* out;         // Kind::laplacian: where the Laplacian goes, z = 0
-    Index ahead;        // floats from this row to the row to be prefetched
+    const float* extra[2]; // Kind::extra: extra terms of the row and of the row beyond
+    const float* t;        // Kind::damped: sigma_z dt along the row
+    float t_xy[2];         // Kind::damped: (sigma_x + sigma_y) dt of the row and of the row beyond
+    float* out;            // Kind::laplacian: where the Laplacian goes, z = 0
+    Index ahead;           // floats from this row to the row to be prefetched
 };
 
-template <int M, int Dim, Kind K>
+/// prev <- next, where acc is the Laplacian and mid the field.
+template <Kind K>
+SUBSALT_INLINE void leapfrog(float* prev, Vec m, Vec acc, Vec mid, const float* extra, const float* t, float t_xy) {
+    if constexpr (K == Kind::extra) acc = add(acc, load(extra));
+    const Vec before = load(prev);
+    Vec next = fma(m, acc, fms(set1(2.0f), mid, before));
+    if constexpr (K == Kind::damped) {
+        const Vec both = add(set1(t_xy), load(t));
+        next = where_nonzero(both, div(fma(both, before, next), add(set1(1.0f), both)), next);
+    }
+    store(prev, next);
+}
+
+/// One row. `Cold`: the row comes from memory, so what the row `ahead` needs is prefetched.
+template <int M, int Dim, Kind K, bool Cold>
 void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
-    const Vec centre = set1(pb.centre), two = set1(2.0f);
+    const Vec centre = set1(pb.centre);
     const Reach x(pb.plane), y(pb.row);
-    const Index far = row.ahead + radius * pb.plane;
+    const Index ahead = row.ahead, far = ahead + radius * pb.plane;
 
-    const float* w = row.curr + z0;
+    const float *w = row.curr + z0, *m = row.m + z0, *end = row.curr + z1;
+    float* prev = (K == Kind::laplacian ? row.out : row.prev) + z0;
+    const float *extra = row.extra[0] + z0, *t = row.t + z0;
     RowWindow v(w);
-    prefetch(w - lanes + far); // the padding at both ends is read by the shifts along z
-    prefetch(w + (z1 - z0) + far);
-    for (Index z = z0; z < z1; z += lanes, w += lanes) {
+    if constexpr (Cold) {
+        prefetch(w - lanes + far); // the padding at both ends is read by the shifts along z
+        prefetch(end + far);
+    }
+    for (; w < end; w += lanes, m += lanes, prev += lanes, extra += lanes, t += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w)); // one pointer, not one per neighbour
 #endif
-        prefetch(w + far);
-        prefetch(row.prev + z + row.ahead);
-        prefetch(row.m + z + row.ahead);
+        if constexpr (Cold) {
+            prefetch(w + far);
+            prefetch(prev + ahead);
+            prefetch(m + ahead);
+        }
         v.at(w);
         Vec acc = mul(centre, v.mid);
         acc = add_d2<M>(acc, w, x, cx, radius);
         if constexpr (Dim == 3) acc = add_d2<M>(acc, w, y, cy, radius);
         acc = add_d2_z<M>(acc, w, v, cz, radius);
-        if constexpr (K == Kind::laplacian) {
-            store(row.out + z, acc);
-        } else {
-            if constexpr (K == Kind::extra) acc = add(acc, load(row.extra + z));
-            const Vec before = load(row.prev + z);
-            Vec next = fma(load(row.m + z), acc, fms(two, v.mid, before));
-            if constexpr (K == Kind::damped) {
-                const Vec t = add(set1(row.t_xy), load(row.t + z));
-                next = where_nonzero(t, div(fma(t, before, next), add(set1(1.0f), t)), next);
-            }
-            store(row.prev + z, next);
-        }
+        if constexpr (K == Kind::laplacian)
+            store(prev, acc);
+        else
+            leapfrog<K>(prev, load(m), acc, v.mid, extra, t, row.t_xy[0]);
         v.next();
+    }
+}
+
+/// The row and the row beyond it, which share 8 of the 10 planes they read at order 8 (in L2: 0.65 of the time of two
+/// single rows, from memory 0.8).
+template <int M, int Dim, Kind K, bool Cold>
+void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
+    const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
+    const Vec centre = set1(pb.centre);
+    const Reach x(pb.plane), y(pb.row);
+    const Index ahead = row.ahead, far = ahead + M * pb.plane, beyond = pb.plane;
+
+    const float *w = row.curr + z0, *w2 = w + beyond, *m = row.m + z0, *end = row.curr + z1;
+    const float *extra = row.extra[0] + z0, *extra2 = row.extra[1] + z0, *t = row.t + z0;
+    float* prev = row.prev + z0;
+    RowWindow v(w), v2(w2);
+    if constexpr (Cold) {
+        prefetch(w - lanes + far);
+        prefetch(w2 - lanes + far);
+        prefetch(end + far);
+        prefetch(end + beyond + far);
+    }
+    for (; w < end; w += lanes, w2 += lanes, m += lanes, prev += lanes, extra += lanes, extra2 += lanes, t += lanes) {
+#if defined(__x86_64__)
+        asm("" : "+r"(w), "+r"(w2));
+#endif
+        if constexpr (Cold) {
+            prefetch(w + far);
+            prefetch(w2 + far);
+            prefetch(prev + ahead);
+            prefetch(prev + beyond + ahead);
+            prefetch(m + ahead);
+            prefetch(m + beyond + ahead);
+        }
+        v.at(w);
+        v2.at(w2);
+        Vec acc = mul(centre, v.mid), acc2 = mul(centre, v2.mid);
+        add_d2_two_planes<M>(acc, acc2, w, w2, v.mid, v2.mid, x, cx);
+        if constexpr (Dim == 3) {
+            acc = add_d2<M>(acc, w, y, cy, M);
+            acc2 = add_d2<M>(acc2, w2, y, cy, M);
+        }
+        acc = add_d2_z<M>(acc, w, v, cz, M);
+        acc2 = add_d2_z<M>(acc2, w2, v2, cz, M);
+        leapfrog<K>(prev, load(m), acc, v.mid, extra, t, row.t_xy[0]);
+        leapfrog<K>(prev + beyond, load(m + beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
+        v.next();
+        v2.next();
     }
 }
 

@@ -26,18 +26,47 @@ struct Reach {
     }
 };
 
-template <int k>
-SUBSALT_INLINE Vec ahead(const float* p, const Reach& r) {
-    const char* c = reinterpret_cast<const char*>(p);
-    if constexpr (k == 3) return load(reinterpret_cast<const float*>(c + r.three));
-    return load(reinterpret_cast<const float*>(c + k * r.one));
+/// The vector `scale` times `bytes` from p. Written out for AVX: compilers turn several such addresses into chains of
+/// additions and spill them (0.86 of the rate in cache). A row kernel must not write what it reads this way.
+template <int scale>
+SUBSALT_INLINE Vec load_at(const float* p, Index bytes) {
+#if SUBSALT_LANES >= 8
+    Vec v;
+    asm("vmovups (%1,%2,%c3), %0" : "=v"(v) : "r"(p), "r"(bytes), "i"(scale), "m"(*p));
+    return v;
+#else
+    return load(reinterpret_cast<const float*>(reinterpret_cast<const char*>(p) + scale * bytes));
+#endif
 }
 
+/// a + load_at<scale>(p, bytes)
+template <int scale>
+SUBSALT_INLINE Vec add_at(Vec a, const float* p, Index bytes) {
+#if SUBSALT_LANES >= 8
+    Vec v;
+    asm("vaddps (%1,%2,%c3), %4, %0" : "=v"(v) : "r"(p), "r"(bytes), "i"(scale), "v"(a), "m"(*p));
+    return v;
+#else
+    return add(a, load_at<scale>(p, bytes));
+#endif
+}
+
+/// w[+k], w[-k], and a + w[-k], for k of 1 to 4.
+template <int k>
+SUBSALT_INLINE Vec ahead(const float* p, const Reach& r) {
+    return load_at<k == 3 ? 1 : k>(p, k == 3 ? r.three : r.one);
+}
 template <int k>
 SUBSALT_INLINE Vec behind(const float* p, const Reach& r) {
-    const char* c = reinterpret_cast<const char*>(p);
-    if constexpr (k == 3) return load(reinterpret_cast<const float*>(c + r.minus_three));
-    return load(reinterpret_cast<const float*>(c + k * r.minus_one));
+    return load_at<k == 3 ? 1 : k>(p, k == 3 ? r.minus_three : r.minus_one);
+}
+template <int k>
+SUBSALT_INLINE Vec add_ahead(Vec a, const float* p, const Reach& r) {
+    return add_at<k == 3 ? 1 : k>(a, p, k == 3 ? r.three : r.one);
+}
+template <int k>
+SUBSALT_INLINE Vec add_behind(Vec a, const float* p, const Reach& r) {
+    return add_at<k == 3 ? 1 : k>(a, p, k == 3 ? r.minus_three : r.minus_one);
 }
 
 /// Weights of one axis, spread over vectors.
@@ -63,13 +92,36 @@ SUBSALT_INLINE Vec add_d2(Vec acc, const float* p, const Reach& r, const Weights
         return acc;
     } else {
         static_assert(M == 2 || M == 4);
-        acc = fma(c.w[1], add(ahead<1>(p, r), behind<1>(p, r)), acc);
-        acc = fma(c.w[2], add(ahead<2>(p, r), behind<2>(p, r)), acc);
+        acc = fma(c.w[1], add_behind<1>(ahead<1>(p, r), p, r), acc);
+        acc = fma(c.w[2], add_behind<2>(ahead<2>(p, r), p, r), acc);
         if constexpr (M == 4) {
-            acc = fma(c.w[3], add(ahead<3>(p, r), behind<3>(p, r)), acc);
-            acc = fma(c.w[4], add(ahead<4>(p, r), behind<4>(p, r)), acc);
+            acc = fma(c.w[3], add_behind<3>(ahead<3>(p, r), p, r), acc);
+            acc = fma(c.w[4], add_behind<4>(ahead<4>(p, r), p, r), acc);
         }
         return acc;
+    }
+}
+
+/// The same along x at p and at its neighbour p2 in the plane beyond: all but two of the loads serve both.
+template <int M>
+SUBSALT_INLINE void add_d2_two_planes(Vec& acc, Vec& acc2, const float* p, const float* p2, Vec mid, Vec mid2,
+                                      const Reach& r, const Weights& c) {
+    static_assert(M == 2 || M == 4);
+    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
+    acc = fma(c.w[1], add(mid2, b1), acc);
+    acc2 = fma(c.w[1], add(a1, mid), acc2);
+    if constexpr (M == 2) {
+        acc = fma(c.w[2], add_behind<2>(a1, p, r), acc);
+        acc2 = fma(c.w[2], add_ahead<2>(b1, p2, r), acc2);
+    } else {
+        const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
+        acc = fma(c.w[2], add(a1, b2), acc);
+        acc2 = fma(c.w[2], add(a2, b1), acc2);
+        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
+        acc = fma(c.w[3], add(a2, b3), acc);
+        acc2 = fma(c.w[3], add(a3, b2), acc2);
+        acc = fma(c.w[4], add_behind<4>(a3, p, r), acc);
+        acc2 = fma(c.w[4], add_ahead<4>(b3, p2, r), acc2);
     }
 }
 
