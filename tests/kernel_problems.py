@@ -36,9 +36,11 @@ def make_problem(
     if free_surface:
         w[4] = 0
     values = {"m": rng.uniform(0.02, 0.1, shape3)}
-    if medium == "vti":
+    if medium != "isotropic":
         values["e"] = 1 + 2 * rng.uniform(0, 0.3, shape3)
         values["s"] = np.sqrt(1 + 2 * rng.uniform(-0.1, 0.0, shape3))
+    if medium == "tti":
+        values |= random_axis(shape3, ndim, layout.radius, tuple(w) if boundary == "pml" else (0,) * 6, rng)
     if free_surface:
         values["m"][..., 0] = 0
     params = {k: layout.pad(v.astype(np.float32), dtype) for k, v in values.items()}
@@ -68,6 +70,21 @@ def make_problem(
     )
 
 
+def random_axis(
+    shape3: tuple[int, int, int], ndim: int, radius: int, layer: tuple[int, ...], rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return a symmetry axis random per node, vertical in the PML and the `radius` cells inside its edge."""
+    theta, phi = rng.uniform(-np.pi / 2, np.pi / 2, shape3), rng.uniform(-np.pi, np.pi, shape3)
+    for axis, n in enumerate(shape3):
+        along = np.moveaxis(theta, axis, 0)
+        lo, hi = layer[2 * axis], layer[2 * axis + 1]
+        along[: lo + radius if lo else 0] = 0
+        along[n - (min(n, hi + radius) if hi else 0) :] = 0
+    if ndim == 2:
+        return {"nx": np.sin(theta), "nz": np.cos(theta)}
+    return {"nx": np.sin(theta) * np.cos(phi), "ny": np.sin(theta) * np.sin(phi), "nz": np.cos(theta)}
+
+
 def random_state(problem: Problem, seed: int = 1) -> State:
     """Return a reference state full of random numbers (rounded to float32); halo and padding are zero."""
     rng = np.random.default_rng(seed)
@@ -86,8 +103,8 @@ def random_state(problem: Problem, seed: int = 1) -> State:
     if problem.boundary == "pml":
         for axis in problem.axes:
             for layer in reference.layer_boxes(problem, axis):
-                fill(state.memory[f"psi_{axis}"], layer, 0.5)
-                fill(state.memory[f"zeta_{axis}"], layer, 0.5)
+                for kind in problem.memory_kinds:
+                    fill(state.memory[f"{kind}_{axis}"], layer, 0.5)
     return state
 
 

@@ -87,11 +87,6 @@ void PointSet::check(const Plan& plan) const {
         if (shape_[a] != plan.pb.n[a]) throw std::invalid_argument("the points belong to another grid");
 }
 
-void not_yet(const Plan& plan) {
-    if (plan.pb.medium == Medium::tti)
-        throw std::runtime_error("the cpu device cannot step TTI yet; use the reference");
-}
-
 const Table& table_of(const std::string& isa, int threads) {
     if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     return isa.empty() ? kernels() : kernels_named(isa);

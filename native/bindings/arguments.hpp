@@ -56,9 +56,6 @@ private:
     std::vector<float> weights_;
 };
 
-/// The TTI step is not compiled yet.
-void not_yet(const Plan& plan);
-
 /// The kernels of an instruction set; here, because every function asks for them, also the check of `threads`.
 const Table& table_of(const std::string& isa, int threads);
 

@@ -31,7 +31,6 @@ void field_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Box box = box_of(plan, lo, hi);
     const Table& k = table_of(isa, threads);
-    not_yet(plan);
     nb::gil_scoped_release release;
     k.field_step(plan.pb, lv, box, threads, generic_radius);
 }
@@ -40,7 +39,6 @@ void time_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
                const std::vector<PlainArray>& memory, int threads, const std::string& isa) {
     const Levels lv = levels_of(plan, prev, curr, memory);
     const Table& k = table_of(isa, threads);
-    not_yet(plan);
     nb::gil_scoped_release release;
     k.time_step(plan.pb, lv, threads);
 }
@@ -54,7 +52,6 @@ void apply_l(const Plan& plan, const std::vector<Padded>& fields, const std::vec
     for (std::size_t i = 0; i < out.size(); ++i)
         o[i] = boxed(out[i], box, "out");
     const Table& k = table_of(isa, threads);
-    not_yet(plan);
     nb::gil_scoped_release release;
     k.apply_l(plan.pb, f.data(), box, o.data(), threads);
 }

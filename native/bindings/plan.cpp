@@ -122,6 +122,8 @@ void Plan::set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spaci
         }
     }
     for (int f = 0; f < 2; ++f)
+        pb.tilt.weight[f] = static_cast<float>(f == 0 ? 1.0 - share : share);
+    for (int f = 0; f < 2; ++f)
         pb.tilt.centre[f] = static_cast<float>(centre[f]);
     pb.medium = Medium::tti;
 }

@@ -73,7 +73,6 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
              const std::vector<TapArgument>& recorders, const std::vector<SnapshotArgument>& snapshots,
              Index finite_every, bool check_last, nb::object progress, int threads, const std::string& isa,
              std::array<Index, 2> cut) {
-    not_yet(plan);
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");

@@ -28,6 +28,7 @@ struct Tilt {
     float slope[3];          // 1 / h
     float share[3];          // 0.2 / h^2
     float second[2][3];      // 0.8 / h^2 of the operator on p, 0.2 / h^2 of the one on q
+    float weight[2];         // 0.8 of the operator on p, 0.2 of the one on q
     float centre[2];         // c[0] times the sum of second[field] over the axes
 };
 

@@ -44,6 +44,10 @@ SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
     return _mm512_fmsub_ps(a, b, c);
 }
+/// c - a b
+SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+    return _mm512_fnmadd_ps(a, b, c);
+}
 /// a where the bits of mask are set, else b
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm512_castsi512_ps(
@@ -92,6 +96,9 @@ SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
     return _mm256_fmsub_ps(a, b, c);
 }
+SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+    return _mm256_fnmadd_ps(a, b, c);
+}
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm256_blendv_ps(b, a, mask);
 }
@@ -135,6 +142,9 @@ SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
     return _mm_sub_ps(_mm_mul_ps(a, b), c);
 }
+SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+    return _mm_sub_ps(c, _mm_mul_ps(a, b));
+}
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm_blendv_ps(b, a, mask);
 }
@@ -177,6 +187,9 @@ SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
 }
 SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
     return __builtin_fmaf(a, b, -c);
+}
+SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+    return __builtin_fmaf(-a, b, c);
 }
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     std::uint32_t bits;

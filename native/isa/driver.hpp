@@ -12,6 +12,7 @@
 #include "isa/fused.hpp"
 #include "isa/rows.hpp"
 #include "isa/table.hpp"
+#include "isa/tti.hpp"
 #include "kernels/imaging.hpp"
 #include "kernels/plain.hpp"
 #include "kernels/points.hpp"
@@ -54,6 +55,7 @@ void memory_step(const Problem& pb, const Levels& lv, const Box& box, int thread
 
 void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
     if (empty(box)) return;
+    if (pb.medium == Medium::tti) return tilted_step(pb, lv, box, nullptr, threads, generic_radius);
     const BoxTiles tiles = tiles_of(pb, box, threads);
     const RowKernels kernels = row_kernels(pb, generic_radius);
 #pragma omp parallel num_threads(threads)
@@ -81,7 +83,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
 void time_step(const Problem& pb, const Levels& lv, int threads) {
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     const BoxTiles tiles = tiles_of(pb, whole, threads);
-    if (pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
+    if (pb.medium == Medium::tti || pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
         memory_step(pb, lv, whole, threads);
         field_step(pb, lv, whole, threads, false);
         return;
@@ -101,6 +103,12 @@ void time_step(const Problem& pb, const Levels& lv, int threads) {
 
 void apply_l(const Problem& pb, const float* const* fields, const Box& box, float* const* out, int threads) {
     if (empty(box)) return;
+    if (pb.medium == Medium::tti) {
+        Levels lv{};
+        for (int f = 0; f < 2; ++f)
+            lv.curr[f] = fields[f];
+        return tilted_step(pb, lv, box, out, threads, false);
+    }
     const RowKernels kernels = row_kernels(pb, false);
     const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
 #pragma omp parallel num_threads(threads)

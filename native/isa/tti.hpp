@@ -1,0 +1,287 @@
+// The TTI step of a box in one pass: each tile marches along x and keeps the fluxes it needs in rings that fit in L2.
+//
+// Of a plane along x the fluxes are made row by row; as soon as they are there, their parts of the divergence along z
+// and (M rows behind) y are added to the accumulator `a` of the row. The flux along x and `a` stay in rings of planes
+// until the M planes beyond are done too; then the row is finished. Rows of fluxes beside a tile are computed again.
+#pragma once
+
+#include "isa/plane.hpp"
+#include "isa/rows.hpp"
+#include "isa/tti_rings.hpp"
+#include "kernels/tti_absorb.hpp"
+#include "kernels/tti_step.hpp"
+
+namespace subsalt::SUBSALT_NS {
+
+/// Lanes of `prev` beside a box that whole vectors overwrite (behind the last point m = 0 keeps zeros anyway).
+class KeptLanes {
+public:
+    KeptLanes(const Levels& lv, Index at, Index za, Index z0, Index z1, Index zb)
+        : lv_(lv), at_(at), za_(za), z0_(z0), z1_(z1), zb_(zb) {
+        for (int f = 0; f < 2; ++f) {
+            for (Index z = za; z < z0; ++z)
+                front_[f][z - za] = lv.prev[f][at + z];
+            for (Index z = z1; z < zb; ++z)
+                back_[f][z - z1] = lv.prev[f][at + z];
+        }
+    }
+    void put_back() const {
+        for (int f = 0; f < 2; ++f) {
+            for (Index z = za_; z < z0_; ++z)
+                lv_.prev[f][at_ + z] = front_[f][z - za_];
+            for (Index z = z1_; z < zb_; ++z)
+                lv_.prev[f][at_ + z] = back_[f][z - z1_];
+        }
+    }
+
+private:
+    const Levels& lv_;
+    const Index at_, za_, z0_, z1_, zb_;
+    float front_[2][SUBSALT_LANES], back_[2][SUBSALT_LANES];
+};
+
+/// Rows along y of a tile.
+inline Index tilted_tile_rows(const Problem& pb) {
+    const Index wanted = 16 * 272 / pb.row;
+    return wanted < 8 ? 8 : wanted;
+}
+
+/// The work of one tile, for one radius and dimension; P planes along x at a time.
+template <int M, int Dim, int P>
+class TiltedTile {
+public:
+    /// `out`: null, or where A and B of the box go instead of a time step.
+    TiltedTile(const Problem& pb, const Levels& lv, const Box& box, TiltedRings& rings, float* const* out,
+               const Box& whole)
+        : pb_(pb), lv_(lv), box_(box), rings_(rings), out_(out), whole_(whole), reach_(pb.radius),
+          fz0_(lower(box.lo[2], pb.radius)), fz1_(upper(box.hi[2], pb.radius, pb.n[2])), za_(down(box.lo[2])),
+          zb_(box.hi[2] == pb.n[2] ? pb.n[2] : down(box.hi[2] + lanes - 1)) {
+        rings_.lay_out(pb, box, P);
+    }
+
+    void run() {
+        const Index last = upper(box_.hi[0], reach_, pb_.n[0]);
+        Index made = lower_exact(box_.lo[0], reach_);
+        for (Index x = box_.lo[0]; x < box_.hi[0];) {
+            const Index count = box_.hi[0] - x < P ? 1 : P;
+            while (made < last && made < x + count + reach_) {
+                const Index room = x + count + reach_ - made;
+                if (P == 2 && room >= 2 && made + 1 < last && inside(made) == inside(made + 1)) {
+                    plane<P>(made);
+                    made += P;
+                } else {
+                    plane<1>(made);
+                    made += 1;
+                }
+            }
+            for (Index y = box_.lo[1]; y < box_.hi[1]; ++y)
+                for (Index j = 0; j < count; ++j)
+                    finish(x + j, y);
+            x += count;
+        }
+    }
+
+private:
+    const Problem& pb_;
+    const Levels& lv_;
+    const Box& box_;
+    TiltedRings& rings_;
+    float* const* out_;
+    const Box& whole_; // what `out` covers
+    const Index reach_, fz0_, fz1_, za_, zb_;
+
+    static Index lower_exact(Index lo, Index reach) { return lo > reach ? lo - reach : 0; }
+    static Index lower(Index lo, Index reach) { return down(lower_exact(lo, reach)); }
+    static Index upper(Index hi, Index reach, Index n) { return hi + reach < n ? hi + reach : n; }
+    bool inside(Index x) const { return x >= box_.lo[0] && x < box_.hi[0]; }
+    bool advances() const { return out_ == nullptr && pb_.boundary == Boundary::pml; }
+
+    /// Fluxes of the planes x .. x + Q - 1, and their divergence along z and y where a point of the box needs it.
+    template <int Q>
+    void plane(Index x) {
+        const bool needed = inside(x);
+        const Index margin = needed && Dim == 3 ? reach_ : 0;
+        const Index first = lower_exact(box_.lo[1], margin), last = upper(box_.hi[1], margin, pb_.n[1]);
+        Index next = box_.lo[1]; // the row of the box that waits for its part along y
+        for (Index y = first; y < last; ++y) {
+            const bool own = y >= box_.lo[1] && y < box_.hi[1];
+            flux_rows<Q, 0>(x, y, own);
+            flux_rows<Q, 1>(x, y, own);
+            if (own)
+                for (int j = 0; j < Q; ++j)
+                    for (int f = 0; f < 2; ++f)
+                        along_z(f, x + j, y, needed);
+            if (Dim == 2 || !needed) continue;
+            for (; next < box_.hi[1] && (next + reach_ <= y || y + 1 == last); ++next)
+                for (int j = 0; j < Q; ++j)
+                    for (int f = 0; f < 2; ++f)
+                        along_y(f, x + j, next);
+        }
+    }
+
+    template <int Q, int Field>
+    void flux_rows(Index x, Index y, bool own) {
+        const Index at = row_offset(pb_, x, y);
+        FluxRow row{};
+        row.w = lv_.curr[Field] + at;
+        for (int i = 0; i < 3; ++i)
+            row.axis[i] = pb_.tilt.axis[i] == nullptr ? nullptr : pb_.tilt.axis[i] + at;
+        for (int j = 0; j < Q; ++j) {
+            row.y[j] = rings_.y(Field, x + j, y);
+            if (!own) continue;
+            row.x[j] = rings_.x(Field, x + j, y);
+            row.z[j] = rings_.z(Field, x + j);
+            row.a[j] = rings_.a(Field, x + j, y);
+        }
+        if (own)
+            tti_flux_row<M, Dim, Q, Field, true>(pb_, row, fz0_, fz1_);
+        else
+            tti_flux_row<M, Dim, Q, Field, false>(pb_, row, fz0_, fz1_);
+    }
+
+    /// The part along z of one row, with the layer's.
+    void along_z(int f, Index x, Index y, bool needed) {
+        if (!needed) return;
+        float *flux = rings_.z(f, x), *a = rings_.a(f, x, y);
+        // zero outside the grid, even images above a free surface
+        for (Index k = 0; k < z_front; k += lanes) {
+            store(flux - z_front + k, set1(0.0f));
+            store(flux + pb_.n[2] + k, set1(0.0f));
+        }
+        if (pb_.free_surface)
+            for (Index k = 1; k <= reach_ && k < fz1_; ++k)
+                flux[-k] = flux[k];
+        const float* shifted[2 * max_radius + 1];
+        for (Index k = -reach_; k <= reach_; ++k)
+            shifted[reach_ + k] = flux + k;
+        tti_divergence_row<M>(a, shifted, pb_.tilt.d, pb_.radius, za_, zb_);
+        if (!advances() || !has_layer_z(pb_)) return;
+        const Index mem = memory_offset_z(pb_, x, y);
+        const bool psi = f == 1; // Psi of z is made of q
+        tti_layer_row_z<M>(a, flux, psi ? lv_.psi[2] + mem : nullptr, (psi ? lv_.zeta : lv_.zeta2)[2] + mem,
+                           rings_.work(), lv_.curr[f] + row_offset(pb_, x, y), pb_.tilt.weight[f], pb_.wz, pb_.n[2],
+                           pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
+    }
+
+    void along_y(int f, Index x, Index y) {
+        const float* flux[2 * max_radius + 1];
+        for (Index k = -reach_; k <= reach_; ++k)
+            flux[reach_ + k] = y + k < 0 || y + k >= pb_.n[1] ? rings_.zeros() : rings_.y(f, x, y + k);
+        along(f, 1, x, y, flux);
+    }
+
+    /// The part along x or y of one row, with the layer's.
+    void along(int f, int axis, Index x, Index y, const float* const* flux) {
+        float* a = rings_.a(f, x, y);
+        tti_divergence_row<M>(a, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+        const Index i = axis == 0 ? x : y;
+        if (!advances() || !near_layer(pb_, axis, i)) return;
+        const Index r = layer_row(pb_, axis, i);
+        const bool psi = f == 0; // Psi of x and y is made of p
+        if (r < 0 && !psi) return;
+        const float* rows[2 * max_radius + 1];
+        if (psi)
+            for (Index k = -reach_; k <= reach_; ++k) {
+                const Index s = layer_row(pb_, axis, i + k);
+                rows[reach_ + k] = s < 0 ? rings_.zeros() : lv_.psi[axis] + memory_offset(pb_, axis, s, x, y);
+            }
+        float* zeta = r < 0 ? nullptr : (psi ? lv_.zeta : lv_.zeta2)[axis] + memory_offset(pb_, axis, r, x, y);
+        const TiltedLayerRow row{flux,
+                                 psi ? rows : nullptr,
+                                 zeta,
+                                 lv_.curr[f] + row_offset(pb_, x, y),
+                                 axis == 0 ? pb_.plane : pb_.row,
+                                 pb_.b[axis][i],
+                                 pb_.tilt.weight[f]};
+        tti_layer_row<M>(a, row, pb_.c[axis], pb_.d[axis], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
+    }
+
+    /// The part along x of one row, and its time step.
+    void finish(Index x, Index y) {
+        for (int f = 0; f < 2; ++f) {
+            const float* flux[2 * max_radius + 1];
+            for (Index k = -reach_; k <= reach_; ++k)
+                flux[reach_ + k] = x + k < 0 || x + k >= pb_.n[0] ? rings_.zeros() : rings_.x(f, x + k, y);
+            along(f, 0, x, y, flux);
+        }
+        const float *a = rings_.a(0, x, y), *b = rings_.a(1, x, y);
+        if (out_ != nullptr) {
+            const Index ny = whole_.hi[1] - whole_.lo[1], nz = whole_.hi[2] - whole_.lo[2];
+            const Index at = ((x - whole_.lo[0]) * ny + (y - whole_.lo[1])) * nz - whole_.lo[2];
+            for (Index z = box_.lo[2]; z < box_.hi[2]; ++z) {
+                out_[0][at + z] = a[z];
+                out_[1][at + z] = b[z];
+            }
+            return;
+        }
+        const Index at = row_offset(pb_, x, y), z0 = box_.lo[2], z1 = box_.hi[2];
+        TiltedRow row{a,
+                      b,
+                      {lv_.curr[0] + at, lv_.curr[1] + at},
+                      {lv_.prev[0] + at, lv_.prev[1] + at},
+                      pb_.m + at,
+                      pb_.e + at,
+                      pb_.s + at,
+                      nullptr,
+                      0.0f};
+        const KeptLanes kept(lv_, at, za_, z0, z1, zb_);
+        if (pb_.boundary == Boundary::damping) {
+            row.t = pb_.t[2];
+            row.t_xy = Dim == 3 ? pb_.t[0][x] + pb_.t[1][y] : pb_.t[0][x];
+            tti_update_row<true>(row, za_, zb_);
+        } else {
+            tti_update_row<false>(row, za_, zb_);
+        }
+        kept.put_back();
+        if (pb_.free_surface)
+            for (int f = 0; f < 2; ++f)
+                reflect_row(lv_.prev[f] + at, pb_.radius, z0, z1);
+    }
+};
+
+struct TiltedTiles {
+    Index nx, ny;
+};
+
+/// How a box is cut: what a tile touches of its planes, about 4 (3 M + 2 P) rows per row of the tile, has to stay in
+/// L2.
+inline TiltedTiles tilted_tiles(const Problem& pb, const Box& box, Index threads) {
+    const Index rows = box.hi[1] - box.lo[1];
+    if (rows < 4 * threads) return {threads, 1};
+    const Index wanted = tilted_tile_rows(pb);
+    const Index per_thread = (rows + threads * wanted - 1) / (threads * wanted);
+    return {1, threads * per_thread};
+}
+
+template <int M, int Dim, int P>
+void tilted_boxes(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int threads) {
+    const TiltedTiles tiles = tilted_tiles(pb, box, threads);
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        TiltedRings& rings = tilted_rings();
+#pragma omp for schedule(static)
+        for (Index t = 0; t < tiles.nx * tiles.ny; ++t) {
+            const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
+            const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
+            const Box tile{{x.lo, y.lo, box.lo[2]}, {x.hi, y.hi, box.hi[2]}};
+            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P>(pb, lv, tile, rings, out, box).run();
+        }
+    }
+}
+
+/// The step of a box, or (`out`) A and B in it. Orders 4 and 8 have kernels of their own.
+inline void tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int threads,
+                        bool generic_radius) {
+    const int radius = generic_radius ? 0 : pb.radius;
+    if (pb.dim == 3)
+        (radius == 4   ? tilted_boxes<4, 3, 2>
+         : radius == 2 ? tilted_boxes<2, 3, 2>
+                       : tilted_boxes<0, 3, 1>)(pb, lv, box, out, threads);
+    else
+        (radius == 4   ? tilted_boxes<4, 2, 2>
+         : radius == 2 ? tilted_boxes<2, 2, 2>
+                       : tilted_boxes<0, 2, 1>)(pb, lv, box, out, threads);
+}
+
+} // namespace subsalt::SUBSALT_NS
