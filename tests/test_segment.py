@@ -99,7 +99,7 @@ def test_every_order(order: int, ndim: int) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 3, 7, 20, 52])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: int, depth: int) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda *_: (rows, depth))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, depth))
     problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
     want = run(problem, 11, native=False)
     with cpu.forced(threads=threads):
@@ -110,7 +110,7 @@ def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 @pytest.mark.parametrize("order", [4, 8, 16])
 def test_threads_in_the_march(monkeypatch: pytest.MonkeyPatch, threads: int, depth: int, order: int) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda *_: (0, depth))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (0, depth))
     problem = make_problem(SHAPES[2], "vti", "pml", order, ndim=2, free_surface=True)
     want = run(problem, 23, native=False)
     with cpu.forced(threads=threads):

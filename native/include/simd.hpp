@@ -23,6 +23,9 @@ SUBSALT_INLINE Vec load(const float* p) {
 SUBSALT_INLINE void store(float* p, Vec a) {
     _mm512_storeu_ps(p, a);
 }
+SUBSALT_INLINE void stream(float* p, Vec a) {
+    _mm512_stream_ps(p, a);
+}
 SUBSALT_INLINE Vec set1(float a) {
     return _mm512_set1_ps(a);
 }
@@ -75,6 +78,9 @@ SUBSALT_INLINE Vec load(const float* p) {
 SUBSALT_INLINE void store(float* p, Vec a) {
     _mm256_storeu_ps(p, a);
 }
+SUBSALT_INLINE void stream(float* p, Vec a) {
+    _mm256_stream_ps(p, a);
+}
 SUBSALT_INLINE Vec set1(float a) {
     return _mm256_set1_ps(a);
 }
@@ -120,6 +126,9 @@ SUBSALT_INLINE Vec load(const float* p) {
 }
 SUBSALT_INLINE void store(float* p, Vec a) {
     _mm_storeu_ps(p, a);
+}
+SUBSALT_INLINE void stream(float* p, Vec a) {
+    _mm_stream_ps(p, a);
 }
 SUBSALT_INLINE Vec set1(float a) {
     return _mm_set1_ps(a);
@@ -167,6 +176,9 @@ SUBSALT_INLINE Vec load(const float* p) {
 SUBSALT_INLINE void store(float* p, Vec a) {
     *p = a;
 }
+SUBSALT_INLINE void stream(float* p, Vec a) {
+    *p = a;
+}
 SUBSALT_INLINE Vec set1(float a) {
     return a;
 }
@@ -206,6 +218,13 @@ SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
 #endif
 
 constexpr Index lanes = SUBSALT_LANES;
+
+/// After `stream`, which goes past the caches to an aligned place: make it visible to other threads.
+SUBSALT_INLINE void end_streams() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
 
 /// Lanes k .. k + lanes - 1 of the concatenation lo, hi (16-lane vectors only; others load unaligned instead).
 #if SUBSALT_LANES == 16

@@ -168,6 +168,7 @@ SUBSALT_INLINE void for_rows(const Problem& pb, const float* const* fields, cons
             const Index at = row_offset(pb, box.lo[0] + r / ny, box.lo[1] + r % ny) + box.lo[2];
             row(fields[0] + at, pb.fields == 2 ? fields[1] + at : nullptr, r * nz, nz);
         }
+        end_streams();
     }
 }
 

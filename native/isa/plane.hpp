@@ -70,6 +70,7 @@ inline void share_plane(const Problem& pb, const Segment& seg, const Step& step,
         float* out = step.snapshot->out + ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
         snapshot_row(out, step.made()[0] + at, pb.fields == 2 ? step.made()[1] + at : nullptr, nz);
     }
+    end_streams();
 }
 
 /// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `cold`: they

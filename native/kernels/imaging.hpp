@@ -1,6 +1,6 @@
 // What imaging does with wavefields, row by row. The imaged field is p, or 0.5 (p + q) for VTI.
 //
-//   snapshot       out = w                                     12 bytes per point (VTI 16)
+//   snapshot       out = w                                     8 bytes per point (VTI 12); 4 where p is in cache
 //   correlate      image = fma(scale u, w, image)              16 bytes per point (VTI 20)
 //   square         image = fma(scale u, u, image)              12 bytes per point
 //
@@ -19,10 +19,15 @@ SUBSALT_INLINE float imaged1(const float* p, const float* q, Index z) {
     return q == nullptr ? p[z] : 0.5f * (p[z] + q[z]);
 }
 
+/// Stores go past the caches: nobody reads a snapshot before the sweep has ended. `end_streams` comes after the rows.
 inline void snapshot_row(float* out, const float* p, const float* q, Index n) {
+    const Index off = static_cast<Index>(reinterpret_cast<std::uintptr_t>(out) / sizeof(float)) % lanes;
+    const Index head = off == 0 ? 0 : (lanes - off < n ? lanes - off : n);
     Index z = 0;
+    for (; z < head; ++z)
+        out[z] = imaged1(p, q, z);
     for (; z + lanes <= n; z += lanes)
-        store(out + z, imaged(p, q, z));
+        stream(out + z, imaged(p, q, z));
     for (; z < n; ++z)
         out[z] = imaged1(p, q, z);
 }

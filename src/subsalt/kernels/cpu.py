@@ -9,6 +9,7 @@ Threads: ``set_threads``, else ``OMP_NUM_THREADS``, else the cores this process 
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -245,22 +246,37 @@ class Segment:
         if _Settings.generic_radius:
             raise ConfigError("a segment has no run-time radius at orders 4 and 8", "use field_step")
         threads, isa = _Settings.threads, _Settings.isa
-        return bool(
-            _native.advance(
+        tuner = _tuner(self.problem)
+        while True:
+            cut, steps = tuner.trial(n)
+            start, n = time.perf_counter(), n - steps
+            finite = _native.advance(
                 self.plan,
                 state,
-                n,
+                steps,
                 self.sources,
                 self.recorders,
                 self.snapshots,
                 finite_every,
-                check_last,
+                check_last and n == 0,
                 progress,
                 threads,
                 isa,
-                tuning.cut(self.problem, threads, isa or _native.isa()),
+                cut,
             )
-        )
+            tuner.took(cut, steps, time.perf_counter() - start)
+            if not finite or n == 0:
+                return bool(finite)
+
+
+def _tuner(problem: Problem) -> tuning.Tuner:
+    """Return what chooses the cut of this problem, for the threads and the instruction set in use."""
+    name = f"cpu.tuner {_Settings.threads} {_Settings.isa}"
+    tuner = problem.cache.get(name)
+    if not isinstance(tuner, tuning.Tuner):
+        tuner = tuning.Tuner(problem, _Settings.threads, _Settings.isa or _native.isa())
+        problem.cache[name] = tuner
+    return tuner
 
 
 def plain_step(problem: Problem, state: State) -> None:

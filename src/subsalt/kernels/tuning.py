@@ -1,27 +1,174 @@
-"""How a segment cuts its work: rows of y per tile, time steps in one pass over memory. It changes no bit."""
+"""How a segment cuts its work: rows of y per tile, and time steps in one pass over memory. It changes speed, no bit.
+
+The first steps of a run on a grid that is large enough try some cuts in turn, and the fastest is kept, in this process
+and in ``$XDG_CACHE_HOME/subsalt/tiles.json`` (``~/.cache`` without it) for the next: by processor, instruction set,
+medium, order, layer, threads and rough shape. Trials are steps of the run itself, so nothing is computed in vain.
+``SUBSALT_TUNE=off`` takes the defaults, ``SUBSALT_TILE_ROWS`` forces the rows of a tile.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import tempfile
+from functools import cache
+from pathlib import Path
 
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Problem
 
-#: rows per tile, steps per pass
+#: rows per tile (0: one tile per thread), steps per pass
 Cut = tuple[int, int]
+
+#: cuts worth trying; pairs of steps beat single ones from DRAM, and lose where the grid fits into a cache
+CANDIDATES: dict[int, tuple[Cut, ...]] = {
+    2: ((0, 1), (0, 2), (0, 3), (0, 4)),
+    3: ((32, 2), (64, 2), (24, 2), (48, 2), (0, 2), (64, 1)),
+}
+
+#: grids with fewer points run in a cache, whatever the cut
+SMALLEST = {2: 2e5, 3: 2e6}
+
+#: point-steps per thread of one trial: tens of milliseconds
+TRIAL = 3e7
+
+#: trials of every cut; the fastest counts, the others were disturbed
+ROUNDS = 2
+
+
+def cut(problem: Problem) -> Cut:
+    """Return the default: for 2-D as many steps in a pass as keep a grid out of DRAM, in 3-D pairs on 32 rows."""
+    rows = forced_rows()
+    if rows is not None:
+        return rows, 2
+    if problem.layout.ndim == 3:
+        return 32, 2
+    return (0, 4) if math.prod(problem.layout.shape3) > 1_500_000 else (0, 2)
 
 
 def forced_rows() -> int | None:
-    """Return the rows per tile that the environment variable ``SUBSALT_TILE_ROWS`` asks for."""
+    """Return the rows per tile that the environment variable ``SUBSALT_TILE_ROWS`` asks for.
+
+    Raises
+    ------
+    ConfigError
+        When it is not a whole number from 1 upwards.
+    """
     text = os.environ.get("SUBSALT_TILE_ROWS", "").strip()
     if not text:
         return None
-    if not text.isdigit() or int(text) < 1:
-        raise ConfigError(f"SUBSALT_TILE_ROWS = {text!r}", "use a whole number from 1 upwards, or unset it")
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) < 2**31:
+        raise ConfigError(
+            f"SUBSALT_TILE_ROWS = {text!r} is not a number of rows",
+            "use a whole number from 1 upwards, or unset it",
+            code="E703",
+        )
     return int(text)
 
 
-def cut(problem: Problem, threads: int, isa: str) -> Cut:
-    """Return how a segment of this problem is cut."""
-    rows = forced_rows()
-    return (rows or 0, 2)
+class Tuner:
+    """Choose the cut of one problem while it runs.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is advanced.
+    threads : int
+        Threads that advance it.
+    isa : str
+        Instruction set in use.
+    """
+
+    def __init__(self, problem: Problem, threads: int, isa: str) -> None:
+        self.best = cut(problem)
+        self.key = key(problem, threads, isa)
+        self.seconds: dict[Cut, list[float]] = {}
+        self.points = math.prod(problem.layout.shape3)
+        whole = 12 if problem.layout.ndim == 2 else 2  # whole passes of every depth
+        self.steps = max(4, math.ceil(TRIAL * threads / self.points / whole) * whole)
+        self.settled = True
+        off = os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off"
+        if off or forced_rows() is not None or self.points < SMALLEST[problem.layout.ndim]:
+            return
+        known = _read().get(self.key)
+        if known in CANDIDATES[problem.layout.ndim]:
+            self.best = known  # type: ignore[assignment]
+            return
+        self.settled = False
+        self.left = [c for _ in range(ROUNDS) for c in CANDIDATES[problem.layout.ndim]]
+
+    def trial(self, steps: int) -> tuple[Cut, int]:
+        """Return the cut to use next, and for how many of the `steps` ahead."""
+        if self.settled or steps < self.steps:
+            return self.best, steps
+        return self.left[0], self.steps
+
+    def took(self, tried: Cut, steps: int, seconds: float) -> None:
+        """Note the time of a trial; after the last one the fastest cut is settled and written down."""
+        if self.settled or steps != self.steps or tried != self.left[0]:
+            return
+        self.seconds.setdefault(tried, []).append(seconds)
+        del self.left[0]
+        if not self.left:
+            self.best = min(self.seconds, key=lambda c: min(self.seconds[c]))
+            self.settled = True
+            _write(self.key, self.best)
+
+
+def key(problem: Problem, threads: int, isa: str) -> str:
+    """Return what a cut depends on, as the name of an entry in the cache."""
+    nx, ny, nz = problem.layout.shape3
+    shape = f"{_class(nx, 1)}x{_class(ny, 2)}x{_class(nz, 4)}"
+    dim = f"{problem.layout.ndim}d"
+    words = machine(), isa, problem.medium, f"o{problem.order}", dim, problem.boundary, shape, f"t{threads}"
+    return " | ".join(words)
+
+
+def _class(n: int, per_octave: int) -> int:
+    """Return a number rounded on a logarithmic scale: grids of nearly one size share their cut."""
+    return round(2 ** (round(per_octave * math.log2(n)) / per_octave))
+
+
+@cache
+def machine() -> str:
+    """Return the processor's name and the sizes of its caches, as far as the system tells."""
+    words = []
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        fields = dict(line.split("\t", 1) for line in lines[: lines.index("")] if "\t" in line)
+        names = ("model name", "cpu family", "model", "CPU implementer", "CPU part")
+        words = [fields[n].strip(" :\t") for n in names if n in fields]
+        caches = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"))
+        words += [c.read_text().strip() for c in caches]
+    except (OSError, ValueError):
+        pass
+    return " ".join(words) or "unknown processor"
+
+
+def cache_file() -> Path:
+    """Return where the cuts of this user are kept."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "subsalt" / "tiles.json"
+
+
+def _read() -> dict[str, Cut]:
+    """Return the entries of the cache; none when it is absent or damaged, for a cut is soon found anew."""
+    try:
+        cuts = json.loads(cache_file().read_text())["cuts"]
+        return {str(k): (int(rows), int(depth)) for k, (rows, depth) in cuts.items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
+        return {}
+
+
+def _write(name: str, value: Cut) -> None:
+    """Add an entry to the cache, in one move; a cache that cannot be written is no error."""
+    try:
+        path = cache_file()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cuts = {**_read(), name: value}
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False) as new:
+            json.dump({"cuts": {k: list(cuts[k]) for k in sorted(cuts)}}, new, indent=1)
+        os.replace(new.name, path)
+    except (OSError, RuntimeError):
+        return
