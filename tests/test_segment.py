@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
+from subsalt.errors import ConfigError
 from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import Recorder, Snapshots, Source, Work, by_segment, by_step
+from subsalt.segment import FINITE_EVERY, Recorder, Snapshots, Source, Work, by_segment, by_step
 
 NT = 40
 SHAPES = {2: (61, 1, 45), 3: (27, 52, 35)}
@@ -24,7 +31,7 @@ def points_everywhere(problem: Problem, n: int, seed: int) -> Points:
     shape, width = np.array(problem.layout.shape3), 8
     room = np.maximum(shape - width, 0)
     base = rng.integers(0, room + 1, (n, 3)).astype(np.int32)
-    base[0], base[1], base[2] = 0, room, base[3]
+    base[0], base[1], base[2] = 0, room, base[-1]
     weights = rng.uniform(-1, 1, (n, 3, width)).astype(np.float32)
     if problem.layout.ndim == 2:
         base[:, 1], weights[:, 1] = 0, 0
@@ -115,3 +122,152 @@ def test_threads_in_the_march(monkeypatch: pytest.MonkeyPatch, threads: int, dep
     want = run(problem, 23, native=False)
     with cpu.forced(threads=threads):
         assert same(run(problem, 23, native=True), want)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_a_segment_in_parts_gives_the_same_bits(ndim: int) -> None:
+    problem = make_problem(SHAPES[ndim], "vti", "pml", 4, ndim=ndim)
+    want = run(problem, 19, native=False)
+    for cuts in ((1,), (2, 3), (7, 8, 12), tuple(range(1, 19))):
+        assert same(run(problem, 19, native=True, cuts=cuts), want), cuts
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_instruction_sets_of_one_class_give_the_same_bits(medium: str, ndim: int) -> None:
+    problem = make_problem(SHAPES[ndim], medium, "pml", 8, ndim=ndim)
+    results = []
+    for isa in cpu.available():
+        with cpu.forced(isa):
+            result = run(problem, 10, native=True)
+            assert same(result, run(problem, 10, native=False)), isa
+        if isa != "v2":
+            results.append(result)
+    assert all(same(r, results[0]) for r in results)
+
+
+@pytest.mark.parametrize("shape", [(9, 1, 17), (30, 9, 16), (8, 12, 40), (40, 17, 9), (12, 64, 8)])
+def test_grids_smaller_than_layers_threads_or_supports_along_an_axis(shape: tuple[int, int, int]) -> None:
+    widths = tuple(min(5, n // 2) for n in shape for _ in range(2))
+    ndim = 2 if shape[1] == 1 else 3
+    problem = make_problem(shape, "isotropic", "pml", 8, ndim=ndim, widths=widths)  # type: ignore[arg-type]
+    want = run(problem, 12, native=False)
+    with cpu.forced(threads=4):
+        assert same(run(problem, 12, native=True), want)
+
+
+def test_hooks_see_the_state_of_their_time_and_may_change_it() -> None:
+    problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
+    seen: list[list[tuple[int, bytes]]] = []
+
+    def advance(native: bool, at: set[int] | None) -> State:
+        calls: list[tuple[int, bytes]] = []
+
+        def hook(state: State) -> None:
+            calls.append((state.it, state.curr[0].tobytes()))
+            problem.layout.view(state.curr[0])[12, 30, 15] += 1.0
+
+        state, work = to_cpu(problem, random_state(problem)), work_for(problem)
+        work.hook, work.at = hook, at
+        assert (by_segment if native else by_step)(cpu, problem, state, 14, work)
+        seen.append(calls)
+        return state
+
+    for at in ({1, 4, 5, 11}, {14}, {3, 40}, None):
+        a, b = advance(True, at), advance(False, at)
+        assert seen[-1] == seen[-2]
+        assert [it for it, _ in seen[-1]] == sorted(t for t in at or range(1, 15) if t <= 14)
+        assert a.curr[0].tobytes() == b.curr[0].tobytes()
+
+
+def test_a_field_that_is_not_finite_is_reported_at_the_next_check() -> None:
+    problem = make_problem(SHAPES[3], "isotropic", "none", 8)
+    for native in (True, False):
+        state = to_cpu(problem, random_state(problem))
+        problem.layout.view(state.curr[0])[5, 6, 7] = np.nan
+        work = Work()
+        assert not (by_segment if native else by_step)(cpu, problem, state, 90, work)
+        assert state.it == FINITE_EVERY
+
+
+def test_progress_is_told_and_what_it_raises_leaves_a_whole_step() -> None:
+    problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
+    want = run(problem, FINITE_EVERY, native=False)
+    told: list[int] = []
+
+    def stop(it: int) -> None:
+        told.append(it)
+        if it == FINITE_EVERY:
+            raise KeyboardInterrupt
+
+    state, work = to_cpu(problem, random_state(problem)), work_for(problem)
+    work.progress = stop
+    with pytest.raises(KeyboardInterrupt):
+        by_segment(cpu, problem, state, 3 * FINITE_EVERY, work)
+    assert told == sorted(told)
+    assert same((state, work), want)
+
+
+INTERRUPTED = """
+import sys, threading, time
+sys.path.insert(0, {tests!r})
+from kernel_problems import make_problem
+from subsalt.kernels import cpu
+
+problem = make_problem((96, 96, 96), "isotropic", "pml", 8)
+state, segment = cpu.new_state(problem), cpu.Segment(problem)
+segment.advance(state, 2, 50, False)
+print("started", flush=True)
+try:
+    segment.advance(state, 10**9, 10**9, False)
+except KeyboardInterrupt:
+    caught = time.time()
+    level = id(state.curr[0]), id(state.prev[0])
+    segment.advance(state, 1, 50, True)
+    turned = level == (id(state.prev[0]), id(state.curr[0]))
+    print(caught, state.it > 3, turned)
+"""
+
+
+def test_ctrl_c_ends_one_long_segment_within_a_second() -> None:
+    code = INTERRUPTED.format(tests=str(Path(__file__).parent))
+    environment = {**os.environ, "SUBSALT_TUNE": "off", "OMP_NUM_THREADS": "2"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.7)
+        sent = time.time()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    caught, went_on, turned = out.split()
+    assert float(caught) - sent < 1.0
+    assert (went_on, turned) == ("True", "True")
+    assert process.returncode == 0
+
+
+def test_wrong_arguments_are_refused() -> None:
+    problem, other = (
+        make_problem(SHAPES[3], "isotropic", "none", 8),
+        make_problem((30, 31, 32), "vti", "none", 8),
+    )
+    state = cpu.new_state(problem)
+    samples = np.zeros((3, 5), np.float32, order="F")
+    segment = cpu.Segment(problem)
+    segment.sources = cpu.Segment(other, [Source(points_everywhere(other, 3, 1), samples)]).sources
+    with pytest.raises(ValueError, match="another grid"):
+        segment.advance(state, 1, 50, True)
+    with pytest.raises(ValueError, match="one column per point"):
+        cpu.Segment(problem, [Source(points_everywhere(problem, 4, 1), samples)]).advance(state, 1, 50, True)
+    wrong = Snapshots(Box((0, 0, 0), (4, 4, 4)), {1: np.zeros((4, 4, 5), np.float32)})
+    outside = Snapshots(Box((0, 0, 0), (999, 1, 1)), {1: np.zeros((999, 1, 1), np.float32)})
+    with pytest.raises(ValueError, match="shape of the box"):
+        cpu.Segment(problem, snapshots=wrong).advance(state, 1, 50, True)
+    with pytest.raises(ValueError, match="leaves the grid"):
+        cpu.Segment(problem, snapshots=outside).advance(state, 1, 50, True)
+    with pytest.raises(ValueError, match="wrong number of fields"):
+        cpu.Segment(problem).advance(cpu.new_state(other), 1, 50, True)
+    with pytest.raises(ConfigError, match="run-time radius"), cpu.forced(generic_radius=True):
+        cpu.Segment(problem).advance(state, 1, 50, True)
+    assert state.it == 0

@@ -85,6 +85,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "OMP_NUM_THREADS.",
         "Use as many threads as cores, or leave it out.",
     ),
+    "E704": (
+        "Tile not possible",
+        "SUBSALT_TILE_ROWS is not a whole number of rows from 1 upwards.",
+        "Unset it: the rows of a tile are then chosen by trial.",
+    ),
     "W704": (
         "More threads than cores",
         "Threads that share a core take turns, and every time step waits for the last of them.",

@@ -62,7 +62,7 @@ def forced_rows() -> int | None:
         raise ConfigError(
             f"SUBSALT_TILE_ROWS = {text!r} is not a number of rows",
             "use a whole number from 1 upwards, or unset it",
-            code="E703",
+            code="E704",
         )
     return int(text)
 

@@ -1,0 +1,121 @@
+"""The choice of tiles: trials, the cache of the user, forced rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernel_problems import make_problem
+from subsalt.errors import ConfigError
+from subsalt.kernels import cpu, tuning
+from subsalt.kernels.tuning import CANDIDATES, ROUNDS, Tuner
+
+SHAPE = (24, 30, 20)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Tune even small grids, into a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("SUBSALT_TUNE", raising=False)
+    monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
+    monkeypatch.setattr(tuning, "SMALLEST", {2: 1, 3: 1})
+    return tmp_path / "cache" / "subsalt" / "tiles.json"
+
+
+def tuner(threads: int = 1, shape: tuple[int, int, int] = SHAPE, order: int = 8) -> Tuner:
+    return Tuner(make_problem(shape, "isotropic", "pml", order), threads, "v3")
+
+
+def tune(t: Tuner, fastest: tuple[int, int]) -> int:
+    """Try everything; the second round of `fastest` is the shortest. Return the number of trials."""
+    trials = 0
+    while not t.settled:
+        cut, steps = t.trial(10**6)
+        trials += 1
+        late = trials > len(CANDIDATES[3])
+        t.took(cut, steps, 0.5 if cut == fastest and late else 1.0 + 0.01 * trials)
+    return trials
+
+
+def test_the_fastest_trial_wins_and_is_remembered(own_cache: Path) -> None:
+    first = tuner()
+    assert tune(first, (48, 2)) == ROUNDS * len(CANDIDATES[3])
+    assert first.trial(10) == ((48, 2), 10)
+    again = tuner()
+    assert again.settled
+    assert again.trial(7) == ((48, 2), 7)
+    assert list(json.loads(own_cache.read_text())["cuts"].values()) == [[48, 2]]
+    assert [p.name for p in own_cache.parent.iterdir()] == ["tiles.json"]
+
+
+def test_other_threads_shapes_and_orders_are_tuned_apart(own_cache: Path) -> None:
+    tune(tuner(), (48, 2))
+    others = tuner(threads=2), tuner(shape=(24, 90, 20)), tuner(order=4)
+    assert not any(t.settled for t in others)
+    tune(others[0], (64, 1))
+    assert tuner().best == (48, 2)
+    assert tuner(threads=2).best == (64, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"cuts": 3}', '{"cuts": {"a": [1]}}', '{"cuts": {"a": ["x", 2]}}', "\udcff"]
+)
+def test_a_damaged_cache_is_no_error_and_mended(own_cache: Path, text: str) -> None:
+    own_cache.parent.mkdir(parents=True)
+    own_cache.write_bytes(text.encode("utf-8", "surrogateescape"))
+    t = tuner()
+    assert not t.settled
+    tune(t, (0, 2))
+    assert tuner().best == (0, 2)
+
+
+def test_an_entry_that_is_no_candidate_is_tuned_anew(own_cache: Path) -> None:
+    tune(tuner(), (0, 2))
+    own_cache.write_text(own_cache.read_text().replace("0,", "-5,"))
+    assert not tuner().settled
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(own_cache: Path) -> None:
+    own_cache.parent.parent.mkdir()
+    own_cache.parent.write_text("a file where the folder should be")
+    t = tuner()
+    tune(t, (24, 2))
+    assert t.best == (24, 2)
+
+
+def test_tuning_off_and_small_grids_take_the_default(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    monkeypatch.setenv("SUBSALT_TUNE", "off")
+    assert tuner().settled
+    monkeypatch.delenv("SUBSALT_TUNE")
+    monkeypatch.setattr(tuning, "SMALLEST", {2: 1e9, 3: 1e9})
+    assert tuner().settled
+    assert not own_cache.exists()
+
+
+def test_forced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBSALT_TILE_ROWS", "17")
+    assert tuner().settled
+    assert tuner().best == (17, 2)
+    for wrong in ("0", "-3", "many", "1.5", str(2**31), "٣"):
+        monkeypatch.setenv("SUBSALT_TILE_ROWS", wrong)
+        with pytest.raises(ConfigError, match="use a whole number"):
+            tuner()
+
+
+def test_a_run_tunes_itself_with_the_steps_it_needs_anyway(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    monkeypatch.setattr(tuning, "TRIAL", 1)
+    problem = make_problem(SHAPE, "isotropic", "pml", 8)
+    state, segment = cpu.new_state(problem), cpu.Segment(problem)
+    segment.advance(state, 3, 50, True)  # too few for a trial
+    assert not own_cache.exists()
+    segment.advance(state, 200, 50, True)
+    assert state.it == 203
+    (cut,) = json.loads(own_cache.read_text())["cuts"].values()
+    assert tuple(cut) in CANDIDATES[3]
