@@ -4,6 +4,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
@@ -111,8 +112,9 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
 void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
                 const std::string& isa) {
     if (plan.pb.medium == Medium::tti || plan.pb.radius != 4 || plan.pb.dim != 3 ||
-        plan.pb.boundary != Boundary::none || plan.pb.free_surface)
-        throw std::invalid_argument("the plain loop is for isotropic and VTI media, order 8, 3-D, no layer");
+        plan.pb.boundary != Boundary::none || plan.pb.free_surface || plan.pb.storage != ModelStorage::f32)
+        throw std::invalid_argument(
+            "the plain loop is for isotropic and VTI media, order 8, 3-D, no layer, float32 models");
     const Levels lv = levels_of(plan, prev, curr, {});
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
@@ -137,10 +139,11 @@ void bind_kernels(nb::module_& m) {
 
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<std::array<Index, 3>, int, int, Index, std::array<Index, 6>, const std::string&, bool, Table2,
-                      Table2, std::vector<Row1>, Padded, std::optional<Padded>, std::optional<Padded>>(),
+                      Table2, std::vector<Row1>, ModelArray, std::optional<ModelArray>, std::optional<ModelArray>,
+                      const std::vector<std::array<float, 2>>&>(),
              "shape"_a, "dim"_a, "radius"_a, "row"_a, "width"_a, "boundary"_a, "free_surface"_a, "second"_a.noconvert(),
              "first"_a.noconvert(), "profiles"_a.noconvert(), "m"_a.noconvert(), "e"_a.noconvert().none(),
-             "s"_a.noconvert().none())
+             "s"_a.noconvert().none(), "scales"_a)
         .def("set_tilt", &Plan::set_tilt, "axis"_a.noconvert(), "spacing"_a, "second"_a, "first"_a, "share"_a)
         .def("memory_shape", &Plan::memory_shape, "axis"_a);
     nb::class_<PointSet>(m, "PointSet")

@@ -27,9 +27,20 @@ std::string text(std::initializer_list<Index> v) {
 
 } // namespace
 
+template <class Array>
+void Plan::check_padded(const Array& a, const char* what) const {
+    const Index want[3] = {pb.n[0] + 2 * pb.radius, pb.n[1] + 2 * pb.y_halo, pb.row};
+    for (int i = 0; i < 3; ++i)
+        if (static_cast<Index>(a.shape(i)) != want[i])
+            throw std::invalid_argument(std::string(what) + " has shape " +
+                                        text({(Index)a.shape(0), (Index)a.shape(1), (Index)a.shape(2)}) +
+                                        ", the problem needs " + text({want[0], want[1], want[2]}));
+}
+
 Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::array<Index, 6> width,
            const std::string& boundary, bool free_surface, Table2 second, Table2 first, std::vector<Row1> profiles,
-           Padded m, std::optional<Padded> e, std::optional<Padded> s) {
+           ModelArray m, std::optional<ModelArray> e, std::optional<ModelArray> s,
+           const std::vector<std::array<float, 2>>& scales) {
     if (dim != 2 && dim != 3) throw std::invalid_argument("dim must be 2 or 3");
     if (radius < 1 || radius > max_radius) throw std::invalid_argument("radius must be 1 to 8");
     if (e.has_value() != s.has_value()) throw std::invalid_argument("give both e and s, or neither");
@@ -72,13 +83,11 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
     if (dim == 3) pb.centre += pb.c[1][0];
     if (pb.medium != Medium::vti) pb.centre += pb.c[2][0];
 
-    pb.m = padded(m, "m");
-    keep_.push_back(m);
+    pb.storage = std::holds_alternative<Padded16>(m) ? ModelStorage::u16 : ModelStorage::f32;
+    take_model(m, 0, scales);
     if (pb.fields == 2) {
-        pb.e = padded(*e, "e");
-        pb.s = padded(*s, "s");
-        keep_.push_back(*e);
-        keep_.push_back(*s);
+        take_model(*e, 1, scales);
+        take_model(*s, 2, scales);
     }
 
     pb.compact_row = rounded(shape[2]);
@@ -96,8 +105,26 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
     if (pb.boundary == Boundary::pml) make_windows(profile_[2]);
 }
 
+void Plan::take_model(const ModelArray& a, int which, const std::vector<std::array<float, 2>>& scales) {
+    const char* name[3] = {"m", "e", "s"};
+    if (const auto* packed = std::get_if<Padded16>(&a)) {
+        if (pb.storage != ModelStorage::u16 || scales.size() <= static_cast<std::size_t>(which))
+            throw std::invalid_argument("pack all model arrays, each with its scale and offset, or none");
+        check_padded(*packed, name[which]);
+        pb.packed[which] = {packed->data(), scales[which][0], scales[which][1]};
+        keep16_.push_back(*packed);
+        return;
+    }
+    if (pb.storage != ModelStorage::f32) throw std::invalid_argument("pack all model arrays, or none");
+    const Padded& plain = std::get<Padded>(a);
+    const float** at[3] = {&pb.m, &pb.e, &pb.s};
+    *at[which] = padded(plain, name[which]);
+    keep_.push_back(plain);
+}
+
 void Plan::set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spacing, const std::vector<double>& second,
                     const std::vector<double>& first, double share) {
+    if (pb.storage == ModelStorage::u16) throw std::invalid_argument("TTI has no packed model arrays");
     const std::vector<int> axes = pb.dim == 3 ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2};
     if (pb.fields != 2) throw std::invalid_argument("a tilted medium needs e and s");
     if (axis.size() != axes.size()) throw std::invalid_argument("give one component of the axis per dimension");
@@ -152,12 +179,7 @@ void Plan::make_windows(const std::vector<float>& b) {
 }
 
 float* Plan::padded(const Padded& a, const char* what) const {
-    const Index want[3] = {pb.n[0] + 2 * pb.radius, pb.n[1] + 2 * pb.y_halo, pb.row};
-    for (int i = 0; i < 3; ++i)
-        if (static_cast<Index>(a.shape(i)) != want[i])
-            throw std::invalid_argument(std::string(what) + " has shape " +
-                                        text({(Index)a.shape(0), (Index)a.shape(1), (Index)a.shape(2)}) +
-                                        ", the problem needs " + text({want[0], want[1], want[2]}));
+    check_padded(a, what);
     return a.data();
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "problem.hpp"
@@ -16,6 +17,9 @@ namespace subsalt {
 namespace nb = nanobind;
 
 using Padded = nb::ndarray<float, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Padded16 = nb::ndarray<std::uint16_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+/// m, e or s: float32, or packed into 16 bits
+using ModelArray = std::variant<Padded, Padded16>;
 using Table2 = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Row1 = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -25,7 +29,8 @@ public:
 
     Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::array<Index, 6> width,
          const std::string& boundary, bool free_surface, Table2 second, Table2 first, std::vector<Row1> profiles,
-         Padded m, std::optional<Padded> e, std::optional<Padded> s);
+         ModelArray m, std::optional<ModelArray> e, std::optional<ModelArray> s,
+         const std::vector<std::array<float, 2>>& scales);
 
     /// Make the medium TTI: the components of the symmetry axis (x, (y,) z), the grid's spacing, the weights of a unit
     /// grid, and the share of the Laplacian in V.
@@ -43,6 +48,11 @@ private:
     std::vector<float> window_b_, window_in_, window_near_;
     std::vector<Padded> keep_;
 
+    std::vector<Padded16> keep16_;
+
+    template <class Array>
+    void check_padded(const Array& a, const char* what) const;
+    void take_model(const ModelArray& a, int which, const std::vector<std::array<float, 2>>& scales);
     void make_windows(const std::vector<float>& b);
 };
 

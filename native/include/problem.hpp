@@ -32,6 +32,14 @@ struct Tilt {
     float centre[2];         // c[0] times the sum of second[field] over the axes
 };
 
+enum class ModelStorage : int { f32 = 0, u16 = 1 };
+
+/// A padded array of 16-bit numbers u; its values are fma(scale, u, offset).
+struct PackedArray {
+    const std::uint16_t* values;
+    float scale, offset;
+};
+
 enum class Boundary : int { none = 0, pml = 1, damping = 2 };
 
 /// The layer along z of one row: two windows, [0, front) and [n - back, n), both multiples of 16 floats, or 0 without a
@@ -63,6 +71,8 @@ struct Problem {
     const float* m;             // padded, (vp dt)^2
     const float* e;             // padded, 1 + 2 epsilon (VTI, TTI)
     const float* s;             // padded, sqrt(1 + 2 delta) (VTI, TTI)
+    ModelStorage storage;       // u16: `packed` holds the model, and m, e, s are null
+    PackedArray packed[3];      // m, e, s
     Tilt tilt;                  // TTI
     const float* b[3];          // n[axis], exp(-sigma dt) (PML)
     const float* t[3];          // n[axis], sigma dt (damping); t[2] is padded with 16 zeros behind

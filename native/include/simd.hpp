@@ -51,6 +51,11 @@ SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
     return _mm512_fnmadd_ps(a, b, c);
 }
+/// 16 unsigned 16-bit numbers as floats
+SUBSALT_INLINE Vec load_u16(const std::uint16_t* p) {
+    const __m256i u = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(u));
+}
 /// a where the bits of mask are set, else b
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm512_castsi512_ps(
@@ -105,6 +110,10 @@ SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
     return _mm256_fnmadd_ps(a, b, c);
 }
+SUBSALT_INLINE Vec load_u16(const std::uint16_t* p) {
+    const __m128i u = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(u));
+}
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm256_blendv_ps(b, a, mask);
 }
@@ -154,6 +163,9 @@ SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
 SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
     return _mm_sub_ps(c, _mm_mul_ps(a, b));
 }
+SUBSALT_INLINE Vec load_u16(const std::uint16_t* p) {
+    return _mm_cvtepi32_ps(_mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     return _mm_blendv_ps(b, a, mask);
 }
@@ -202,6 +214,9 @@ SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
 }
 SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
     return __builtin_fmaf(-a, b, c);
+}
+SUBSALT_INLINE Vec load_u16(const std::uint16_t* p) {
+    return static_cast<float>(*p);
 }
 SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
     std::uint32_t bits;

@@ -22,36 +22,42 @@ struct RowKernels {
     decltype(&Layer<0>::term_z) term_z;
 };
 
-template <int M, int Dim, Kind K, bool Cold>
+template <int M, int Dim, Kind K, bool Cold, class S>
 constexpr IsoKernel two_planes() {
     if constexpr (M > 0)
-        return iso_row_two_planes<M, Dim, K, Cold>;
+        return iso_row_two_planes<M, Dim, K, Cold, S>;
     else
         return nullptr;
 }
 
-template <int M, int Dim>
+template <int M, int Dim, class S>
 constexpr RowKernels kernels_for = {
-    {{iso_row<M, Dim, Kind::plain, false>, iso_row<M, Dim, Kind::extra, false>, iso_row<M, Dim, Kind::damped, false>,
-      iso_row<M, Dim, Kind::laplacian, false>},
-     {iso_row<M, Dim, Kind::plain, true>, iso_row<M, Dim, Kind::extra, true>, iso_row<M, Dim, Kind::damped, true>,
-      iso_row<M, Dim, Kind::laplacian, true>}},
-    {{two_planes<M, Dim, Kind::plain, false>(), two_planes<M, Dim, Kind::extra, false>(),
-      two_planes<M, Dim, Kind::damped, false>()},
-     {two_planes<M, Dim, Kind::plain, true>(), two_planes<M, Dim, Kind::extra, true>(),
-      two_planes<M, Dim, Kind::damped, true>()}},
-    {vti_row<M, Dim, Kind::plain>, vti_row<M, Dim, Kind::extra>, vti_row<M, Dim, Kind::damped>,
-     vti_row<M, Dim, Kind::laplacian>},
+    {{iso_row<M, Dim, Kind::plain, false, S>, iso_row<M, Dim, Kind::extra, false, S>,
+      iso_row<M, Dim, Kind::damped, false, S>, iso_row<M, Dim, Kind::laplacian, false, S>},
+     {iso_row<M, Dim, Kind::plain, true, S>, iso_row<M, Dim, Kind::extra, true, S>,
+      iso_row<M, Dim, Kind::damped, true, S>, iso_row<M, Dim, Kind::laplacian, true, S>}},
+    {{two_planes<M, Dim, Kind::plain, false, S>(), two_planes<M, Dim, Kind::extra, false, S>(),
+      two_planes<M, Dim, Kind::damped, false, S>()},
+     {two_planes<M, Dim, Kind::plain, true, S>(), two_planes<M, Dim, Kind::extra, true, S>(),
+      two_planes<M, Dim, Kind::damped, true, S>()}},
+    {vti_row<M, Dim, Kind::plain, S>, vti_row<M, Dim, Kind::extra, S>, vti_row<M, Dim, Kind::damped, S>,
+     vti_row<M, Dim, Kind::laplacian, S>},
     Layer<M>::psi,
     Layer<M>::psi_z,
     Layer<M>::terms_xy,
     Layer<M>::term_z};
 
+template <int Dim, class S>
+inline const RowKernels& row_kernels_of(int radius) {
+    return radius == 4 ? kernels_for<4, Dim, S> : radius == 2 ? kernels_for<2, Dim, S> : kernels_for<0, Dim, S>;
+}
+
 /// Orders 4 and 8 have kernels of their own; `generic_radius` asks for the run-time one there too (tests).
 inline const RowKernels& row_kernels(const Problem& pb, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
-    if (pb.dim == 3) return radius == 4 ? kernels_for<4, 3> : radius == 2 ? kernels_for<2, 3> : kernels_for<0, 3>;
-    return radius == 4 ? kernels_for<4, 2> : radius == 2 ? kernels_for<2, 2> : kernels_for<0, 2>;
+    if (pb.storage == ModelStorage::u16)
+        return pb.dim == 3 ? row_kernels_of<3, Packed16>(radius) : row_kernels_of<2, Packed16>(radius);
+    return pb.dim == 3 ? row_kernels_of<3, Floats>(radius) : row_kernels_of<2, Floats>(radius);
 }
 
 /// Row z = 0 is zero, and odd images stand above it: u[-k] = -u[k], for the k in [z0, z1).
@@ -144,8 +150,8 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
     const Index at = row_offset(pb, task.ix, task.iy), z0 = task.z0, z1 = task.z1;
     const Index za = down(z0), zb = z1 == pb.n[2] ? z1 : down(z1 + lanes - 1);
     RowPlan row;
-    row.iso = {lv.curr[0] + at, lv.prev[0] + at, pb.m + at, {scratch.none, scratch.none},
-               scratch.none,    {0.0f, 0.0f},    nullptr,   task.skip};
+    row.iso = {lv.curr[0] + at, lv.prev[0] + at, at,      {scratch.none, scratch.none},
+               scratch.none,    {0.0f, 0.0f},    nullptr, task.skip};
     row.front = za, row.back = zb;
     row.ends = row.middle = Kind::plain;
     if (pb.medium == Medium::vti)
@@ -153,9 +159,7 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
             const Index here = at + i * pb.plane;
             row.vti[i] = {{lv.curr[0] + here, lv.curr[1] + here},
                           {lv.prev[0] + here, lv.prev[1] + here},
-                          pb.m + here,
-                          pb.e + here,
-                          pb.s + here,
+                          here,
                           {scratch.none, scratch.none},
                           nullptr,
                           0.0f,
@@ -198,12 +202,11 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
                           Index ix, Index iy, Index z0, Index z1) {
     const Index at = row_offset(pb, ix, iy);
     const float* u = fields[0] + at;
-    // the models serve as targets of the prefetch alone
     if (pb.medium == Medium::vti)
         kernels.vti[static_cast<int>(Kind::laplacian)](
-            pb, {{u, fields[1] + at}, {a, b}, u, u, u, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0}, down(z0), z1);
+            pb, {{u, fields[1] + at}, {a, b}, at, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0}, down(z0), z1);
     else
-        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, u, {u, u}, u, {0.0f, 0.0f}, a, 0}, down(z0), z1);
+        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0}, down(z0), z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

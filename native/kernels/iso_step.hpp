@@ -9,13 +9,14 @@
 //
 //   curr   padded, radius M halo in every axis, zero outside the grid
 //   prev   padded, overwritten by next; whole vectors are written, the driver restores lanes outside the box
-//   m      padded, zero in the padding, so that the lanes behind the last point stay zero
-//   extra  one row, what the layer adds; -0.0 where nothing is added (exact: a + -0.0 = a for every a)
+//   m      padded, float32 or packed (model_storage.hpp), zero in the padding, so that the lanes behind the last point
+//   stay zero extra  one row, what the layer adds; -0.0 where nothing is added (exact: a + -0.0 = a for every a)
 //
-// Per point in 3-D at order 8: 16 bytes from memory (p, prev, m read, prev written), 12 x 3 + 5 = 41 floating-point
-// operations.
+// Per point in 3-D at order 8: 16 bytes from memory (p, prev, m read, prev written; packed m: 14), 12 x 3 + 5 = 41
+// floating-point operations.
 #pragma once
 
+#include "kernels/model_storage.hpp"
 #include "kernels/stencil.hpp"
 
 namespace subsalt::SUBSALT_NS {
@@ -27,7 +28,7 @@ enum class Kind { plain, extra, damped, laplacian };
 struct IsoRow {
     const float* curr;
     float* prev;
-    const float* m;
+    Index at;              // offset of the row in the padded model
     const float* extra[2]; // Kind::extra: extra terms of the row and of the row beyond
     const float* t;        // Kind::damped: sigma_z dt along the row
     float t_xy[2];         // Kind::damped: (sigma_x + sigma_y) dt of the row and of the row beyond
@@ -49,7 +50,7 @@ SUBSALT_INLINE void leapfrog(float* prev, Vec m, Vec acc, Vec mid, const float* 
 }
 
 /// One row. `Cold`: the row comes from memory, so what the row `ahead` needs is prefetched.
-template <int M, int Dim, Kind K, bool Cold>
+template <int M, int Dim, Kind K, bool Cold, class Storage>
 void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
@@ -57,7 +58,8 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const Reach x(pb.plane), y(pb.row);
     const Index ahead = row.ahead, far = ahead + radius * pb.plane;
 
-    const float *w = row.curr + z0, *m = row.m + z0, *end = row.curr + z1;
+    const float *w = row.curr + z0, *end = row.curr + z1;
+    Storage m(pb, Model::m, row.at + z0);
     float* prev = (K == Kind::laplacian ? row.out : row.prev) + z0;
     const float *extra = row.extra[0] + z0, *t = row.t + z0;
     RowWindow v(w);
@@ -72,7 +74,7 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
         if constexpr (Cold) {
             prefetch(w + far);
             prefetch(prev + ahead);
-            prefetch(m + ahead);
+            prefetch(m.address(ahead));
         }
         v.at(w);
         Vec acc = mul(centre, v.mid);
@@ -82,21 +84,22 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
         if constexpr (K == Kind::laplacian)
             store(prev, acc);
         else
-            leapfrog<K>(prev, load(m), acc, v.mid, extra, t, row.t_xy[0]);
+            leapfrog<K>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
         v.next();
     }
 }
 
 /// The row and the row beyond it, which share 8 of the 10 planes they read at order 8 (in L2: 0.65 of the time of two
 /// single rows, from memory 0.8).
-template <int M, int Dim, Kind K, bool Cold>
+template <int M, int Dim, Kind K, bool Cold, class Storage>
 void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     const Vec centre = set1(pb.centre);
     const Reach x(pb.plane), y(pb.row);
     const Index ahead = row.ahead, far = ahead + M * pb.plane, beyond = pb.plane;
 
-    const float *w = row.curr + z0, *w2 = w + beyond, *m = row.m + z0, *end = row.curr + z1;
+    const float *w = row.curr + z0, *w2 = w + beyond, *end = row.curr + z1;
+    Storage m(pb, Model::m, row.at + z0);
     const float *extra = row.extra[0] + z0, *extra2 = row.extra[1] + z0, *t = row.t + z0;
     float* prev = row.prev + z0;
     RowWindow v(w), v2(w2);
@@ -115,8 +118,8 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
             prefetch(w2 + far);
             prefetch(prev + ahead);
             prefetch(prev + beyond + ahead);
-            prefetch(m + ahead);
-            prefetch(m + beyond + ahead);
+            prefetch(m.address(ahead));
+            prefetch(m.address(beyond + ahead));
         }
         v.at(w);
         v2.at(w2);
@@ -128,8 +131,8 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
         }
         acc = add_d2_z<M>(acc, w, v, cz, M);
         acc2 = add_d2_z<M>(acc2, w2, v2, cz, M);
-        leapfrog<K>(prev, load(m), acc, v.mid, extra, t, row.t_xy[0]);
-        leapfrog<K>(prev + beyond, load(m + beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
+        leapfrog<K>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
+        leapfrog<K>(prev + beyond, m(beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
         v.next();
         v2.next();
     }

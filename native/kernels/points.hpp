@@ -9,7 +9,7 @@
 // No multiply-add in `inject`: it equals the NumPy reference bit for bit.
 #pragma once
 
-#include "simd.hpp"
+#include "kernels/model_storage.hpp"
 
 namespace subsalt::SUBSALT_NS {
 
@@ -21,38 +21,38 @@ inline Index count_of(const Points& pts, Index i, int axis, Index n) {
 
 /// Rows of 8 nodes, the usual support, have loops of known length, which the compiler turns into vectors (W = 8, else
 /// 0).
-template <int W>
-SUBSALT_INLINE void inject_iso_row(float* __restrict p, const float* __restrict m, const float* __restrict wz,
-                                   float wxy, float value, Index nz) {
+template <int W, class Storage>
+SUBSALT_INLINE void inject_iso_row(float* __restrict p, const Storage& m, const float* __restrict wz, float wxy,
+                                   float value, Index nz) {
     const Index n = W > 0 ? W : nz;
     for (Index k = 0; k < n; ++k)
-        p[k] += (m[k] * (wxy * wz[k])) * value;
+        p[k] += (m.one(k) * (wxy * wz[k])) * value;
 }
 
-template <int W>
-SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, const float* __restrict m,
-                                   const float* __restrict e, const float* __restrict s, const float* __restrict wz,
-                                   float wxy, float value, Index nz) {
+template <int W, class Storage>
+SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, const Storage& m, const Storage& e,
+                                   const Storage& s, const float* __restrict wz, float wxy, float value, Index nz) {
     const Index n = W > 0 ? W : nz;
     for (Index k = 0; k < n; ++k) {
-        const float amount = (m[k] * (wxy * wz[k])) * value;
-        p[k] += (0.5f * (e[k] + s[k])) * amount;
-        q[k] += (0.5f * (s[k] + 1.0f)) * amount;
+        const float amount = (m.one(k) * (wxy * wz[k])) * value;
+        p[k] += (0.5f * (e.one(k) + s.one(k))) * amount;
+        q[k] += (0.5f * (s.one(k) + 1.0f)) * amount;
     }
 }
 
 /// Ask for the rows that point i touches in plane ix: points lie scattered, each row is a miss otherwise.
+template <class Storage>
 SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const Points& pts, Index i, Index ix) {
     const int32_t* base = pts.base + 3 * i;
     const Index ny = count_of(pts, i, 1, pb.n[1]);
     for (Index jy = 0; jy < ny; ++jy) {
         const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
         prefetch(fields[0] + at);
-        prefetch(pb.m + at);
+        prefetch(Storage(pb, Model::m, at).address(0));
         if (pb.fields == 1) continue;
         prefetch(fields[1] + at);
-        prefetch(pb.e + at);
-        prefetch(pb.s + at);
+        prefetch(Storage(pb, Model::e, at).address(0));
+        prefetch(Storage(pb, Model::s, at).address(0));
     }
 }
 
@@ -72,11 +72,12 @@ inline Index plane_number(const Points& pts, Index ix) {
 
 /// Add the samples of all points to the rows [y0, y1) of x plane number `j` of the point set. Rows of zero weight are
 /// left alone.
-inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
-                         Index y0, Index y1) {
+template <class Storage>
+inline void inject_plane_of(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
+                            Index y0, Index y1) {
     const Index ix = pts.plane[j];
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
-        if (a + 1 < pts.start[j + 1]) prefetch_rows(pb, fields, pts, pts.item[a + 1], ix);
+        if (a + 1 < pts.start[j + 1]) prefetch_rows<Storage>(pb, fields, pts, pts.item[a + 1], ix);
         const Index i = pts.item[a];
         const int32_t* base = pts.base + 3 * i;
         const float* w = pts.weights + 3 * i * pts.width;
@@ -90,14 +91,17 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
             if (wxy == 0.0f) continue;
             const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
             float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
-            if (pb.fields == 2 && nz == 8)
-                inject_vti_row<8>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
-            else if (pb.fields == 2)
-                inject_vti_row<0>(p, q, pb.m + at, pb.e + at, pb.s + at, wz, wxy, value, nz);
-            else if (nz == 8)
-                inject_iso_row<8>(p, pb.m + at, wz, wxy, value, nz);
+            const Storage m(pb, Model::m, at);
+            if (pb.fields == 2) {
+                const Storage e(pb, Model::e, at), s(pb, Model::s, at);
+                if (nz == 8)
+                    inject_vti_row<8>(p, q, m, e, s, wz, wxy, value, nz);
+                else
+                    inject_vti_row<0>(p, q, m, e, s, wz, wxy, value, nz);
+            } else if (nz == 8)
+                inject_iso_row<8>(p, m, wz, wxy, value, nz);
             else
-                inject_iso_row<0>(p, pb.m + at, wz, wxy, value, nz);
+                inject_iso_row<0>(p, m, wz, wxy, value, nz);
             if (pb.free_surface && base[2] <= pb.radius) {
                 // the odd images above the surface follow what was added below it
                 const Index row0 = at - base[2];
@@ -109,6 +113,14 @@ inline void inject_plane(const Problem& pb, float* const* fields, const Points& 
             }
         }
     }
+}
+
+inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
+                         Index y0, Index y1) {
+    if (pb.storage == ModelStorage::u16)
+        inject_plane_of<Packed16>(pb, fields, pts, values, j, y0, y1);
+    else
+        inject_plane_of<Floats>(pb, fields, pts, values, j, y0, y1);
 }
 
 /// t_k = fma(w, u, t_k) for a row of at most 8 nodes; q is null for isotropic media.

@@ -228,7 +228,7 @@ class RtmOperator:
         """Return v^2 (L u + f)[n] in the window for every step n, one array per field."""
         state = prop.new_state()
         source = prop.source(shot.src[None], self.signature[None])
-        m = _window(prop, prop.problem.params["m"])
+        m = _window(prop, prop.problem.param("m"))
         v2 = m / prop.dtype(prop.dt**2)
         out = []
         for n in range(self.axis.nt - 1):
@@ -298,12 +298,12 @@ def spread(prop: Propagator, points: Points, values: NDArray) -> NDArray:
 
 def add_through_c(prop: Propagator, state: State, force: list[NDArray]) -> None:
     """Add dt^2 C force to the current sample, in the window."""
-    params = prop.problem.params
-    m = _window(prop, params["m"])
+    param = prop.problem.param
+    m = _window(prop, param("m"))
     if len(force) == 1:
         _window(prop, state.curr[0])[...] += m * force[0]
     else:
-        e, s = _window(prop, params["e"]), _window(prop, params["s"])
+        e, s = _window(prop, param("e")), _window(prop, param("s"))
         _window(prop, state.curr[0])[...] += m * (e * force[0] + s * force[1])
         _window(prop, state.curr[1])[...] += m * (s * force[0] + force[1])
     if prop.problem.free_surface:

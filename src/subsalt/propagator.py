@@ -247,7 +247,7 @@ class Propagator:
         field = self.layout.view(state.curr[0])
         where = np.argwhere(~np.isfinite(field))
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
-        m = float(self.layout.view(self.problem.params["m"])[cell])
+        m = float(self.layout.view(self.problem.param("m"))[cell])
         at = [
             o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, cell, strict=True)
         ]

@@ -94,6 +94,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "VTI was asked for, but the model has neither epsilon nor delta.",
         "Give them, or use isotropic.",
     ),
+    "E123": (
+        "Packed models of a TTI medium",
+        "16-bit model arrays are for isotropic and VTI media; the step of TTI computes more than it reads, and "
+        "would gain nothing.",
+        "Leave out model_storage, or set it to f32.",
+    ),
     "E124": (
         "No shot files",
         "`init` needs recorded shots to look at.",

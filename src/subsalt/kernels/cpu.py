@@ -98,6 +98,12 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
     return _native.allocate(list(layout.padded_shape), _Settings.threads)
 
 
+def _allocate_packed(layout: Layout) -> NDArray[np.uint16]:
+    """Return a padded array of 16-bit zeros, aligned, on huge pages when large."""
+    nx, ny, row = layout.padded_shape
+    return _native.allocate([nx, ny, row // 2], _Settings.threads).view(np.uint16)
+
+
 def _plan(problem: Problem) -> Any:
     """Return the compiled form of `problem`, built once; moves its parameters to aligned memory."""
     plan = problem.cache.get(_PLAN)
@@ -106,10 +112,10 @@ def _plan(problem: Problem) -> Any:
     describe()  # a wrong SUBSALT_ISA is reported here, before any work
     lay = problem.layout
     for name, values in problem.params.items():
-        if values.dtype != np.float32:
+        if values.dtype != (np.uint16 if problem.scales else np.float32):
             raise ConfigError(f"parameter {name} is {values.dtype} on the cpu device", "use float32")
         if values.ctypes.data % 64:
-            problem.params[name] = allocate(lay)
+            problem.params[name] = _allocate_packed(lay) if problem.scales else allocate(lay)
             problem.params[name][...] = values
     profiles: list[NDArray] = []
     if problem.boundary == "pml":
@@ -135,6 +141,9 @@ def _plan(problem: Problem) -> Any:
         m=problem.params["m"],
         e=problem.params.get("e"),
         s=problem.params.get("s"),
+        scales=[
+            (c.scale, c.offset) for c in (problem.scales[n] for n in ("m", "e", "s") if n in problem.scales)
+        ],
     )
     if problem.medium == "tti":
         plan.set_tilt(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.fields import Layout
+from subsalt.kernels.packing import Scale
 from subsalt.stencil import first_derivative, second_derivative
 
 BoundaryKind = Literal["pml", "damping", "none"]
@@ -53,6 +54,8 @@ class Problem:
         Row z = 0 is the surface: p = q = 0 there, odd images above.
     dtype : numpy float type
         float32, or float64 on the reference device.
+    scales : dict of Scale
+        Empty, or for every array of `params` what its 16-bit numbers stand for; `param` gives the values.
     """
 
     layout: Layout
@@ -67,7 +70,19 @@ class Problem:
     decay: tuple[NDArray, NDArray, NDArray] | None = None
     free_surface: bool = False
     dtype: type = np.float32
+    scales: dict[str, Scale] = field(default_factory=dict)
     cache: dict[str, object] = field(default_factory=dict, repr=False)  # what a device derives once
+
+    @property
+    def model_storage(self) -> str:
+        """``"f32"``, or ``"u16"`` when the parameters are packed into 16 bits."""
+        return "u16" if self.scales else "f32"
+
+    def param(self, name: str) -> NDArray:
+        """Return a parameter as padded values in the dtype of the fields, unpacked when it is packed (a copy then)."""
+        if not self.scales:
+            return self.params[name]
+        return self.layout.pad(self.scales[name].unpack(self.layout.view(self.params[name])), self.dtype)
 
     @property
     def radius(self) -> int:

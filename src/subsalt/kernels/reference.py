@@ -30,6 +30,16 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
     return np.zeros(layout.padded_shape, dtype=dtype)
 
 
+def _param(problem: Problem, name: str) -> NDArray:
+    """Return `Problem.param`, unpacked once: every step and injection asks for it."""
+    if not problem.scales:
+        return problem.params[name]
+    key = f"reference.{name}"
+    if key not in problem.cache:
+        problem.cache[key] = problem.param(name)
+    return problem.cache[key]  # type: ignore[return-value]
+
+
 def new_memory(problem: Problem) -> dict[str, NDArray]:
     """Return zeroed memory fields of the PML, `Problem.memory_kinds` per axis, here as full padded arrays."""
     if problem.boundary != "pml":
@@ -167,7 +177,7 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
     """
     if box.size == 0:
         return
-    m = at(problem, problem.params["m"], box)
+    m = at(problem, _param(problem, "m"), box)
     p, q = state.curr[0], state.curr[-1]
 
     def layer(field: int, axes: tuple[int, ...], operator: AxisOperator) -> NDArray:
@@ -176,7 +186,7 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
     if problem.medium == "isotropic":
         terms = [d2(problem, p, box, problem.axes) + layer(0, problem.axes, _second(problem, p))]
     else:
-        e, s = at(problem, problem.params["e"], box), at(problem, problem.params["s"], box)
+        e, s = at(problem, _param(problem, "e"), box), at(problem, _param(problem, "s"), box)
         if problem.medium == "vti":
             flat = problem.axes[:-1]
             a = d2(problem, p, box, flat) + layer(0, flat, _second(problem, p))
@@ -244,13 +254,13 @@ def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDAr
     for i in range(len(points.base)):
         cut, w = _support(points, i, lay)
         v = problem.dtype(values[i])
-        m = problem.params["m"][cut]
+        m = _param(problem, "m")[cut]
         amount = (m * w.astype(problem.dtype)) * v
         if problem.medium == "isotropic":
             fields[0][cut] += amount
         else:
             half = problem.dtype(0.5)
-            e, s = problem.params["e"][cut], problem.params["s"][cut]
+            e, s = _param(problem, "e")[cut], _param(problem, "s")[cut]
             fields[0][cut] += (half * (e + s)) * amount
             fields[1][cut] += (half * (s + problem.dtype(1))) * amount
         if problem.free_surface:
