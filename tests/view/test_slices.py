@@ -5,8 +5,10 @@ from PIL import Image
 from subsalt import view
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Grid
+from subsalt.model import EarthModel
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at
+from subsalt.view.gate import COLOURS, Flag, worst
 from subsalt.view.pages import LEFT, TOP, fit
 from subsalt.view.style import DPI
 
@@ -131,3 +133,63 @@ def test_compare_writes_one_picture(line, area, tmp_path):
     plain = view.compare(image, image, grid, tmp_path / "b.png")
     assert Image.open(flat).height > Image.open(plain).height
     view.compare(area[1], area[1], area[0], tmp_path / "c.png", plane="depth")
+
+
+def test_a_tilt_is_white_at_zero_and_of_two_colours(tmp_path):
+    grid = Grid((60, 40), (10.0, 10.0))
+    theta = np.zeros(grid.shape, np.float32)
+    theta[:20], theta[40:] = -30.0, 20.0
+    np.savez(
+        tmp_path / "m.npz", theta_deg=theta, vp=theta + 2000, spacing_m=grid.spacing, origin_m=grid.origin
+    )
+    (path,) = view.picture(tmp_path / "m.npz", tmp_path / "a.png", key="theta_deg")
+    rgb = np.asarray(Image.open(path).convert("RGB")).astype(int)
+    wide, tall, _ = fit(600.0, 400.0, None, (8.6, 6.2))
+    row = rgb[round((TOP + tall / 2) * DPI), round(LEFT * DPI) :][: round(wide * DPI)]
+    left, middle, right = (row[int(len(row) * f)] for f in (1 / 6, 1 / 2, 5 / 6))
+    assert left[2] > left[0] + 50
+    assert right[0] > right[2] + 50
+    assert middle.min() > 240
+
+
+def test_a_model_shows_its_tilt_in_degrees(tmp_path):
+    grid = Grid((30, 20), (10.0, 10.0))
+    model = EarthModel(grid, 2000.0, 0.2, 0.1, theta=np.deg2rad(np.linspace(-40, 40, 600).reshape(30, 20)))
+    made = view.model(model, tmp_path / "m.png")
+    assert set(made) == {"vp", "epsilon", "delta", "theta"}
+    about = Image.open(made["theta"]).text["Description"]
+    assert "theta (degrees): -40 to 40" in about
+
+
+def gate_pixels(path, colour):
+    """Return how many pixels of a picture have a colour."""
+    rgb = np.asarray(Image.open(path).convert("RGB")).astype(int)
+    want = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+    return int((np.abs(rgb - want).max(axis=-1) < 8).sum())
+
+
+@pytest.mark.parametrize("shape", [(300, 120), (40, 30, 20)])
+def test_the_gate_map_shows_a_single_bad_node(tmp_path, shape):
+    grid = Grid(shape, (10.0,) * len(shape))
+    model = EarthModel(grid, 2000.0, 0.2, 0.1, theta=np.full(shape, 0.5))
+    nodes = np.zeros(shape, bool)
+    empty = view.gate_map(model, tmp_path / "a.png", [])
+    before = gate_pixels(empty, COLOURS[0])
+    nodes[(3,) * len(shape)] = True
+    marked = view.gate_map(
+        model, tmp_path / "b.png", [view.Flag(nodes, "delta > epsilon at 1 node: delta is lowered")]
+    )
+    # a square of two points is three pixels wide, in the map and in the legend
+    assert gate_pixels(marked, COLOURS[0]) >= before + 2 * 3
+    again = view.gate_map(
+        model, tmp_path / "c.png", [view.Flag(nodes, "delta > epsilon at 1 node: delta is lowered")]
+    )
+    assert again.read_bytes() == marked.read_bytes()
+
+
+def test_the_planes_of_a_gate_map_go_through_the_worst_node(tmp_path):
+    grid = Grid((40, 30, 20), (10.0,) * 3, (1000.0, 0.0, 0.0))
+    strength = np.zeros(grid.shape)
+    strength[7, 11, 13], strength[8, 2, 3] = 2.0, 1.0
+    at = worst(EarthModel(grid, 2000.0), [Flag(strength > 5, "none"), Flag(strength > 0, "some", strength)])
+    assert at == (1070.0, 110.0, 130.0)

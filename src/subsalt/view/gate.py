@@ -80,7 +80,7 @@ def gate_map(
     """
     out = png_path(path, "anisotropy.png")
     grid = model.grid
-    planes = cuts_at(grid, _worst(model, flags))
+    planes = cuts_at(grid, worst(model, flags))
     look = Look(as_volume(model.vp, grid, "vp"), style.value_limits(model.vp), "veil")
     boxes, size, unit = _layout(planes, len(flags) + (model.medium == "tti"))
     with style.page(out, size, title=title, run_id=run_id, about=about) as fig:
@@ -126,7 +126,7 @@ def _layout(
     return boxes, size, Length.fitting(lx, ly, lz)
 
 
-def _worst(model: EarthModel, flags: list[Flag]) -> tuple[float, float, float] | None:
+def worst(model: EarthModel, flags: list[Flag]) -> tuple[float, float, float] | None:
     """Return the local point of the strongest node of the first flag that marks any; None: the middle."""
     grid = model.grid
     for flag in flags:

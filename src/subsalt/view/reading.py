@@ -16,7 +16,7 @@ from subsalt.model import EarthModel
 from subsalt.survey import Survey, TimeAxis
 from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
-from subsalt.view.slices import coloured, sections
+from subsalt.view.slices import coloured, is_angle, sections
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn
@@ -107,10 +107,12 @@ def picture(
     if traces:
         # SEG-Y does not say whether its interval is a depth or a time
         title += f", vertical step taken as {grid.spacing[-1]:g} m"
-    if values.size and float(np.nanmin(values)) >= 0 and float(np.nanmax(values)) > 0:
-        # a velocity or another quantity without a sign: in colour
-        label = {"vp": "vp (m/s)"}.get(key or "", key or "value")
-        return list(coloured(values, grid, target, at=at, title=title, label=label).values())
+    known = key or source.stem
+    unsigned = values.size and float(np.nanmin(values)) >= 0 and float(np.nanmax(values)) > 0
+    if unsigned or is_angle(known):
+        # a velocity or another quantity without a sign, or a tilt: in colour
+        label = {"vp": "vp (m/s)"}.get(key or "", known if is_angle(known) else key or "value")
+        return list(coloured(values, grid, target, at=at, title=title, label=label, name=known).values())
     drawn = sections(
         values, grid, target, model=model, survey=survey, frame=frame, at=at, clip=clip, title=title
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.grid import Frame, Grid
@@ -14,6 +15,14 @@ from subsalt.survey import Survey
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points
 from subsalt.view.pages import overview, png_path, single
+
+#: how the names of angles of the symmetry axis begin
+ANGLES = ("theta", "phi", "tilt", "azimuth", "dip")
+
+
+def is_angle(name: str) -> bool:
+    """Return whether a volume of this name holds an angle of the symmetry axis."""
+    return name.lower().startswith(ANGLES)
 
 
 def sections(
@@ -108,14 +117,14 @@ def model(
     run_id: str = "",
     exaggeration: float | None = None,
 ) -> dict[str, Path]:
-    """Draw a model: one picture of vp, and of epsilon and delta when it has them.
+    """Draw a model: one picture of vp, and of epsilon, delta, theta and phi when it has them; angles in degrees.
 
     Parameters
     ----------
     model : EarthModel
         What is shown; in 3-D three planes of each parameter.
     path : path
-        PNG of vp; the others are written beside it as ``NAME_epsilon.png`` and ``NAME_delta.png``.
+        PNG of vp; the others are written beside it as ``NAME_epsilon.png`` and so on.
     survey : Survey, optional
         Sources and receivers are marked.
     at : sequence of float, (3,), optional
@@ -133,10 +142,12 @@ def model(
     out = png_path(path, "model.png")
     marks = survey_points(survey, model.frame)
     written: dict[str, Path] = {}
-    for name, label in (("vp", "vp (m/s)"), ("epsilon", "epsilon"), ("delta", "delta")):
-        values = getattr(model, name)
+    labels = {"vp": "vp (m/s)", "theta": "theta (degrees)", "phi": "phi (degrees)"}
+    for name in ("vp", "epsilon", "delta", "theta", "phi"):
+        values, label = getattr(model, name), labels.get(name, name)
         if values is None:
             continue
+        values = np.degrees(values) if is_angle(name) else values
         file = out if name == "vp" else out.with_name(f"{out.stem}_{name}.png")
         heads: dict[str, Any] = {"title": f"{title}: {name}", "run_id": run_id, "label": label}
         written |= coloured(
@@ -158,18 +169,18 @@ def coloured(
     run_id: str = "",
     exaggeration: float | None = None,
 ) -> dict[str, Path]:
-    """Draw values without a sign in colour: a section in 2-D, three planes in 3-D.
+    """Draw values in colour: a section in 2-D, three planes in 3-D; angles of both signs in red, white and blue.
 
     Parameters
     ----------
     values : ndarray, (nx, nz) or (nx, ny, nz)
-        What is shown, from its smallest to its largest value.
+        What is shown, from its smallest to its largest value; an angle that has both signs with zero in the middle.
     grid : Grid
         Where they stand; local coordinates, m.
     path : path
         PNG to write.
     name, label : str
-        Key of the result, and text of the colour bar.
+        Key of the result (also says whether the values are an angle, see `ANGLES`), and text of the colour bar.
     marks : tuple of ndarray, optional
         Source and receiver positions (n, 3), m.
     at, title, run_id, exaggeration
@@ -183,7 +194,11 @@ def coloured(
     out = png_path(path, f"{name}.png")
     limits = style.value_limits(values)
     src, rcv = marks if marks is not None else survey_points(None)
-    look = Look(as_volume(values, grid, name), limits, "velocity", src=src, rcv=rcv)
+    kind = "velocity"
+    if is_angle(name) and limits[0] < 0:
+        most = max(-limits[0], limits[1])
+        limits, kind = (-most, most), "residual"
+    look = Look(as_volume(values, grid, name), limits, kind, src=src, rcv=rcv)
     facts = f"{label}: {limits[0]:.4g} to {limits[1]:.4g}"
     planes = cuts_at(grid, at)
     heads: dict[str, Any] = {"title": title, "run_id": run_id, "label": label}

@@ -1,0 +1,160 @@
+"""A tilted medium from the job file to the image, as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from job_files import write_job
+from subsalt.grid import Grid
+from subsalt.io import volume
+from subsalt.job.job import Job
+
+GRID = Grid((61, 41), (10.0, 10.0))
+
+#: placeholders are filled by `texts`
+MODEL = """
+[model]
+vp = "vp.rsf"
+epsilon = 0.2
+delta = 0.05
+theta = {theta}
+
+[source]
+f0 = 12
+
+[acquisition]
+shots = {{ first = [150, 20], last = [450, 20], n = 2 }}
+receivers = {{ first = [50, 20], last = [550, 20], n = 26 }}
+record_length = 0.6
+dt = "2 ms"
+"""
+
+MIGRATE = """
+[data]
+files = "{shots}/*.sgy"
+line = "2d"
+
+[model]
+vp = "smooth.rsf"
+epsilon = 0.2
+delta = 0.05
+theta = {theta}
+
+[source]
+f0 = 12
+
+[output]
+pictures = false
+formats = ["npy"]
+"""
+
+
+def subsalt(*args, **env):
+    """Run the command in a process of its own: its result."""
+    return subprocess.run(
+        [sys.executable, "-m", "subsalt", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"} | env,
+    )
+
+
+def files(folder):
+    """Write vp with a step below 250 m, and its smooth background."""
+    vp = np.full(GRID.shape, 2000, np.float32)
+    volume.write(folder / "smooth.rsf", GRID, vp)
+    vp[:, 25:] = 2600
+    volume.write(folder / "vp.rsf", GRID, vp)
+
+
+def image(folder, name, theta, shots="tilted.shots", extra=""):
+    """Migrate with a constant tilt and return the image."""
+    job = write_job(folder, MIGRATE.format(shots=shots, theta=theta) + extra, f"{name}.toml")
+    done = subsalt("migrate", job)
+    assert done.returncode == 0, done.stderr
+    return np.load(folder / f"{name}.run" / "image.npy")
+
+
+def test_a_tilted_line_from_job_to_image(tmp_path):
+    files(tmp_path)
+    job = write_job(tmp_path, MODEL.format(theta=30), "tilted.toml")
+    checked = subsalt("check", job, "--json")
+    assert checked.returncode == 0, checked.stderr
+    facts = json.loads(checked.stdout)
+    assert facts["errors"] == facts["warnings"] == 0
+    assert facts["anisotropy_map"].endswith("anisotropy.png")
+    assert (tmp_path / "tilted.check" / "anisotropy.png").read_bytes()[:4] == b"\x89PNG"
+    done = subsalt("model", job)
+    assert done.returncode == 0, done.stderr
+
+    tilted = image(tmp_path, "right", 30)
+    upright = image(tmp_path, "wrong", 30, extra='\n[propagation]\nmedium = "vti"\n')
+    run = json.loads((tmp_path / "right.run" / "run.json").read_text())
+    assert run["job"]["model"]["theta"] == {"value": 30.0}
+    # the step at 245 m is a peak in the middle of the line; a quarter of a wavelength tells it from others
+    depth = 10.0 * (10 + np.argmax(tilted[26:35, 10:].mean(axis=0)))
+    assert depth == pytest.approx(245, abs=2000 / 12 / 4)
+    assert not np.array_equal(tilted, upright)
+    # an upright axis and a tilt of zero are one medium, hence one image
+    np.testing.assert_array_equal(image(tmp_path, "zero", 0), upright)
+
+
+def test_a_tilted_axis_is_the_same_axis_turned_round(tmp_path):
+    files(tmp_path)
+    model = Job.from_toml(write_job(tmp_path, MODEL.format(theta=150), "a.toml")).load_model()
+    other = Job.from_toml(write_job(tmp_path, MODEL.format(theta=-30), "b.toml")).load_model()
+    # 150 degrees is turned by pi in single precision
+    np.testing.assert_allclose(model.theta, other.theta, atol=3e-7)
+    result = subsalt("check", tmp_path / "a.toml", "--no-map")
+    assert "W425" in result.stdout
+    assert "at 1 of 1 nodes" in result.stdout
+
+
+WRONG = {
+    "radians in a file": ("E421", 65, lambda f: 0.9 * f, "theta.rsf", {}),
+    "null values": ("E424", 65, lambda f: np.where(f > 0, -999.25, 0), "theta.rsf", {}),
+    "a unit that is none": ("E103", 78, lambda f: f, {"file": "theta.rsf", "unit": "gon"}, {}),
+    "an instruction set of the future": ("E702", 69, lambda f: 40 * f, "theta.rsf", {"SUBSALT_ISA": "v9"}),
+    "a thousand threads": ("E703", 69, lambda f: 40 * f, "theta.rsf", {"OMP_NUM_THREADS": "1000"}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_is_one_line_what_and_one_line_how(tmp_path, name):
+    code, status, values, section, env = WRONG[name]
+    files(tmp_path)
+    fold = np.sin(np.arange(61) / 8.0)[:, None] * np.ones(GRID.shape)
+    volume.write(tmp_path / "theta.rsf", GRID, values(fold).astype(np.float32))
+    text = section if isinstance(section, dict) else {"file": section}
+    inline = "{" + ", ".join(f'{k} = "{v}"' for k, v in text.items()) + "}"
+    job = write_job(tmp_path, MODEL.format(theta=inline), "tilted.toml")
+    for command in ("check", "model"):
+        result = subsalt(command, job, **env)
+        assert result.returncode == status, (command, result.stdout, result.stderr)
+        lines = (result.stdout + result.stderr).splitlines()
+        (at,) = [i for i, line in enumerate(lines) if code in line]
+        assert lines[at + 1].split()[0] == "fix:"
+        assert not (tmp_path / "tilted.shots").exists()
+    explained = subsalt("explain", code)
+    assert explained.returncode == 0
+
+
+def test_init_writes_the_tilt(tmp_path):
+    from job_files import write_files
+
+    write_files(tmp_path)
+    theta = (0.6 * np.sin(np.arange(81) / 9.0)[:, None] * np.ones((81, 51))).astype(np.float32)
+    volume.write(tmp_path / "theta.rsf", Grid((81, 51), (10.0, 10.0)), theta)
+    given = ["--from", tmp_path / "shots.sgy", "--vp", tmp_path / "vp.rsf"]
+    given += [a for n in ("epsilon", "delta", "theta") for a in (f"--{n}", tmp_path / f"{n}.rsf")]
+    made = subsalt("init", tmp_path / "new.toml", *given)
+    assert made.returncode == 0, made.stderr
+    job = Job.from_toml(tmp_path / "new.toml")
+    # values below pi/2 in a file that declares nothing
+    assert job.model.theta.unit == "radians"
+    np.testing.assert_allclose(job.load_model().theta, theta, atol=3e-7)
