@@ -322,7 +322,7 @@ MISTAKES = {
     "rough tilt": ("W539", lambda: tilted(theta=checkerboard(30.0))),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
-    "too many threads": ("W704", lambda: with_options(threads=cores() + 1)),
+    "too many threads": ("W705", lambda: with_options(threads=cores() + 1)),
     "dispersion": ("W530", lambda: context(f0=20.0)),
     "grid too coarse": ("E531", lambda: context(f0=60.0)),
     "f0 in mHz": ("W532", lambda: context(f0=0.2)),

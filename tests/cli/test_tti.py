@@ -120,6 +120,7 @@ WRONG = {
     "null values": ("E424", 65, lambda f: np.where(f > 0, -999.25, 0), "theta.rsf", {}),
     "a unit that is none": ("E103", 78, lambda f: f, {"file": "theta.rsf", "unit": "gon"}, {}),
     "an instruction set of the future": ("E702", 69, lambda f: 40 * f, "theta.rsf", {"SUBSALT_ISA": "v9"}),
+    "tiles of no rows": ("E704", 78, lambda f: 40 * f, "theta.rsf", {"SUBSALT_TILE_ROWS": "abc"}),
     "a thousand threads": ("E703", 69, lambda f: 40 * f, "theta.rsf", {"OMP_NUM_THREADS": "1000"}),
 }
 

@@ -70,7 +70,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W537": (
         "Tilt without anisotropy",
         "theta is given, but epsilon and delta are zero: waves do not feel the axis.",
-        "Give epsilon and delta, or leave theta out: the run is then several times faster.",
+        "Give epsilon and delta, or leave theta out.",
     ),
     "W538": (
         "Azimuth without tilt",

@@ -90,7 +90,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "SUBSALT_TILE_ROWS is not a whole number of rows from 1 upwards.",
         "Unset it: the rows of a tile are then chosen by trial.",
     ),
-    "W704": (
+    "W705": (
         "More threads than cores",
         "Threads that share a core take turns, and every time step waits for the last of them.",
         "Use as many threads as cores, or leave it out.",

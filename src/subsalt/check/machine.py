@@ -19,7 +19,7 @@ def threads(context: Context) -> Iterator[Finding]:
         return  # the loader of the job says so
     if asked > cores:
         yield warning(
-            "W704",
+            "W705",
             f"{asked} threads on the {cores} cores that this process may use: they take turns, and every step "
             "waits for the last",
             f"[parallel] threads = {cores}, or leave it out",

@@ -150,7 +150,7 @@ def tilt_without_effect(context: Context) -> Iterator[Finding]:
         yield warning(
             "W537",
             f"theta reaches {max(abs(theta.summary.low), abs(theta.summary.high)):.3g} degrees, but epsilon and "
-            "delta are zero: waves do not feel the axis, and the run costs four times an isotropic one",
+            "delta are zero: waves do not feel the axis",
             "give [model] epsilon and delta, or leave theta out",
         )
 

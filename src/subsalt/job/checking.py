@@ -13,6 +13,7 @@ from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
 from subsalt.job.load import build_model, load_parameters
+from subsalt.kernels.tuning import forced_rows
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -111,6 +112,7 @@ def _check(job: Job) -> CheckResult:
     load(lambda: _writable_formats(job))
     load(lambda: kernels.get(job.parallel.device).describe())
     load(lambda: kernels.threads_to_use(context.propagation.threads))
+    load(forced_rows)
     files_there = load(job.input_files) is not None
     if files_there:
         context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
