@@ -60,10 +60,16 @@ def isotropic_waveform(
 
 
 def elliptical_waveform(
-    offset: ArrayLike, vp: float, epsilon: float, wavelet: ArrayLike, dt: float, nt: int, theta: float = 0.0
+    offset: ArrayLike,
+    vp: float,
+    epsilon: float,
+    wavelet: ArrayLike,
+    dt: float,
+    nt: int,
+    theta: float = 0.0,
+    phi: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Return the exact waveform of a uniform medium with epsilon = delta, whose axis is tilted by theta in
-    the x-z plane.
+    """Return the exact waveform of a uniform medium with epsilon = delta and a symmetry axis in any direction.
 
     Parameters
     ----------
@@ -77,8 +83,8 @@ def elliptical_waveform(
         Source samples from time zero, `dt` apart.
     dt, nt : float, int
         Sampling interval (s) and number of samples.
-    theta : float
-        Angle from +z towards +x of the symmetry axis, radians.
+    theta, phi : float
+        Tilt of the symmetry axis from +z and, in 3-D, its azimuth from +x towards +y, radians.
 
     Returns
     -------
@@ -90,14 +96,31 @@ def elliptical_waveform(
     With ``s = sqrt(1 + 2 epsilon)`` the stretch ``x_perp -> x_perp / s`` turns the medium into an isotropic
     one; source and receiver weights give ``((s + 1) / 2)^2``, the volume element ``s^(1 - ndim)``.
     """
-    d = _offsets(offset)
+    d = along_axis(offset, theta, phi)
     ndim = d.shape[1]
     s = np.sqrt(1 + 2 * epsilon)
-    along = d[:, 0] * np.sin(theta) + d[:, -1] * np.cos(theta)
-    across2 = np.maximum((d**2).sum(axis=1) - along**2, 0.0)
-    r = np.sqrt(across2 / s**2 + along**2)
+    r = np.sqrt((d[:, :-1] ** 2).sum(axis=1) / s**2 + d[:, -1] ** 2)
     weight = (0.5 * (s + 1)) ** 2 * s ** (1 - ndim)
     return weight * trace_from_response(wavelet, dt, nt, lambda w: isotropic_response(w, r, vp, ndim))
+
+
+def along_axis(offset: ArrayLike, theta: float, phi: float = 0.0) -> NDArray[np.float64]:
+    """Return offsets in coordinates whose z axis is the symmetry axis: a uniform tilted medium is upright there.
+
+    Parameters
+    ----------
+    offset : array_like, (nr, 2) or (nr, 3)
+        Vectors, m.
+    theta, phi : float
+        Tilt from +z and, in 3-D, azimuth from +x towards +y of the axis, radians.
+    """
+    d = _offsets(offset)
+    c, s = np.cos(theta), np.sin(theta)
+    if d.shape[1] == 2:
+        return np.stack([c * d[:, 0] - s * d[:, 1], s * d[:, 0] + c * d[:, 1]], axis=1)
+    x = np.cos(phi) * d[:, 0] + np.sin(phi) * d[:, 1]
+    y = np.cos(phi) * d[:, 1] - np.sin(phi) * d[:, 0]
+    return np.stack([c * x - s * d[:, 2], y, s * x + c * d[:, 2]], axis=1)
 
 
 def _offsets(offset: ArrayLike) -> NDArray[np.float64]:

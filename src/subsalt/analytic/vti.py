@@ -1,4 +1,4 @@
-"""The acoustic VTI medium: velocities, traveltimes, and exact waveforms of a uniform medium.
+"""The acoustic VTI medium: velocities, traveltimes, and exact waveforms of a uniform medium, also of a tilted one.
 
 For a plane wave with horizontal and vertical wavenumber (kh, kz) the system of `subsalt.physics` has the
 frequencies ::
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import exp1
 
 from subsalt.analytic.spectrum import trace_from_response
-from subsalt.analytic.uniform import _offsets
+from subsalt.analytic.uniform import along_axis
 from subsalt.errors import ConfigError
 
 Mode = Literal["p", "s"]
@@ -75,15 +75,24 @@ def group_velocity(
     return np.arctan2(gh, gz), np.hypot(gh, gz)
 
 
-def traveltime(offset: ArrayLike, vp: float, epsilon: float = 0.0, delta: float = 0.0) -> NDArray[np.float64]:
-    """Return the time of the P wave between two points of a uniform VTI medium.
+def traveltime(
+    offset: ArrayLike,
+    vp: float,
+    epsilon: float = 0.0,
+    delta: float = 0.0,
+    theta: float = 0.0,
+    phi: float = 0.0,
+) -> NDArray[np.float64]:
+    """Return the time of the P wave between two points of a uniform VTI or TTI medium.
 
     Parameters
     ----------
     offset : array_like, (nr, 2) or (nr, 3)
         Vectors from source to receiver, m.
     vp, epsilon, delta : float
-        Vertical P velocity, m/s, and Thomsen parameters with delta <= epsilon.
+        P velocity along the symmetry axis, m/s, and Thomsen parameters with delta <= epsilon.
+    theta, phi : float
+        Tilt of the symmetry axis from +z and, in 3-D, its azimuth from +x towards +y, radians.
 
     Returns
     -------
@@ -95,7 +104,7 @@ def traveltime(offset: ArrayLike, vp: float, epsilon: float = 0.0, delta: float 
     The phase angle whose ray has the wanted direction is found by bisection: along the convex slowness curve
     of P waves the ray angle grows with the phase angle.
     """
-    d = _offsets(offset)
+    d = along_axis(offset, theta, phi)
     r = np.sqrt((d**2).sum(axis=1))
     ray = np.arctan2(np.sqrt((d[:, :-1] ** 2).sum(axis=1)), np.abs(d[:, -1]))
     lo, hi = np.zeros_like(ray), np.full_like(ray, np.pi / 2)
@@ -115,21 +124,25 @@ def vti_waveform(
     dt: float,
     nt: int,
     nodes: int | None = None,
+    theta: float = 0.0,
+    phi: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Return the exact P waveform of a point source in a uniform VTI medium.
+    """Return the exact P waveform of a point source in a uniform VTI or TTI medium.
 
     Parameters
     ----------
     offset : array_like, (nr, 2) or (nr, 3)
         Receiver minus source positions, m.
     vp, epsilon, delta : float
-        Vertical P velocity, m/s, and Thomsen parameters with delta <= epsilon.
+        P velocity along the symmetry axis, m/s, and Thomsen parameters with delta <= epsilon.
     wavelet : array_like, (n,)
         Source samples from time zero, `dt` apart.
     dt, nt : float, int
         Sampling interval (s) and number of samples.
     nodes : int, optional
         Points of the quadrature over directions; chosen from the number of wavelengths when left out.
+    theta, phi : float
+        Tilt of the symmetry axis from +z and, in 3-D, its azimuth from +x towards +y, radians.
 
     Returns
     -------
@@ -149,7 +162,7 @@ def vti_waveform(
     great circle perpendicular to x. The slow mode of the system is left out: compare in a window around the P
     wave.
     """
-    d = _offsets(offset)
+    d = along_axis(offset, theta, phi)
     if delta > epsilon:
         raise ConfigError(
             f"delta = {delta:g} is above epsilon = {epsilon:g}", "the medium is unstable; lower delta"
