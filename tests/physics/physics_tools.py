@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,14 @@ def random_vti(shape, spacing, seed, contrast=(1500.0, 4500.0)) -> EarthModel:
     delta = rng.uniform(-0.1, 0.2, shape)
     grid = Grid(shape, spacing)
     return EarthModel(grid, rng.uniform(*contrast, shape), delta + rng.uniform(0.02, 0.2, shape), delta)
+
+
+def random_tti(shape, spacing, seed, contrast=(1500.0, 4500.0)) -> EarthModel:
+    """Return `random_vti` with an axis of its own at every node, in any direction."""
+    vti = random_vti(shape, spacing, seed, contrast)
+    rng = np.random.default_rng(seed + 1000)
+    phi = rng.uniform(-np.pi, np.pi, shape) if len(shape) == 3 else None
+    return replace(vti, theta=rng.uniform(-np.pi / 2, np.pi / 2, shape), phi=phi)
 
 
 def misfit(a: NDArray, b: NDArray) -> float:
