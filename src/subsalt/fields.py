@@ -24,6 +24,28 @@ class Field:
     in_snapshot: bool  # part of the imaged field
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """One row of the table of model arrays."""
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+
+
+_ISOTROPIC = (Parameter("m", "(v dt)^2", "m^2", "squared way of a P wave in one step"),)
+_THOMSEN = (
+    Parameter("e", "1 + 2 epsilon", "1", "horizontal over vertical stiffness"),
+    Parameter("s", "sqrt(1 + 2 delta)", "1", "coupling of p and q"),
+)
+_AXIS = (
+    Parameter("nx", "sin theta cos phi", "1", "symmetry axis along x"),
+    Parameter("ny", "sin theta sin phi", "1", "symmetry axis along y"),
+    Parameter("nz", "cos theta", "1", "symmetry axis along z"),
+)
+
+#: wavefields of each medium
 FIELDS: dict[str, tuple[Field, ...]] = {
     "isotropic": (Field("p", "p", "source unit / m", "pressure", True, True),),
     "vti": (
@@ -35,6 +57,25 @@ FIELDS: dict[str, tuple[Field, ...]] = {
         Field("q", "q", "source unit / m", "stress along the symmetry axis", True, True),
     ),
 }
+
+#: model arrays of the time step, padded like the wavefields; of the axis 2-D has no ny
+PARAMETERS: dict[str, tuple[Parameter, ...]] = {
+    "isotropic": _ISOTROPIC,
+    "vti": (*_ISOTROPIC, *_THOMSEN),
+    "tti": (*_ISOTROPIC, *_THOMSEN, *_AXIS),
+}
+
+#: memory fields that a PML keeps along every axis, all of one size
+MEMORY: dict[str, tuple[str, ...]] = {
+    "isotropic": ("psi", "zeta"),
+    "vti": ("psi", "zeta"),
+    "tti": ("psi", "zeta", "zeta2"),
+}
+
+
+def parameter_names(medium: str, ndim: int) -> tuple[str, ...]:
+    """Return the names of the model arrays of a medium in 2 or 3 dimensions, in the order of the table."""
+    return tuple(row.name for row in PARAMETERS[medium] if ndim == 3 or row.name != "ny")
 
 
 @dataclass(frozen=True)

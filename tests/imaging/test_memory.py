@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt.fields import Layout
+from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.imaging.memory import allocated, layer_bytes
 from subsalt.kernels import cpu
 from subsalt.options import PropagationOptions
@@ -27,12 +27,13 @@ from subsalt.imaging.memory import image_bytes, shot_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import ImagingOptions, PropagationOptions
 
-shape, shots, receivers, nt, vti = json.loads(sys.argv[1])
+shape, shots, receivers, nt, medium = json.loads(sys.argv[1])
 
 def status(key):
     return next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.startswith(key))
 
-model = ss.EarthModel(ss.Grid(shape, (10.0,) * len(shape)), 2000.0, *((0.1, 0.05) if vti else ()))
+model = ss.EarthModel(ss.Grid(shape, (10.0,) * len(shape)), 2000.0, 0.1, 0.05, 0.4, 0.3 if len(shape) == 3 else None)
+model = model.as_medium(medium)
 side = [10.0 * (n - 1) for n in shape]
 middle = [v / 2 for v in side]
 src = [[middle[0] + 20.0 * i, *middle[1:-1], 20.0] for i in range(shots)]
@@ -51,8 +52,14 @@ print(json.dumps([plan, status("VmHWM") - before]))
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc/self/status")
 @pytest.mark.parametrize(
     "job",
-    [([601, 301], 2, 100, 200, True), ([301, 101], 2, 2000, 500, False), ([101, 81, 81], 1, 50, 60, False)],
-    ids=("2-D VTI", "2-D, many traces", "3-D"),
+    [
+        ([601, 301], 2, 100, 200, "vti"),
+        ([601, 301], 2, 100, 200, "tti"),
+        ([301, 101], 2, 2000, 500, "isotropic"),
+        ([101, 81, 81], 1, 50, 60, "isotropic"),
+        ([101, 81, 81], 1, 50, 60, "tti"),
+    ],
+    ids=("2-D VTI", "2-D TTI", "2-D, many traces", "3-D", "3-D TTI"),
 )
 def test_the_plan_is_within_ten_percent_of_the_peak(job) -> None:
     out = subprocess.run(
@@ -65,12 +72,22 @@ def test_the_plan_is_within_ten_percent_of_the_peak(job) -> None:
 
 @pytest.mark.parametrize("free_surface", [False, True])
 @pytest.mark.parametrize("shape", [(31, 41), (33, 29, 37)])
-def test_the_layer_is_planned_as_it_is_allocated(shape, free_surface) -> None:
-    model = ss.EarthModel(ss.Grid(shape, (10.0,) * len(shape)), 2000.0)
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_the_layer_is_planned_as_it_is_allocated(shape, free_surface, medium) -> None:
+    model = ss.EarthModel(ss.Grid(shape, (10.0,) * len(shape)), 2000.0, 0.1, 0.05, 0.4).as_medium(medium)
     options = PropagationOptions(free_surface=free_surface)
     prop = Propagator(model, options, 0.001)
     have = sum(allocated(a.nbytes) for a in cpu.new_memory(prop.problem).values())
-    assert layer_bytes(prop.layout, "pml", options.layer_cells, free_surface) == have
+    assert layer_bytes(prop.layout, "pml", options.layer_cells, free_surface, len(MEMORY[medium])) == have
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_the_table_names_the_arrays_of_the_step(medium, ndim) -> None:
+    model = ss.EarthModel(ss.Grid((9, 8, 7)[:ndim], (10.0,) * ndim), 2000.0, 0.1, 0.05, 0.4).as_medium(medium)
+    prop = Propagator(model, PropagationOptions(boundary="none"), 0.001)
+    assert tuple(prop.problem.params) == parameter_names(medium, ndim)
+    assert len(prop.new_state().curr) == len(FIELDS[medium])
 
 
 def test_parameters_made_plane_by_plane_have_the_bits_of_whole_arrays() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from subsalt import physics
 from subsalt.errors import MemoryPlanError
-from subsalt.fields import Layout
+from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
@@ -75,13 +75,19 @@ def propagation_memory(
     layout = Layout((shape[0], shape[1], shape[2]), radius_of(options.order), grid.ndim)
     padded = allocated(FLOAT * math.prod(layout.padded_shape))
     medium = physics.medium_of(model, options.medium)
-    wavefields = 2 * len(physics.MEDIA[medium].FIELDS) * padded
-    layer = layer_bytes(layout, options.boundary, options.layer_cells, options.free_surface)
+    wavefields = 2 * len(FIELDS[medium]) * padded
+    layer = layer_bytes(
+        layout, options.boundary, options.layer_cells, options.free_surface, kinds=len(MEMORY[medium])
+    )
     # the model of the window, epsilon also as it was before the taper around the sources
-    making = (4 if medium == "vti" else 1) * FLOAT * math.prod(layout.shape3)
+    used = model.as_medium(medium)
+    volumes = [
+        a for a in (used.vp, used.epsilon, used.epsilon, used.delta, used.theta, used.phi) if a is not None
+    ]
+    making = len(volumes) * FLOAT * math.prod(layout.shape3)
     return {
         "wavefields": wavefields,
-        "model arrays": (3 if medium == "vti" else 1) * padded,
+        "model arrays": len(parameter_names(medium, grid.ndim)) * padded,
         "absorbing layer": layer,
         "working space": max(0, making - wavefields - layer),
     }
@@ -92,8 +98,8 @@ def allocated(size: int) -> int:
     return size if size < 2 * HUGE_PAGE else -(-(size + 64) // HUGE_PAGE) * HUGE_PAGE
 
 
-def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool) -> int:
-    """Return the bytes of the memory fields of the PML: Psi and Zeta per axis, in rows along z of whole vectors."""
+def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool, kinds: int = 2) -> int:
+    """Return the bytes of the memory fields of the PML: `kinds` of them per axis, in rows along z of whole vectors."""
     if boundary != "pml":
         return 0
     nx, ny, nz = layout.shape3
@@ -101,7 +107,7 @@ def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool) -
     sizes = [2 * width * ny * row, (1 if free_surface else 2) * window * nx * ny]
     if layout.ndim == 3:
         sizes.append(2 * width * nx * row)
-    return 2 * sum(allocated(FLOAT * n) for n in sizes)
+    return kinds * sum(allocated(FLOAT * n) for n in sizes)
 
 
 def _vectors(n: int) -> int:

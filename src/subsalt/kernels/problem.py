@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import Layout
+from subsalt.fields import MEMORY, Layout
 from subsalt.kernels.packing import Scale
 from subsalt.stencil import first_derivative, second_derivative
 
@@ -107,7 +107,7 @@ class Problem:
     @property
     def memory_kinds(self) -> tuple[str, ...]:
         """Memory fields that every axis with a PML has, all of one size."""
-        return ("psi", "zeta", "zeta2") if self.medium == "tti" else ("psi", "zeta")
+        return MEMORY[self.medium]
 
     def second(self, axis: int) -> NDArray:
         """Return c_0 .. c_M divided by h^2, in the dtype of the fields."""

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from subsalt.fields import Layout
 from subsalt.model import EarthModel
 
-FIELDS = ("p",)
-
 
 def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:
     """Return the padded model arrays of the step: ``m`` = (vp dt)^2, dimension m^2.

@@ -18,8 +18,6 @@ from subsalt.fields import Layout
 from subsalt.model import EarthModel
 from subsalt.physics import vti
 
-FIELDS = ("p", "q")
-
 
 def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:
     """Return the padded model arrays of the step: those of VTI and the axis ``nx``, ``ny`` (3-D only), ``nz``.

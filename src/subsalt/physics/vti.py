@@ -16,8 +16,6 @@ from subsalt.fields import Layout
 from subsalt.model import EarthModel
 from subsalt.physics import isotropic
 
-FIELDS = ("p", "q")
-
 
 def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:
     """Return the padded model arrays of the step: ``m`` = (vp dt)^2, ``e`` = 1 + 2 epsilon, ``s`` = sqrt(1 + 2 delta).
