@@ -32,10 +32,10 @@ inline void plane_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
             for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
                 kernels.psi(pb, lv, 1, jx, iy, 0, nz);
     const Index from = layer ? ix + reach : nx, to = from + planes < nx ? from + planes : nx;
+    const bool psi_x = from < to && (layer_row(pb, 0, from) >= 0 || layer_row(pb, 0, to - 1) >= 0);
     for (Index iy = y0; iy < y1; ++iy) {
-        for (Index jx = from; jx < to; ++jx)
-            kernels.psi(pb, lv, 0, jx, iy, 0, nz);
-        if (layer_y && iy + reach < y1)
+        if (psi_x) kernels.psi_x(pb, lv, from, to, iy);
+        if (layer_y && layer_row(pb, 1, iy + reach) >= 0 && iy + reach < y1)
             for (Index jx = ix; jx < ix + planes; ++jx)
                 kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz);
         const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;

@@ -74,6 +74,15 @@ SUBSALT_INLINE Index memory_offset_z(const Problem& pb, Index ix, Index iy) {
     return (ix * pb.n[1] + iy) * (pb.wz.front + pb.wz.back);
 }
 
+/// Which rows, and how: `planes` rows at (ix, iy), (ix + 1, iy), whose next level is made in [z0, z1).
+struct RowTask {
+    Index ix, iy, z0, z1;
+    int planes;     // 1 or 2
+    Index skip;     // floats to the row that comes next, for the prefetch
+    bool cold;      // the row comes from memory
+    bool advance_z; // Psi of z is advanced here too (else memory_step has done it)
+};
+
 /// The layer's work on a row, for one radius (M) or any (0).
 template <int M>
 struct Layer {
@@ -81,66 +90,129 @@ struct Layer {
     static void psi(const Problem& pb, const Levels& lv, int axis, Index ix, Index iy, Index z0, Index z1) {
         const Index i = axis == 0 ? ix : iy, r = layer_row(pb, axis, i);
         if (r < 0) return;
-        psi_row<M>(lv.psi[axis] + memory_offset(pb, axis, r, ix, iy), lv.curr[0] + row_offset(pb, ix, iy),
-                   axis == 0 ? pb.plane : pb.row, pb.d[axis], pb.radius, pb.b[axis][i], z0, z1, pb.compact_row,
-                   axis == 0 ? pb.radius * pb.plane + pb.row : (pb.radius + 1) * pb.row);
+        const Index stride = axis == 0 ? pb.plane : pb.row;
+        const Next next{pb.compact_row, axis == 0 ? pb.radius * pb.plane + pb.row : (pb.radius + 1) * pb.row};
+        float* row = lv.psi[axis] + memory_offset(pb, axis, r, ix, iy);
+        (z0 == 0 && z1 == pb.n[2] ? psi_row<M, true> : psi_row<M, false>)(row, lv.curr[0] + row_offset(pb, ix, iy),
+                                                                          stride, pb.d[axis], pb.radius, pb.b[axis][i],
+                                                                          z0, z1, next);
+    }
+
+    /// Psi of x on a whole row, and on the rows beyond it up to plane `end`.
+    static void psi_x(const Problem& pb, const Levels& lv, Index ix, Index end, Index iy) {
+        if constexpr (M > 0) {
+            const Index r = layer_row(pb, 0, ix), r2 = layer_row(pb, 0, ix + 1);
+            if (ix + 2 == end && r >= 0 && r2 == r + 1) {
+                float* row = lv.psi[0] + memory_offset(pb, 0, r, ix, iy);
+                psi_two_planes<M>(row, row + pb.n[1] * pb.compact_row, lv.curr[0] + row_offset(pb, ix, iy), pb.plane,
+                                  pb.d[0], pb.b[0] + ix, pb.n[2], {pb.compact_row, M * pb.plane + pb.row});
+                return;
+            }
+        }
+        for (; ix < end; ++ix)
+            psi(pb, lv, 0, ix, iy, 0, pb.n[2]);
     }
 
     /// Psi of z on one row.
     static void psi_z(const Problem& pb, const Levels& lv, Index ix, Index iy, Index z0, Index z1) {
         if (!has_layer_z(pb)) return;
-        psi_row_z<M>(lv.psi[2] + memory_offset_z(pb, ix, iy), lv.curr[pb.fields == 2 ? 1 : 0] + row_offset(pb, ix, iy),
-                     pb.wz, pb.n[2], pb.d[2], pb.radius, z0, z1);
+        psi_row_z<M>(lv.psi[2] + memory_offset_z(pb, ix, iy),
+                     lv.curr[pb.medium == Medium::isotropic ? 0 : 1] + row_offset(pb, ix, iy), pb.wz, pb.n[2], pb.d[2],
+                     pb.radius, z0, z1);
     }
 
-    /// The terms of x and y on one row, written to `extra`; false when there are none.
-    static bool terms_xy(const Problem& pb, const Levels& lv, const Scratch& scratch, float* extra, Index ix, Index iy,
-                         Index z0, Index z1) {
-        bool any = false;
-        for (int axis = 0; axis < (pb.dim == 3 ? 2 : 1); ++axis) {
-            const Index i = axis == 0 ? ix : iy;
-            if (!near_layer(pb, axis, i)) continue;
-            LayerRow row;
-            for (int k = -pb.radius; k <= pb.radius; ++k) {
-                const Index r = layer_row(pb, axis, i + k);
-                row.psi[pb.radius + k] = r < 0 ? scratch.zeros : lv.psi[axis] + memory_offset(pb, axis, r, ix, iy);
-            }
-            const Index r = layer_row(pb, axis, i);
-            row.zeta = r < 0 ? nullptr : lv.zeta[axis] + memory_offset(pb, axis, r, ix, iy);
-            row.u = lv.curr[0] + row_offset(pb, ix, iy);
-            row.stride = axis == 0 ? pb.plane : pb.row;
-            row.b = pb.b[axis][i];
-            if (any)
-                layer_row_term<M, true>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1, pb.compact_row);
-            else
-                layer_row_term<M, false>(extra, row, pb.c[axis], pb.d[axis], pb.radius, z0, z1, pb.compact_row);
-            any = true;
+    /// The terms of x and y, written to the rows scratch.extra; false when there are none. Rows near no layer get -0.0.
+    static bool terms_xy(const Problem& pb, const Levels& lv, const Scratch& scratch, const RowTask& task) {
+        const bool near_y = pb.dim == 3 && near_layer(pb, 1, task.iy);
+        const bool near_x = near_layer(pb, 0, task.ix), near_x2 = task.planes == 2 && near_layer(pb, 0, task.ix + 1);
+        if (!near_y && !near_x && !near_x2) return false;
+        const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
+        bool done = false;
+        if constexpr (M > 0) done = near_x && near_x2 && whole && terms_x_two_planes(pb, lv, scratch, task.ix, task.iy);
+        for (int i = 0; i < task.planes; ++i) {
+            const bool near = i == 0 ? near_x : near_x2;
+            if (near && !done) term<false>(pb, lv, scratch, i, 0, task, whole);
+            if (near_y && near) term<true>(pb, lv, scratch, i, 1, task, whole);
+            if (near_y && !near) term<false>(pb, lv, scratch, i, 1, task, whole);
+            if (!near_y && !near)
+                for (Index z = 0; z < pb.n[2]; z += lanes)
+                    store(scratch.extra[i] + z, set1(-0.0f));
         }
-        return any;
+        return true;
     }
 
-    /// The term of z on one row: added to the windows of `extra`, or (not `onto`) written there. With `advance` Psi of
-    /// the row is advanced first.
-    static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* extra, bool onto, Index ix,
-                       Index iy, Index z0, Index z1, bool advance) {
-        const Index at = memory_offset_z(pb, ix, iy);
-        const float* u = lv.curr[pb.fields == 2 ? 1 : 0] + row_offset(pb, ix, iy);
-        float *psi = lv.psi[2] + at, *zeta = lv.zeta[2] + at;
+    /// The term of z on the rows of a task: added to the windows of `extra`, or (not `onto`) written there. With
+    /// `advance_z` Psi of the rows is advanced first.
+    static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* const* extra, bool onto,
+                       const RowTask& task) {
+        const float* field = lv.curr[pb.medium == Medium::isotropic ? 0 : 1];
+        EndsZ rows[2];
+        for (int i = 0; i < task.planes; ++i) {
+            const Index at = memory_offset_z(pb, task.ix + i, task.iy);
+            rows[i] = {field + row_offset(pb, task.ix + i, task.iy), lv.psi[2] + at, lv.zeta[2] + at, extra[i]};
+        }
 #if SUBSALT_LANES == 16
         const Index total = pb.wz.front + pb.wz.back;
+        const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
         if constexpr (M > 0) {
-            if (advance && pb.wz.front <= 16 && pb.wz.back <= 16 && total <= pb.n[2]) {
-                (onto ? add_term_z_in_registers<M, true>
-                      : add_term_z_in_registers<M, false>)(extra, psi, zeta, u, pb.wz, pb.n[2], pb.c[2], pb.d[2]);
+            if (task.advance_z && whole && pb.wz.front == 16 && pb.wz.back == 16 && total <= pb.n[2]) {
+                constexpr int rows_ahead = 4;
+                (onto ? add_term_z_in_registers<M, true> : add_term_z_in_registers<M, false>)(rows, task.planes, pb.wz,
+                                                                                              pb.n[2], pb.c[2], pb.d[2],
+                                                                                              rows_ahead * total);
                 return;
             }
         }
 #endif
-        if (!onto) clear_windows(pb, extra);
-        if (advance) psi_z(pb, lv, ix, iy, z0, z1);
-        add_term_z<M>(extra, psi, zeta, scratch.work, u, pb.wz, pb.n[2], pb.c[2], pb.d[2], pb.radius, z0, z1);
+        for (int i = 0; i < task.planes; ++i) {
+            if (!onto) clear_windows(pb, extra[i]);
+            if (task.advance_z) psi_z(pb, lv, task.ix + i, task.iy, task.z0, task.z1);
+            add_term_z<M>(extra[i], rows[i].psi, rows[i].zeta, scratch.work, rows[i].u, pb.wz, pb.n[2], pb.c[2],
+                          pb.d[2], pb.radius, task.z0, task.z1);
+        }
     }
 
+private:
+    /// What `planes` rows from (ix, iy) on need along an axis.
+    static LayerRow row_of(const Problem& pb, const Levels& lv, const Scratch& scratch, int axis, Index ix, Index iy,
+                           int planes) {
+        const Index i = axis == 0 ? ix : iy;
+        LayerRow row;
+        for (Index k = -pb.radius; k < pb.radius + planes; ++k) {
+            const Index r = layer_row(pb, axis, i + k);
+            row.psi[pb.radius + k] = r < 0 ? scratch.zeros : lv.psi[axis] + memory_offset(pb, axis, r, ix, iy);
+        }
+        for (int k = 0; k < planes; ++k) {
+            const Index r = layer_row(pb, axis, i + k);
+            row.zeta[k] = r < 0 ? nullptr : lv.zeta[axis] + memory_offset(pb, axis, r, ix, iy);
+            row.b[k] = pb.b[axis][i + k];
+        }
+        row.u = lv.curr[0] + row_offset(pb, ix, iy);
+        row.stride = axis == 0 ? pb.plane : pb.row;
+        return row;
+    }
+
+    /// The term of one axis on row i of a task.
+    template <bool Add>
+    static void term(const Problem& pb, const Levels& lv, const Scratch& scratch, int i, int axis, const RowTask& task,
+                     bool whole) {
+        const LayerRow row = row_of(pb, lv, scratch, axis, task.ix + i, task.iy, 1);
+        (whole ? layer_row_term<M, Add, true> : layer_row_term<M, Add, false>)(scratch.extra[i], row, pb.c[axis],
+                                                                               pb.d[axis], pb.radius, task.z0, task.z1,
+                                                                               {pb.compact_row, 0});
+    }
+
+    /// The terms of x on a row and the row beyond it; false if one lies in the layer and the other does not.
+    static bool terms_x_two_planes(const Problem& pb, const Levels& lv, const Scratch& scratch, Index ix, Index iy) {
+        const LayerRow row = row_of(pb, lv, scratch, 0, ix, iy, 2);
+        if ((row.zeta[0] == nullptr) != (row.zeta[1] == nullptr)) return false;
+        (row.zeta[0] != nullptr ? layer_two_plane_terms<M, true>
+                                : layer_two_plane_terms<M, false>)(scratch.extra[0], scratch.extra[1], row, pb.c[0],
+                                                                   pb.d[0], pb.n[2], {pb.compact_row, 0});
+        return true;
+    }
+
+public:
     /// Make the windows of the layer along z neutral, and the vectors they share with the middle of the row.
     static void clear_windows(const Problem& pb, float* extra) {
         for (Index z = 0; z < pb.wz.front; z += lanes)

@@ -17,6 +17,7 @@ struct RowKernels {
     IsoKernel iso_two[2][3];
     VtiKernel vti[4];
     decltype(&Layer<0>::psi) psi;
+    decltype(&Layer<0>::psi_x) psi_x;
     decltype(&Layer<0>::psi_z) psi_z;
     decltype(&Layer<0>::terms_xy) terms_xy;
     decltype(&Layer<0>::term_z) term_z;
@@ -43,6 +44,7 @@ constexpr RowKernels kernels_for = {
     {vti_row<M, Dim, Kind::plain, S>, vti_row<M, Dim, Kind::extra, S>, vti_row<M, Dim, Kind::damped, S>,
      vti_row<M, Dim, Kind::laplacian, S>},
     Layer<M>::psi,
+    Layer<M>::psi_x,
     Layer<M>::psi_z,
     Layer<M>::terms_xy,
     Layer<M>::term_z};
@@ -66,15 +68,6 @@ inline void reflect_row(float* u, int radius, Index z0, Index z1) {
     for (Index k = z0 > 1 ? z0 : 1; k <= radius && k < z1; ++k)
         u[-k] = -u[k];
 }
-
-/// Which rows, and how: `planes` rows at (ix, iy), (ix + 1, iy), whose next level is made in [z0, z1).
-struct RowTask {
-    Index ix, iy, z0, z1;
-    int planes;     // 1 or 2
-    Index skip;     // floats to the row that comes next, for the prefetch
-    bool cold;      // the row comes from memory
-    bool advance_z; // Psi of z is advanced here too (else memory_step has done it)
-};
 
 /// Rows with their kernel by kind: the ends (where the layer along z is) and the middle.
 struct RowPlan {
@@ -129,17 +122,13 @@ SUBSALT_INLINE void plan_damping(const Problem& pb, RowPlan& row, const RowTask&
 SUBSALT_INLINE void plan_layer(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
                                RowPlan& row, const RowTask& task) {
     const bool along_z = has_layer_z(pb), vti = pb.medium == Medium::vti;
-    bool any = along_z;
+    const bool xy = kernels.terms_xy(pb, lv, scratch, task), any = xy || along_z;
+    float* const* extra = xy && !vti ? scratch.extra : scratch.ends;
+    if (along_z) kernels.term_z(pb, lv, scratch, extra, xy && !vti, task);
     for (int i = 0; i < task.planes; ++i) {
-        const bool xy = kernels.terms_xy(pb, lv, scratch, scratch.extra[i], task.ix + i, task.iy, task.z0, task.z1);
-        float* onto = xy && !vti ? scratch.extra[i] : scratch.ends[i];
-        if (along_z)
-            kernels.term_z(pb, lv, scratch, onto, onto == scratch.extra[i], task.ix + i, task.iy, task.z0, task.z1,
-                           task.advance_z);
-        row.iso.extra[i] = onto;
+        row.iso.extra[i] = extra[i];
         row.vti[i].extra[0] = xy ? scratch.extra[i] : scratch.none;
         row.vti[i].extra[1] = scratch.ends[i];
-        any = any || xy;
     }
     row.ends = row.middle = any ? Kind::extra : Kind::plain;
 }

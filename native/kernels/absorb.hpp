@@ -25,20 +25,51 @@ SUBSALT_INLINE Index down(Index z) {
     return z - ((z % lanes) + lanes) % lanes;
 }
 
-/// Psi along x or y for one row: `u` at z = 0 of the row, `stride` to the neighbours along the axis in floats. `next`
-/// and `next_u` floats on lie the rows of Psi and of u to prefetch (a layer of 12 cells costs 0.30 instead of 0.43
-/// steps).
-template <int M>
+/// How far on lie the rows to prefetch, in floats: of the memory fields, and of the field. A layer of 12 cells cost
+/// 0.30 instead of 0.43 steps with them.
+struct Next {
+    Index memory, field;
+};
+
+/// The lanes of [z0, z1) at z from `now`, else `old`. Whole rows skip the question: behind their end all stays +0.
+template <bool Whole>
+SUBSALT_INLINE Vec merge(Index z, Index z0, Index z1, Vec now, [[maybe_unused]] Vec old) {
+    if constexpr (Whole) return now;
+    return within(z, z0, z1, now, old);
+}
+
+/// Psi along x or y for one row: `u` at z = 0 of the row, `stride` to the neighbours along the axis in floats.
+template <int M, bool Whole>
 inline void psi_row(float* psi, const float* u, Index stride, const float* d1, int radius, float b, Index z0, Index z1,
-                    Index next, Index next_u) {
+                    const Next& next) {
     const Weights d(d1, M > 0 ? M : radius);
     const Vec vb = set1(b), vb1 = set1(b - 1.0f);
     for (Index z = down(z0); z < z1; z += lanes) {
-        prefetch_l2(psi + z + next);
-        prefetch_l2(u + z + next_u);
+        prefetch_l2(psi + z + next.memory);
+        prefetch_l2(u + z + next.field);
         const Vec old = load(psi + z);
         const Vec now = fma(vb, old, mul(vb1, d1_axis<M>(u + z, stride, d, radius)));
-        store(psi + z, within(z, z0, z1, now, old));
+        store(psi + z, merge<Whole>(z, z0, z1, now, old));
+    }
+}
+
+/// Psi along x for a whole row and the row beyond it, which share most of what they read.
+template <int M>
+inline void psi_two_planes(float* psi, float* psi2, const float* u, Index stride, const float* d1, const float* b,
+                           Index n, const Next& next) {
+    const Weights d(d1, M);
+    const Reach r(stride);
+    const Vec vb = set1(b[0]), vb1 = set1(b[0] - 1.0f), wb = set1(b[1]), wb1 = set1(b[1] - 1.0f);
+    const float* u2 = u + stride;
+    for (const float* end = u + n; u < end; u += lanes, u2 += lanes, psi += lanes, psi2 += lanes) {
+        prefetch_l2(psi + next.memory);
+        prefetch_l2(psi2 + next.memory);
+        prefetch_l2(u + next.field);
+        prefetch_l2(u2 + next.field);
+        Vec g, g2;
+        d1_two_planes<M>(g, g2, u, u2, r, d);
+        store(psi, fma(vb, load(psi), mul(vb1, g)));
+        store(psi2, fma(wb, load(psi2), mul(wb1, g2)));
     }
 }
 
@@ -58,37 +89,83 @@ inline void psi_row_z(float* psi, const float* u, const WindowsZ& wz, Index n, c
     }
 }
 
-/// What a row along x or y needs: Psi rows around it (rows of zeros outside the layer), Zeta (null in the M cells
-/// inside the layer's edge), the field, and the distance to its neighbours along the axis in floats.
+/// What a row along x or y needs, or in x the row and the row beyond it: Psi rows around it (rows of zeros outside the
+/// layer), Zeta (null in the M cells inside the layer's edge), the field, and the distance to its neighbours along the
+/// axis in floats.
 struct LayerRow {
-    const float* psi[2 * max_radius + 1];
-    float* zeta;
+    const float* psi[2 * max_radius + 2];
+    float* zeta[2];
     const float* u;
     Index stride;
-    float b;
+    float b[2];
 };
 
 /// The term along x or y, written to `extra` (Add: added to it), and Zeta advanced.
-template <int M, bool Add>
+template <int M, bool Add, bool Whole>
 inline void layer_row_term(float* extra, const LayerRow& row, const float* c2, const float* d1, int radius, Index z0,
-                           Index z1, Index next) {
+                           Index z1, const Next& next) {
     const int reach = M > 0 ? M : radius;
     const Weights c(c2, reach), d(d1, reach);
-    const Vec vb = set1(row.b), vb1 = set1(row.b - 1.0f);
+    const Reach r(row.stride);
+    const Vec vb = set1(row.b[0]), vb1 = set1(row.b[0] - 1.0f);
     const float* const* psi = row.psi + reach;
+    float* zeta = row.zeta[0];
     for (Index z = down(z0); z < z1; z += lanes) {
         Vec term = mul(d.w[1], sub(load(psi[1] + z), load(psi[-1] + z)));
         for (int k = 2; k <= reach; ++k)
             term = fma(d.w[k], sub(load(psi[k] + z), load(psi[-k] + z)), term);
-        if (row.zeta != nullptr) {
-            prefetch_l2(row.zeta + z + next);
-            const Vec old = load(row.zeta + z);
-            const Vec r = add(d2_axis<M>(row.u + z, row.stride, c, radius), term);
-            const Vec now = fma(vb, old, mul(vb1, r));
-            store(row.zeta + z, within(z, z0, z1, now, old));
+        if (zeta != nullptr) {
+            prefetch_l2(zeta + z + next.memory);
+            const float* u = row.u + z;
+            const Vec old = load(zeta + z);
+            const Vec g = add(add_d2<M>(mul(c.w[0], load(u)), u, r, c, radius), term);
+            const Vec now = fma(vb, old, mul(vb1, g));
+            store(zeta + z, merge<Whole>(z, z0, z1, now, old));
             term = add(term, now);
         }
         store(extra + z, Add ? add(load(extra + z), term) : term);
+    }
+}
+
+/// The terms along x of a whole row and of the row beyond it, written to extra and extra2, and Zeta advanced. `Inside`:
+/// both lie in the layer, else both in the M cells inside its edge.
+template <int M, bool Inside>
+inline void layer_two_plane_terms(float* extra, float* extra2, const LayerRow& row, const float* c2, const float* d1,
+                                  Index n, const Next& next) {
+    const Weights c(c2, M), d(d1, M);
+    const Reach r(row.stride);
+    const Vec vb = set1(row.b[0]), vb1 = set1(row.b[0] - 1.0f), wb = set1(row.b[1]), wb1 = set1(row.b[1] - 1.0f);
+    const float* const* psi = row.psi + M;
+    float *zeta = row.zeta[0], *zeta2 = row.zeta[1];
+    for (Index z = 0; z < n; z += lanes) {
+        const Vec b1 = load(psi[-1] + z), a1 = load(psi[2] + z);
+        Vec term = mul(d.w[1], sub(load(psi[1] + z), b1)), term2 = mul(d.w[1], sub(a1, load(psi[0] + z)));
+        const Vec b2 = load(psi[-2] + z), a2 = load(psi[3] + z);
+        term = fma(d.w[2], sub(a1, b2), term);
+        term2 = fma(d.w[2], sub(a2, b1), term2);
+        if constexpr (M == 4) {
+            const Vec b3 = load(psi[-3] + z), a3 = load(psi[4] + z);
+            term = fma(d.w[3], sub(a2, b3), term);
+            term2 = fma(d.w[3], sub(a3, b2), term2);
+            term = fma(d.w[4], sub(a3, load(psi[-4] + z)), term);
+            term2 = fma(d.w[4], sub(load(psi[5] + z), b3), term2);
+        }
+        if constexpr (Inside) {
+            prefetch_l2(zeta + z + next.memory);
+            prefetch_l2(zeta2 + z + next.memory);
+            const float *u = row.u + z, *u2 = u + row.stride;
+            const Vec mid = load(u), mid2 = load(u2);
+            Vec g = mul(c.w[0], mid), g2 = mul(c.w[0], mid2);
+            add_d2_two_planes<M>(g, g2, u, u2, mid, mid2, r, c);
+            const Vec now = fma(vb, load(zeta + z), mul(vb1, add(g, term)));
+            const Vec now2 = fma(wb, load(zeta2 + z), mul(wb1, add(g2, term2)));
+            store(zeta + z, now);
+            store(zeta2 + z, now2);
+            term = add(term, now);
+            term2 = add(term2, now2);
+        }
+        store(extra + z, term);
+        store(extra2 + z, term2);
     }
 }
 
@@ -121,53 +198,97 @@ inline void add_term_z(float* extra, const float* psi, float* zeta, float* work,
     }
 }
 
+/// Where the windows of one row are: Psi and Zeta of the row, the field and the extra terms at z = 0.
+struct EndsZ {
+    const float* u;
+    float *psi, *zeta, *extra;
+};
+
 #if SUBSALT_LANES == 16
 
-/// w[+k] and w[-k] of the vector `mid` between its neighbours, k = 1 .. 4.
-struct Shifted {
-    Vec plus[5], minus[5];
+/// One window of the layer along z in registers: Psi, Zeta and the term of 16 points.
+template <int M, bool Onto>
+struct WindowZ {
+    const float* u;
+    float *psi, *zeta, *extra;
+    Vec d1, d2, psi_now;
 
-    SUBSALT_INLINE Shifted(Vec left, Vec mid, Vec right) {
-        plus[1] = shift<1>(mid, right), minus[1] = shift<15>(left, mid);
-        plus[2] = shift<2>(mid, right), minus[2] = shift<14>(left, mid);
-        plus[3] = shift<3>(mid, right), minus[3] = shift<13>(left, mid);
-        plus[4] = shift<4>(mid, right), minus[4] = shift<12>(left, mid);
+    /// D1 u and D2 u
+    SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
+        const Vec mid = load(u), left = load(u - lanes), right = load(u + lanes);
+        d2 = mul(c.w[0], mid);
+        pair<1>(left, mid, right, c, d);
+        pair<2>(left, mid, right, c, d);
+        if constexpr (M == 4) {
+            pair<3>(left, mid, right, c, d);
+            pair<4>(left, mid, right, c, d);
+        }
+    }
+    SUBSALT_INLINE void advance_psi(Vec b) {
+        psi_now = fma(b, load(psi), mul(sub(b, set1(1.0f)), d1));
+        store(psi, psi_now);
+    }
+    /// D1 Psi; outside the window Psi is zero
+    SUBSALT_INLINE void differentiate_psi(const Weights& d) {
+        const Vec zero = set1(0.0f);
+        d1 = mul(d.w[1], sub(shift<1>(psi_now, zero), shift<15>(zero, psi_now)));
+        d1 = fma(d.w[2], sub(shift<2>(psi_now, zero), shift<14>(zero, psi_now)), d1);
+        if constexpr (M == 4) {
+            d1 = fma(d.w[3], sub(shift<3>(psi_now, zero), shift<13>(zero, psi_now)), d1);
+            d1 = fma(d.w[4], sub(shift<4>(psi_now, zero), shift<12>(zero, psi_now)), d1);
+        }
+    }
+    SUBSALT_INLINE void finish(Vec b, Vec near_side, Vec in_layer) {
+        const Vec none = set1(-0.0f);
+        const Vec now = fma(b, load(zeta), mul(sub(b, set1(1.0f)), add(d2, d1)));
+        store(zeta, now);
+        const Vec term = add(select(near_side, d1, none), select(in_layer, now, none));
+        store(extra, Onto ? add(load(extra), term) : term);
+    }
+
+private:
+    template <int k>
+    SUBSALT_INLINE void pair(Vec left, Vec mid, Vec right, const Weights& c, const Weights& d) {
+        const Vec plus = shift<k>(mid, right), minus = shift<16 - k>(left, mid);
+        d2 = fma(c.w[k], add(plus, minus), d2);
+        d1 = k == 1 ? mul(d.w[1], sub(plus, minus)) : fma(d.w[k], sub(plus, minus), d1);
     }
 };
 
-template <int M>
-SUBSALT_INLINE Vec d1_of(const Shifted& s, const Weights& d) {
-    Vec acc = mul(d.w[1], sub(s.plus[1], s.minus[1]));
-    for (int k = 2; k <= M; ++k)
-        acc = fma(d.w[k], sub(s.plus[k], s.minus[k]), acc);
-    return acc;
-}
-
-/// Psi, Zeta and the term along z in one visit, for whole rows whose windows are one vector each and lie apart: what
-/// the layer of 12 cells has at order 8. The term is added to `extra`, or written there (not Onto). Psi and its
-/// derivative stay in registers.
+/// Psi, Zeta and the term along z in one visit, for one whole row or two whose windows are one vector each and lie
+/// apart: what the layer of 12 cells has at order 8. The term is added to `extra`, or written there (not Onto). Psi and
+/// its derivative stay in registers. A window is a chain of some 20 dependent operations: all windows go through it
+/// side by side, or the core would wait. `next`: floats to the memory to prefetch.
 template <int M, bool Onto>
-inline void add_term_z_in_registers(float* extra, float* psi, float* zeta, const float* u, const WindowsZ& wz, Index n,
-                                    const float* c2, const float* d1) {
+inline void add_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ& wz, Index n, const float* c2,
+                                    const float* d1, Index next) {
     const Weights c(c2, M), d(d1, M);
-    const Vec one = set1(1.0f), none = set1(-0.0f), zero = set1(0.0f);
-    for (Index j = 0; j < wz.front + wz.back; j += lanes) {
-        const Index z = j < wz.front ? j : n - lanes;
-        const Vec mid = load(u + z);
-        const Shifted w(load(u + z - lanes), mid, load(u + z + lanes));
-        const Vec b = load(wz.b + j), b1 = sub(b, one);
-        const Vec now = fma(b, load(psi + j), mul(b1, d1_of<M>(w, d)));
-        store(psi + j, now);
-        const Vec g = d1_of<M>(Shifted(zero, now, zero), d);
-        Vec r = mul(c.w[0], mid);
-        for (int k = 1; k <= M; ++k)
-            r = fma(c.w[k], add(w.plus[k], w.minus[k]), r);
-        r = add(r, g);
-        const Vec z_now = fma(b, load(zeta + j), mul(b1, r));
-        store(zeta + j, z_now);
-        const Vec term = add(select(load(wz.near_side + j), g, none), select(load(wz.in_layer + j), z_now, none));
-        store(extra + z, Onto ? add(load(extra + z), term) : term);
+    const Index back = n - lanes;
+    const Vec b_front = load(wz.b), b_back = load(wz.b + lanes);
+    const Vec near_front = load(wz.near_side), near_back = load(wz.near_side + lanes);
+    const Vec in_front = load(wz.in_layer), in_back = load(wz.in_layer + lanes);
+    const auto front_of = [](const EndsZ& r) { return WindowZ<M, Onto>{r.u, r.psi, r.zeta, r.extra, {}, {}, {}}; };
+    const auto back_of = [=](const EndsZ& r) {
+        return WindowZ<M, Onto>{r.u + back, r.psi + lanes, r.zeta + lanes, r.extra + back, {}, {}, {}};
+    };
+    for (int i = 0; i < count; ++i) {
+        prefetch(rows[i].psi + next), prefetch(rows[i].psi + lanes + next);
+        prefetch(rows[i].zeta + next), prefetch(rows[i].zeta + lanes + next);
     }
+    WindowZ<M, Onto> f = front_of(rows[0]), g = back_of(rows[0]);
+    if (count == 1) {
+        f.differentiate(c, d), g.differentiate(c, d);
+        f.advance_psi(b_front), g.advance_psi(b_back);
+        f.differentiate_psi(d), g.differentiate_psi(d);
+        f.finish(b_front, near_front, in_front), g.finish(b_back, near_back, in_back);
+        return;
+    }
+    WindowZ<M, Onto> f2 = front_of(rows[1]), g2 = back_of(rows[1]);
+    f.differentiate(c, d), g.differentiate(c, d), f2.differentiate(c, d), g2.differentiate(c, d);
+    f.advance_psi(b_front), g.advance_psi(b_back), f2.advance_psi(b_front), g2.advance_psi(b_back);
+    f.differentiate_psi(d), g.differentiate_psi(d), f2.differentiate_psi(d), g2.differentiate_psi(d);
+    f.finish(b_front, near_front, in_front), g.finish(b_back, near_back, in_back);
+    f2.finish(b_front, near_front, in_front), g2.finish(b_back, near_back, in_back);
 }
 
 #endif

@@ -125,6 +125,25 @@ SUBSALT_INLINE void add_d2_two_planes(Vec& acc, Vec& acc2, const float* p, const
     }
 }
 
+/// D1 along x at p and at its neighbour p2 in the plane beyond, likewise.
+template <int M>
+SUBSALT_INLINE void d1_two_planes(Vec& g, Vec& g2, const float* p, const float* p2, const Reach& r, const Weights& d) {
+    static_assert(M == 2 || M == 4);
+    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
+    g = mul(d.w[1], sub(load(p2), b1));
+    g2 = mul(d.w[1], sub(a1, load(p)));
+    const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
+    g = fma(d.w[2], sub(a1, b2), g);
+    g2 = fma(d.w[2], sub(a2, b1), g2);
+    if constexpr (M == 4) {
+        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
+        g = fma(d.w[3], sub(a2, b3), g);
+        g2 = fma(d.w[3], sub(a3, b2), g2);
+        g = fma(d.w[4], sub(a3, behind<4>(p, r)), g);
+        g2 = fma(d.w[4], sub(ahead<4>(p2, r), b3), g2);
+    }
+}
+
 /// Three aligned vectors of a row: with 16 lanes the z neighbours are shifts between them, not loads.
 struct RowWindow {
     Vec left, mid, right;
