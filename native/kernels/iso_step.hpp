@@ -10,7 +10,8 @@
 //   curr   padded, radius M halo in every axis, zero outside the grid
 //   prev   padded, overwritten by next; whole vectors are written, the driver restores lanes outside the box
 //   m      padded, float32 or packed (model_storage.hpp), zero in the padding, so that the lanes behind the last point
-//   stay zero extra  one row, what the layer adds; -0.0 where nothing is added (exact: a + -0.0 = a for every a)
+//          stay zero
+//   extra  one row, what the layer adds; -0.0 where nothing is added (exact: a + -0.0 = a for every a)
 //
 // Per point in 3-D at order 8: 16 bytes from memory (p, prev, m read, prev written; packed m: 14), 12 x 3 + 5 = 41
 // floating-point operations.

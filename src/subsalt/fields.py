@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+#: makes the (ny, nz) points of one x index
+Plane = Callable[[int], NDArray]
+
 #: floats in front of z = 0 in every row: one AVX-512 vector, so that z = 0 is aligned and the halo fits for any order
 Z_FRONT = 16
 
@@ -133,7 +136,7 @@ class Layout:
         out[self.interior] = values
         return out
 
-    def pad_planes(self, plane: Callable[[int], NDArray], dtype: type = np.float32) -> NDArray:
+    def pad_planes(self, plane: Plane, dtype: type = np.float32) -> NDArray:
         """Return a zero-padded array of which ``plane(ix)`` makes the (ny, nz) points of one x index.
 
         What the planes are made from may be in double precision without a copy of the whole grid in it.

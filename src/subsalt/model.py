@@ -228,8 +228,13 @@ class EarthModel:
         """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""
         return 2.0 / math.sqrt(self.max_eigenvalue(order))
 
-    def choose_dt(self, order: int, dt: float | None = None) -> float:
+    def choose_dt(self, order: int, dt: float | None = None, reserve: float = 0.0) -> float:
         """Return `dt` when it is stable, or 0.95 of the bound when it is None.
+
+        Parameters
+        ----------
+        reserve : float
+            Part of the bound to be left free (`PropagationOptions.dt_reserve`).
 
         Raises
         ------
@@ -239,6 +244,7 @@ class EarthModel:
         bound = self.stable_dt(order)
         if dt is None:
             return 0.95 * bound
+        bound *= 1 - reserve
         if not 0 < dt <= bound:
             raise StabilityError(
                 f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",

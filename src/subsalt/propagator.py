@@ -18,9 +18,11 @@ from subsalt import boundary, injection, kernels, physics, tilt
 from subsalt.errors import NumericalFailure
 from subsalt.fields import Layout
 from subsalt.grid import Box, Grid
+from subsalt.kernels.packing import Scale
 from subsalt.kernels.problem import Problem, State
 from subsalt.model import EarthModel
 from subsalt.options import PropagationOptions
+from subsalt.physics import storage
 from subsalt.segment import Hook, Recorder, Snapshots, Source, Work, by_segment, by_step, has_segment
 from subsalt.stencil import radius_of
 
@@ -115,7 +117,7 @@ class Propagator:
             local = elliptical_near(local, taper_at, options.source_taper)
         if self.medium == "tti":
             local = upright_at_layers(local, options, self.widths)
-        self.problem = self._problem(local, vmax if vmax is not None else model.fastest)
+        self.problem = self._problem(local, model, vmax if vmax is not None else model.fastest)
 
     @property
     def widths(self) -> tuple[int, int, int, int, int, int]:
@@ -124,7 +126,7 @@ class Propagator:
         y = w if self.layout.ndim == 3 else 0
         return w, w, y, y, 0 if self.options.free_surface else w, w
 
-    def _problem(self, local: EarthModel, vmax: float) -> Problem:
+    def _problem(self, local: EarthModel, whole: EarthModel, vmax: float) -> Problem:
         """Return the discretised problem on the computational grid."""
         opts, shape, widths = self.options, self.layout.shape3, self.widths
         sigma = decay = None
@@ -135,7 +137,13 @@ class Propagator:
                 for i in range(3)
             )
             decay = tuple(boundary.decay(s, self.dt) for s in sigma)
-        params = physics.MEDIA[self.medium].parameters(local, self.layout, self.dt, self.dtype)
+        scales: dict[str, Scale] = {}
+        if opts.model_storage == "u16":
+            storage.refuse_tti(self.medium, opts.model_storage)
+            scales = storage.scales_of(whole, self.medium, self.dt)
+            params = storage.packed_parameters(local, self.medium, self.layout, self.dt, scales)
+        else:
+            params = physics.MEDIA[self.medium].parameters(local, self.layout, self.dt, self.dtype)
         if opts.free_surface:
             first_row = [slice(None), slice(None), slice(0, 1)]
             self.layout.view(params["m"])[tuple(first_row)] = 0  # p = q = 0 on the surface row
@@ -152,6 +160,7 @@ class Propagator:
             decay,  # type: ignore[arg-type]
             opts.free_surface,
             self.dtype,
+            scales,
         )
 
     @property

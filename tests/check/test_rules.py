@@ -202,6 +202,13 @@ def crooked():
     return with_survey(context(), notes={"line": {"misfit_max_m": 300.0}})
 
 
+def packed_slow_node():
+    """Return a context with 16-bit models and a node 30 times slower than the fastest."""
+    vp = np.full((101, 81), 3000.0)
+    vp[50, 40] = 100.0
+    return context(vp=vp, propagation=PropagationOptions(model_storage="u16"))
+
+
 MISTAKES = {
     "km/s": ("E412", lambda: scaled_vp(1e-3)),
     "s/m": ("E413", lambda: scaled_vp(1.0, -1.0)),
@@ -292,6 +299,17 @@ MISTAKES = {
     "early energy": ("W288", late_context),
     "wavelet after the record": ("E289", lambda: with_wavelet(peak_time=9.0)),
     "dt above the bound": ("E501", lambda: with_options(dt=0.005)),
+    "dt too near the bound for packed models": (
+        "E501",
+        lambda: with_options(dt=0.9999 * context().model.stable_dt(8), model_storage="u16"),
+    ),
+    "packed tilted model": (
+        "E123",
+        lambda: context(
+            epsilon=0.2, delta=0.1, theta=30.0, propagation=PropagationOptions(model_storage="u16")
+        ),
+    ),
+    "velocities too far apart to be packed": ("W123", packed_slow_node),
     "tiny dt": ("W502", lambda: with_options(dt=1e-4)),
     "no boundary": ("W503", lambda: with_options(boundary="none")),
     "thin PML": ("W504", lambda: with_options(layer=4)),

@@ -100,6 +100,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "would gain nothing.",
         "Leave out model_storage, or set it to f32.",
     ),
+    "W123": (
+        "Coarse packed velocities",
+        "16-bit velocities are spaced evenly in their square: where the slowest are more than sixteen times slower "
+        "than the fastest, they are off by more than 0.1 %.",
+        "Use f32, or mend the slowest velocities of the model.",
+    ),
     "E124": (
         "No shot files",
         "`init` needs recorded shots to look at.",

@@ -9,6 +9,7 @@ import numpy as np
 from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
 from subsalt.model import EarthModel
+from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 
 
 def gated(context: Context) -> EarthModel:
@@ -31,6 +32,7 @@ def time_step(context: Context) -> Iterator[Finding]:
         yield ok(f"time step {0.95e3 * bound:.4g} ms  (bound {1e3 * bound:.4g} ms, order {order})")
         return
     context.facts["dt"] = dt
+    bound *= 1 - context.propagation.dt_reserve
     if dt > bound:
         yield error(
             "E501",
@@ -48,6 +50,32 @@ def time_step(context: Context) -> Iterator[Finding]:
             dt=dt,
             bound=bound,
         )
+
+
+@rule("stability", "model")
+def model_storage(context: Context) -> Iterator[Finding]:
+    """What 16-bit model arrays change about the model."""
+    if context.propagation.model_storage != "u16":
+        return
+    model = gated(context)
+    if model.medium == "tti":
+        yield error(
+            "E123",
+            "model_storage = 'u16' in a TTI medium: 16-bit models are for isotropic and VTI media",
+            'leave [propagation] model_storage out, or set [propagation] medium = "vti" to ignore the tilt',
+        )
+        return
+    off = storage_error(model, model.medium)
+    context.facts["model_error"] = vars(off)
+    if off.vp > VELOCITY_ERROR:
+        yield warning(
+            "W123",
+            f"16-bit models hold {off}: the slowest vp is {model.vp.min():g}, the fastest {model.vp.max():g} m/s",
+            'set [propagation] model_storage = "f32", or mend the slowest velocities',
+            vp=off.vp,
+        )
+    else:
+        yield ok(f"16-bit models: {off}", **vars(off))
 
 
 @rule("stability", "model")

@@ -14,6 +14,7 @@ from subsalt.grid import Box
 from subsalt.imaging.traces import propagation_axis, source_samples
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.physics import storage
 from subsalt.survey import Shot, TimeAxis
 from subsalt.wavelet import Wavelet
 
@@ -71,7 +72,7 @@ class MigrationSetup:
             When delta > epsilon and the job says ``reject``.
         """
         gated, repaired = gate(model, propagation)
-        dt = gated.choose_dt(propagation.order, propagation.dt)
+        dt = gated.choose_dt(propagation.order, propagation.dt, propagation.dt_reserve)
         axis = propagation_axis(record, wavelet, dt)
         step = imaging.image_step or image_step(wavelet.fmax, dt)
         if step >= axis.nt:
@@ -95,7 +96,9 @@ class MigrationSetup:
 
 def gate(model: EarthModel, propagation: PropagationOptions) -> tuple[EarthModel, int]:
     """Return the model as it will be propagated, delta <= epsilon everywhere, and the number of nodes changed."""
-    used = model.as_medium(physics.medium_of(model, propagation.medium))
+    medium = physics.medium_of(model, propagation.medium)
+    storage.refuse_tti(medium, propagation.model_storage)
+    used = model.as_medium(medium)
     return used.anisotropy_gate(propagation.anisotropy)
 
 

@@ -178,6 +178,7 @@ class Job(Section):
             time_dispersion=p.time_dispersion,
             source_taper=p.source_taper or None,
             anisotropy=p.anisotropy,
+            model_storage=p.model_storage,
             device=self.parallel.device,
             threads=auto_to_none(self.parallel.threads),
         )

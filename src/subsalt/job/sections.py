@@ -39,6 +39,9 @@ class PropagationSection(Section):
     anisotropy: Literal["lower-delta", "raise-epsilon", "reject"] = Field(
         "lower-delta", description="where delta > epsilon"
     )
+    model_storage: Literal["f32", "u16"] = Field(
+        "f32", description="model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)"
+    )
 
     @field_validator("medium")
     @classmethod

@@ -171,6 +171,7 @@ def new_memory(problem: Problem) -> dict[str, NDArray]:
 
 def new_state(problem: Problem) -> State:
     """Return a state at rest at time index 0."""
+    _plan(problem)  # it may copy parameters: before the wavefields are there
 
     def level() -> list[NDArray]:
         return [allocate(problem.layout) for _ in range(problem.n_fields)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import Layout
+from subsalt.fields import Layout, Plane
 from subsalt.model import EarthModel
 
 
@@ -21,5 +21,10 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
     dt : float
         Time step, s.
     """
+    return {name: layout.pad_planes(plane, dtype) for name, plane in planes(model, layout, dt).items()}
+
+
+def planes(model: EarthModel, layout: Layout, dt: float) -> dict[str, Plane]:
+    """Return by array of `parameters` what makes the (ny, nz) points of one x index, in double precision."""
     vp = model.vp.reshape(layout.shape3)
-    return {"m": layout.pad_planes(lambda ix: (vp[ix].astype(np.float64) * dt) ** 2, dtype)}
+    return {"m": lambda ix: (vp[ix].astype(np.float64) * dt) ** 2}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
-from subsalt.fields import Layout
+from subsalt.fields import Layout, Plane
 from subsalt.model import EarthModel
 from subsalt.physics import isotropic
 
@@ -25,14 +25,19 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
     ModelError
         When delta > epsilon anywhere: the model must pass `EarthModel.anisotropy_gate` first.
     """
+    return {name: layout.pad_planes(plane, dtype) for name, plane in planes(model, layout, dt).items()}
+
+
+def planes(model: EarthModel, layout: Layout, dt: float) -> dict[str, Plane]:
+    """Return by array of `parameters` what makes the (ny, nz) points of one x index, in double precision."""
     assert model.epsilon is not None
     assert model.delta is not None
     if (model.delta > model.epsilon).any():
         raise ModelError(
             "delta exceeds epsilon at some nodes", "pass the model through anisotropy_gate", code="E520"
         )
-    out = isotropic.parameters(model, layout, dt, dtype)
     epsilon, delta = model.epsilon.reshape(layout.shape3), model.delta.reshape(layout.shape3)
-    out["e"] = layout.pad_planes(lambda ix: 1 + 2 * epsilon[ix].astype(np.float64), dtype)
-    out["s"] = layout.pad_planes(lambda ix: np.sqrt(1 + 2 * delta[ix].astype(np.float64)), dtype)
-    return out
+    return isotropic.planes(model, layout, dt) | {
+        "e": lambda ix: 1 + 2 * epsilon[ix].astype(np.float64),
+        "s": lambda ix: np.sqrt(1 + 2 * delta[ix].astype(np.float64)),
+    }

@@ -10,9 +10,16 @@ from subsalt.run.ledger import Ledger
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+    from subsalt.options import PropagationOptions
 
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
+
+
+def numerics_of(device: dict[str, object], options: PropagationOptions) -> dict[str, object]:
+    """Return what computes, with a class that names all that bits depend on: kind of arithmetic, model storage."""
+    packed = options.model_storage == "u16"
+    return device | {"class": f"{device['class']}, u16 models"} if packed else device
 
 
 def begin_run(

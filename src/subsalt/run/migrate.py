@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import __version__, kernels
+from subsalt import __version__, kernels, physics
 from subsalt.errors import (
     CorruptionError,
     DataError,
@@ -30,7 +30,8 @@ from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, make_folder, publish_text
 from subsalt.model import EarthModel
-from subsalt.run.identity import begin_run
+from subsalt.physics.storage import storage_error
+from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
 from subsalt.run.model import ModelResult, model_job
 from subsalt.run.outputs import write_outputs
@@ -139,14 +140,15 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     with clock("provenance"):
         inputs = job.inputs()
         run_id = job.run_id(inputs)
+        numerics = numerics_of(device.describe(), options)
     folder = make_folder(run_dir, 0o700)  # on shared scratch a run is its owner's
     with Ledger(folder) as ledger:
         with clock("ledger"):
-            begin_run(ledger, job, run_id, inputs, device.describe())
+            begin_run(ledger, job, run_id, inputs, numerics)
             ledger.plan([s.id for s in survey.shots])
             publish_text(folder / "job.resolved.toml", job.resolved_toml())
             images = make_folder(folder / "images")
-            facts = run_facts(job, setup, run_id, inputs, findings, plan, device.describe())
+            facts = run_facts(job, setup, run_id, inputs, findings, plan, numerics)
             write_facts(folder, facts | {"state": "running"})
         point_steps = _shots(setup, survey, ledger, images, clock, progress)
         with clock("image sum"):
@@ -200,7 +202,7 @@ def migration_setup(job: Job, model: EarthModel, survey: Survey) -> MigrationSet
 
     options = job.propagation_options
     gated, _ = gate(model, options)
-    dt = gated.choose_dt(options.order, options.dt)
+    dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
     return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)
 
 
@@ -306,6 +308,11 @@ def run_facts(
         "memory_plan": plan,
         "findings": [vars(f) for f in findings],
         "inputs": inputs,
+        "model_error": vars(
+            storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
+        )
+        if setup.propagation.model_storage == "u16"
+        else None,
         "numerics": numerics,
         "code": code_facts(),
         "machine": machine_facts(),

@@ -14,6 +14,7 @@ from subsalt.imaging.memory import available_memory, propagation_memory
 from subsalt.imaging.setup import gate, shot_window
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.modelling import ModellingSetup, model_shot
+from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock
 from subsalt.survey import Survey
 from subsalt.timing import Phases
@@ -93,7 +94,7 @@ def model_job(
         options, aperture = job.propagation_options, job.imaging_options.aperture
         device = kernels.prepare(options.device, options.threads)
         gated, _ = gate(model, options)
-        dt = gated.choose_dt(options.order, options.dt)
+        dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
         need = max(
             sum(propagation_memory(gated, options, shot_window(gated, s, aperture), s).values())
@@ -107,7 +108,7 @@ def model_job(
             )
         run_id = job.run_id()
     folder = make_folder(out_dir)
-    mine = {"run_id": run_id, "numerics": str(device.describe()["class"])}
+    mine = {"run_id": run_id, "numerics": str(numerics_of(device.describe(), options)["class"])}
     _is_ours(folder, mine)  # before anything is written, the lock included
     with RunLock(folder, "--out", ".model.lock"):
         if not _is_ours(folder, mine):
