@@ -66,8 +66,8 @@ sanitize: $(STAMP) ## run the kernel tests on a build with the address and undef
 fuzz: build ## damaged files against every reader: COUNT=20000 per format
 	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)
 
-bench-kernels: build ## rates of the kernels against a plain loop, as JSON
-	$(PY) benchmarks/kernel_rates.py
+bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives
+	$(BIN)/subsalt lab kernels $(LAB)
 
 bench-peers: build ## rates against Devito, installed into an environment of its own
 	@$(PY) benchmarks/peers/run.py $(CASES)

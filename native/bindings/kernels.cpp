@@ -111,10 +111,11 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
 
 void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
                 const std::string& isa) {
-    if (plan.pb.medium == Medium::tti || plan.pb.radius != 4 || plan.pb.dim != 3 ||
-        plan.pb.boundary != Boundary::none || plan.pb.free_surface || plan.pb.storage != ModelStorage::f32)
+    const bool known_radius = plan.pb.radius == 2 || plan.pb.radius == 4;
+    if (plan.pb.medium == Medium::tti || !known_radius || plan.pb.dim != 3 || plan.pb.boundary != Boundary::none ||
+        plan.pb.free_surface || plan.pb.storage != ModelStorage::f32)
         throw std::invalid_argument(
-            "the plain loop is for isotropic and VTI media, order 8, 3-D, no layer, float32 models");
+            "the plain loop is for isotropic and VTI media, orders 4 and 8, 3-D, no layer, float32 models");
     const Levels lv = levels_of(plan, prev, curr, {});
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;

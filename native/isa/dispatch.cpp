@@ -8,18 +8,22 @@ namespace subsalt {
 #if defined(__x86_64__)
 namespace v2 {
 const Table& table();
-}
+const LabTable& lab_table();
+} // namespace v2
 namespace v3 {
 const Table& table();
-}
+const LabTable& lab_table();
+} // namespace v3
 namespace v4 {
 const Table& table();
-}
+const LabTable& lab_table();
+} // namespace v4
 #endif
 #ifdef SUBSALT_GENERIC
 namespace generic {
 const Table& table();
-}
+const LabTable& lab_table();
+} // namespace generic
 #endif
 
 namespace {
@@ -27,6 +31,7 @@ namespace {
 struct Entry {
     const char* name;
     const Table& (*table)();
+    const LabTable& (*lab)();
     bool supported;
 };
 
@@ -34,7 +39,7 @@ struct Entry {
 std::vector<Entry> entries() {
     std::vector<Entry> out;
 #ifdef SUBSALT_GENERIC
-    out.push_back({"generic", generic::table, true});
+    out.push_back({"generic", generic::table, generic::lab_table, true});
 #endif
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -44,9 +49,9 @@ std::vector<Entry> entries() {
     const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl");
-    out.push_back({"v2", v2::table, has_v2});
-    out.push_back({"v3", v3::table, has_v3});
-    out.push_back({"v4", v4::table, has_v4});
+    out.push_back({"v2", v2::table, v2::lab_table, has_v2});
+    out.push_back({"v3", v3::table, v3::lab_table, has_v3});
+    out.push_back({"v4", v4::table, v4::lab_table, has_v4});
 #endif
     return out;
 }
@@ -56,6 +61,13 @@ std::string joined(const std::vector<std::string>& names) {
     for (const auto& n : names)
         out += (out.empty() ? "" : ", ") + n;
     return out;
+}
+
+/// The entry of that name; throws when it is not there or not supported.
+Entry entry_named(const std::string& name) {
+    for (const auto& e : entries())
+        if (e.supported && name == e.name) return e;
+    throw std::runtime_error("instruction set '" + name + "' is not available here; there are " + joined(available()));
 }
 
 } // namespace
@@ -68,9 +80,11 @@ std::vector<std::string> available() {
 }
 
 const Table& kernels_named(const std::string& name) {
-    for (const auto& e : entries())
-        if (e.supported && name == e.name) return e.table();
-    throw std::runtime_error("instruction set '" + name + "' is not available here; there are " + joined(available()));
+    return entry_named(name).table();
+}
+
+const LabTable& lab_named(const std::string& name) {
+    return entry_named(name).lab();
 }
 
 const Table& kernels() {

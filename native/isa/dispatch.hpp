@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "isa/lab_table.hpp"
 #include "isa/table.hpp"
 
 namespace subsalt {
@@ -17,5 +18,8 @@ std::vector<std::string> available();
 
 /// The table of that name; throws std::runtime_error when it is not available.
 const Table& kernels_named(const std::string& name);
+
+/// The measurements of the lab of that name; throws std::runtime_error when it is not available.
+const LabTable& lab_named(const std::string& name);
 
 } // namespace subsalt

@@ -193,7 +193,8 @@ void square(float* image, const float* u, Index n, float scale, int threads) {
     }
 }
 
-void plain_step(const Problem& pb, const Levels& lv, int threads) {
+template <int M>
+void plain_rows(const Problem& pb, const Levels& lv, int threads) {
     const Index tile = 32, tiles = (pb.n[1] + tile - 1) / tile;
 #pragma omp parallel num_threads(threads)
     {
@@ -204,12 +205,16 @@ void plain_step(const Problem& pb, const Levels& lv, int threads) {
                 for (Index iy = t * tile; iy < pb.n[1] && iy < (t + 1) * tile; ++iy) {
                     const Index at = row_offset(pb, ix, iy);
                     if (pb.medium == Medium::vti)
-                        plain_vti_row(pb, lv.curr[0] + at, lv.curr[1] + at, lv.prev[0] + at, lv.prev[1] + at, pb.m + at,
-                                      pb.e + at, pb.s + at, pb.n[2]);
+                        plain_vti_row<M>(pb, lv.curr[0] + at, lv.curr[1] + at, lv.prev[0] + at, lv.prev[1] + at,
+                                         pb.m + at, pb.e + at, pb.s + at, pb.n[2]);
                     else
-                        plain_iso_row(pb, lv.curr[0] + at, lv.prev[0] + at, pb.m + at, pb.n[2]);
+                        plain_iso_row<M>(pb, lv.curr[0] + at, lv.prev[0] + at, pb.m + at, pb.n[2]);
                 }
     }
+}
+
+void plain_step(const Problem& pb, const Levels& lv, int threads) {
+    pb.radius == 2 ? plain_rows<2>(pb, lv, threads) : plain_rows<4>(pb, lv, threads);
 }
 
 /// The same steps by the functions above, one after the other: for media that have no row kernels.

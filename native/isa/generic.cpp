@@ -2,4 +2,4 @@
 #define SUBSALT_NS generic
 #define SUBSALT_NAME "generic"
 #define SUBSALT_LANES 1
-#include "isa/driver.hpp"
+#include "isa/lab.hpp"

@@ -2,4 +2,4 @@
 #define SUBSALT_NS v2
 #define SUBSALT_NAME "v2"
 #define SUBSALT_LANES 4
-#include "isa/driver.hpp"
+#include "isa/lab.hpp"

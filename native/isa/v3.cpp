@@ -2,4 +2,4 @@
 #define SUBSALT_NS v3
 #define SUBSALT_NAME "v3"
 #define SUBSALT_LANES 8
-#include "isa/driver.hpp"
+#include "isa/lab.hpp"

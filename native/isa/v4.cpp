@@ -2,4 +2,4 @@
 #define SUBSALT_NS v4
 #define SUBSALT_NAME "v4"
 #define SUBSALT_LANES 16
-#include "isa/driver.hpp"
+#include "isa/lab.hpp"

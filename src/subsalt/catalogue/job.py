@@ -126,6 +126,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "`init` does not replace a job file that is already there.",
         "Choose another name, or replace it with --force.",
     ),
+    "E128": (
+        "A measurement asked wrongly",
+        "A medium, order, table, number of threads or size given to `subsalt lab` is not known or not possible here.",
+        "`subsalt lab COMMAND --help` lists what is; `subsalt doctor` says how many cores there are.",
+    ),
     "E130": (
         "Unknown imaging condition",
         "The imaging condition does not exist.",

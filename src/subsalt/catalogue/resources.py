@@ -64,6 +64,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "published.",
         "Check the disk; if it happens again, report it.",
     ),
+    "E643": (
+        "machine.json cannot be used",
+        "The file is damaged, or was written in a format of another version.",
+        "Remove it and measure again with `subsalt lab`, or give another name with --out.",
+    ),
+    "E644": (
+        "machine.json of another machine",
+        "The file holds measurements of another processor or system; rates of two machines do not mix.",
+        "Give another name with --out.",
+    ),
     "E700": (
         "Device unavailable",
         "The device or instruction set is not available here.",
@@ -76,8 +86,13 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E702": (
         "Instruction set not available",
-        "SUBSALT_ISA names an instruction set that this processor or build does not have.",
-        "Unset SUBSALT_ISA.",
+        "SUBSALT_ISA or --isa names an instruction set that this processor or build does not have.",
+        "Unset SUBSALT_ISA, or give --isa one of those named.",
+    ),
+    "E703": (
+        "A measurement gave a wrong answer",
+        "A kernel or sweep that was to be timed did not compute what it should; no figure is given.",
+        "Run `subsalt doctor`; report it with the line.",
     ),
     "E703": (
         "Absurd number of threads",

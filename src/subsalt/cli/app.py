@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from subsalt.cli.lab import lab
+
 app = typer.Typer(
     name="subsalt",
     help="Seismic depth imaging: reverse time migration from SEG-Y shots to a depth image, by one job file.",
@@ -258,6 +260,9 @@ def explain(
     from subsalt.cli import commands
 
     commands.explain(what, json)
+
+
+app.add_typer(lab, short_help="Measure this machine and the kernels on it.")
 
 
 def main(argv: list[str] | None = None) -> None:

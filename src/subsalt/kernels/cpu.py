@@ -290,8 +290,14 @@ def _tuner(problem: Problem) -> tuning.Tuner:
 
 
 def plain_step(problem: Problem, state: State) -> None:
-    """Do a field step by a plain loop (order 8, 3-D, no layer): the yardstick of benchmarks."""
+    """Do a field step by a plain loop (orders 4 and 8, 3-D, no layer): a yardstick, with the same bits."""
     _native.plain_step(_plan(problem), state.prev, state.curr, _Settings.threads, _Settings.isa)
+
+
+def roof_step(problem: Problem, state: State) -> None:
+    """Do what a field step of the core does to memory, with the centre weights in place of the stencil."""
+    isa = _Settings.isa or _native.isa()
+    _native.lab.roof_step(_plan(problem), state.prev, state.curr, _Settings.threads, isa)
 
 
 #: compiled point sets by the id of their Points; an entry goes when its Points do

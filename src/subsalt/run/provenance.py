@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import platform
 from pathlib import Path
 from typing import Any
+
+from subsalt.host import machine_facts
+
+__all__ = ["code_facts", "machine_facts"]
 
 
 def code_facts() -> dict[str, Any]:
@@ -31,22 +33,3 @@ def _native_hash() -> str | None:
     except ImportError:
         return None
     return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()
-
-
-def machine_facts() -> dict[str, Any]:
-    """Return processor, cores this process may use, and memory in bytes."""
-    name = platform.machine()  # platform.processor would start a program
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
-    return {
-        "cpu": name,
-        "cores": len(os.sched_getaffinity(0)),
-        "ram_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }

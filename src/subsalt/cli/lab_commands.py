@@ -1,0 +1,102 @@
+"""What the sub-commands of `lab` do: read the lists, measure, print, and add to machine.json."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from subsalt.cli.output import Out, printable
+from subsalt.lab import asked, machine
+from subsalt.lab.result import Result
+from subsalt.lab.table import FORMATS
+
+
+def memory(
+    threads: list[str] | None,
+    isa: list[str] | None,
+    rounds: int | None,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure memory and multiply-adds."""
+    from subsalt.lab import memory as measurement
+    from subsalt.lab.table import render
+
+    path = _prepared(file, how)
+    settings = measurement.Settings(asked.threads(threads), asked.instruction_sets(isa), rounds or 9)
+    out = Out(as_json)
+    result = measurement.measure(settings, say=_progress)
+    _show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
+    _finish(out, result, path, "memory", measurement.for_machine(result))
+
+
+def kernels(
+    medium: list[str] | None,
+    order: list[str] | None,
+    isa: list[str] | None,
+    threads: list[str] | None,
+    n: int,
+    rounds: int | None,
+    quick: bool,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure the kernels."""
+    from subsalt.lab import kernel_tables
+    from subsalt.lab import kernels as measurement
+
+    path = _prepared(file, how)
+    counts = asked.threads(threads)
+    settings = measurement.Settings(
+        asked.choices("--medium", medium, measurement.MEDIA, measurement.MEDIA),
+        asked.numbers("--order", order, measurement.ORDERS, (8,) if quick else measurement.ORDERS),
+        asked.instruction_sets(isa),
+        counts[-1:] if quick and threads is None else counts,
+        asked.points(n),
+        rounds or (3 if quick else 7),
+    )
+    out = Out(as_json)
+    result = measurement.measure(settings, say=_progress)
+    _show(out, result, kernel_tables.tables(result.rows, how), how)
+    _finish(out, result, path, "kernels", measurement.for_machine(result))
+
+
+def _prepared(file: Path | None, how: str) -> Path:
+    """Return the machine.json to be written, after everything that can go wrong with it was looked at."""
+    if how not in FORMATS:
+        raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
+    path = file if file is not None else machine.default_path()
+    machine.prepare(path)
+    return path
+
+
+def _progress(text: str) -> None:
+    """Tell on standard error what is being measured."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def _show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
+    """Print heading, tables and notes; CSV alone, so that it can be piped."""
+    if how != "csv":
+        out.say(result.heading())
+    for text in tables:
+        if how != "csv":
+            out.say()
+        out.say(text)
+    if how != "csv":
+        out.say()
+        for note in result.notes:
+            out.say(note)
+
+
+def _finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[str, Any]]) -> None:
+    """Add the rows to machine.json and print the result for programs."""
+    machine.save(path, section, rows)
+    if out.as_json:
+        out.json(result.to_dict() | {"machine_file": str(path)})
+    else:
+        print(f"machine   {printable(str(path))}", file=sys.stderr, flush=True)

@@ -1,0 +1,54 @@
+"""Which machine this is: processor, cores, caches, memory. Nothing that names a person, host or path."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return processor, cores this process may use, and memory in bytes."""
+    name = platform.machine()  # platform.processor would start a program
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    return {
+        "cpu": name,
+        "cores": usable_cores(),
+        "ram_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def usable_cores() -> int:
+    """Return the cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int]:
+    """Return the sizes of the data caches that the first core sees, such as ``{"L1": 49152, "L2": ...}``.
+
+    Parameters
+    ----------
+    root : Path
+        Where Linux lists them: one folder each, with files ``level``, ``type`` and ``size``.
+    """
+    found = {}
+    for folder in sorted(root.glob("index*")):
+        try:
+            level, kind, size = ((folder / n).read_text().strip() for n in ("level", "type", "size"))
+        except OSError:
+            continue
+        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:], 1)
+        if kind != "Instruction" and size.rstrip("KMG").isdigit():
+            found[f"L{level}"] = int(size.rstrip("KMG")) * unit
+    return dict(sorted(found.items()))

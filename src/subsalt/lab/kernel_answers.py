@@ -1,0 +1,70 @@
+"""All ways of doing a time step compared, before any of them is timed."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.kernels import cpu
+from subsalt.lab.kernel_bench import LAYERS, STEPS_PER_CALL, WITH_PLAIN_LOOP, Bench
+from subsalt.lab.memory import wrong_answer
+from subsalt.lab.rounds import Work
+
+
+def verify(bench: Bench, isa: str) -> None:
+    """Compare all ways of doing a step bit for bit, and the roof with NumPy.
+
+    Raises
+    ------
+    SubsaltError
+        When two differ; nothing may be reported then.
+    """
+    with cpu.forced(isa, threads=bench.threads):
+        for boundary in LAYERS:
+            want = _after(bench, partial(bench.step_by_boxes, boundary), STEPS_PER_CALL)
+            ways: dict[str, tuple[Work, int]] = {
+                "one call per step": (partial(bench.step, boundary), STEPS_PER_CALL),
+                "segment": (partial(bench.segment, boundary), 1),
+            }
+            if boundary == "none" and bench.medium in WITH_PLAIN_LOOP:
+                ways["plain loop"] = bench.plain, STEPS_PER_CALL
+            for way, (run, calls) in ways.items():
+                if _after(bench, run, calls) != want:
+                    raise wrong_answer(f"{bench.medium}, order {bench.order}, {boundary}, {isa}: {way}")
+        _verify_roof(bench, isa)
+
+
+def _after(bench: Bench, run: Work, calls: int) -> list[bytes]:
+    """Return a fingerprint of the field after some calls from the same start."""
+    bench.load()
+    for _ in range(calls):
+        run()
+    return [hashlib.blake2b(a.data).digest() for a in bench.state.curr]
+
+
+def roof_laplacians(bench: Bench, u: NDArray[np.float64], some: slice) -> list[NDArray[np.float64]]:
+    """Return what stands for the right hand sides over m in the roof, for fields that all hold `u`."""
+    problem = bench.problems["none"]
+    a = (float(problem.second(0)[0]) + float(problem.second(1)[0])) * u
+    b = float(problem.second(2)[0]) * u
+    if bench.medium == "isotropic":
+        return [a + b]
+    e, s = (bench.layout.view(bench.params[k])[some].astype(np.float64) for k in ("e", "s"))
+    return [e * a + s * b, s * a + b]
+
+
+def _verify_roof(bench: Bench, isa: str) -> None:
+    """Compare the roof with its formula in double precision on every 16th plane."""
+    bench.load()
+    bench.roof()
+    some, lay = slice(None, None, 16), bench.layout
+    u = bench.start[some].astype(np.float64)
+    m = lay.view(bench.params["m"])[some].astype(np.float64)
+    for field, laplacian in zip(bench.state.curr, roof_laplacians(bench, u, some), strict=True):
+        # both levels hold u: 2 u - u + m L. Ten roundings or fewer, each of a number below the sum of magnitudes
+        bound = 10 * np.finfo(np.float32).eps * (3 * np.abs(u) + m * np.abs(laplacian))
+        if not bool((np.abs(lay.view(field)[some] - (m * laplacian + u)) <= bound).all()):
+            raise wrong_answer(f"{bench.medium}, order {bench.order}, {isa}: the step without its stencil")

@@ -1,0 +1,139 @@
+"""The wavefields, models and layers of one medium that `lab kernels` times, and every way to advance them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.fields import Layout
+from subsalt.grid import Box
+from subsalt.injection import Points
+from subsalt.kernels import cpu, sweeps
+from subsalt.kernels.problem import Problem
+from subsalt.stencil import radius_of
+
+DT, SPACING = 1e-3, (10.0, 10.0, 10.0)
+#: cells of each kind of layer on all six sides
+LAYERS = {"none": 0, "pml": 12, "damping": 40}
+#: points per axis that two damping layers and a core need
+SMALLEST = 96
+#: media whose step exists as a plain loop too
+WITH_PLAIN_LOOP = ("isotropic", "vti")
+#: receivers of a shot, for what recording and injection cost
+RECEIVERS = 2000
+#: time steps per call of the segment
+STEPS_PER_CALL = 4
+#: no time index is a multiple of it: whether the field is finite is timed by itself
+NEVER = 1 << 30
+
+
+def profile(n: int, width: int) -> NDArray[np.float64]:
+    """Return a quadratic damping profile, 1/s."""
+    s = np.zeros(n)
+    ramp = 300.0 * ((1 + np.arange(width)) / max(width, 1)) ** 2
+    s[:width], s[n - width :] = ramp[::-1], ramp
+    return s
+
+
+class Bench:
+    """Wavefields, models and layers of one medium on n^3 points, all points counted.
+
+    Parameters
+    ----------
+    n : int
+        Points per axis, layer included.
+    medium : str
+        ``"isotropic"``, ``"vti"``.
+    order : int
+        Order of the stencil in space.
+    threads : int
+        Threads that touch the arrays first.
+    """
+
+    def __init__(self, n: int, medium: str, order: int, threads: int) -> None:
+        self.n, self.medium, self.order, self.threads = n, medium, order, threads
+        self.layout = Layout((n, n, n), radius_of(order), 3)
+        self.box = Box((0, 0, 0), self.layout.shape3)
+        #: uniform in [0, 1), the source of every number here
+        self.noise = np.random.default_rng(0).random(self.layout.shape3, dtype=np.float32)
+        self.start = self.noise - np.float32(0.5)
+        with cpu.forced(threads=threads):
+            self.params = self._parameters()
+            self.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
+            self.state = cpu.new_state(self.problems["pml"])
+            self.memory = self.state.memory
+            self.image, self.snap = (
+                sweeps.allocate(n**3, threads).reshape(self.layout.shape3) for _ in range(2)
+            )
+        self.points, self.values = self._points(), np.full(RECEIVERS, 1e-9, np.float32)
+
+    def _parameters(self) -> dict[str, NDArray]:
+        """Return the model: 1400 to 4000 m/s, epsilon 0 to 0.25, delta -0.1 to 0, different at every point."""
+        ranges = {"m": (2.0, 16.0)}
+        if self.medium != "isotropic":
+            ranges |= {"e": (1.0, 1.5), "s": (0.9, 1.0)}
+        return {name: self._filled(lo + (hi - lo) * self.noise) for name, (lo, hi) in ranges.items()}
+
+    def _filled(self, values: NDArray) -> NDArray:
+        out = cpu.allocate(self.layout)
+        self.layout.view(out)[...] = values
+        return out
+
+    def _problem(self, boundary: str) -> Problem:
+        width = LAYERS[boundary]
+        sigma = tuple(profile(n, width) for n in self.layout.shape3)
+        decay = tuple(np.exp(-s * DT) for s in sigma)
+        return Problem(
+            self.layout,
+            self.medium,
+            self.order,
+            DT,
+            SPACING,
+            dict(self.params),
+            boundary,  # type: ignore[arg-type]
+            (width,) * 6,
+            sigma,  # type: ignore[arg-type]
+            decay,  # type: ignore[arg-type]
+        )
+
+    def _points(self) -> Points:
+        rng = np.random.default_rng(1)
+        base = rng.integers(20, self.n - 28, (RECEIVERS, 3)).astype(np.int32)
+        base[:, 2] = 20
+        return Points(base, rng.uniform(-1, 1, (RECEIVERS, 3, 8)).astype(np.float32))
+
+    def load(self) -> None:
+        """Fill both time levels with noise and clear the memory of the layer."""
+        self.state.memory = self.memory
+        self.state.clear()
+        for a in (*self.state.prev, *self.state.curr):
+            self.layout.view(a)[...] = self.start
+
+    def step(self, boundary: str) -> None:
+        """Do a time step in one call, as `Propagator.advance` without its segment does."""
+        self.state.memory = self.memory if boundary == "pml" else {}
+        cpu.time_step(self.problems[boundary], self.state)
+        self.state.rotate()
+
+    def step_by_boxes(self, boundary: str) -> None:
+        """Do a time step by the functions of boxes: memory of the layer, then fields."""
+        self.state.memory = self.memory if boundary == "pml" else {}
+        cpu.memory_step(self.problems[boundary], self.state, self.box)
+        cpu.field_step(self.problems[boundary], self.state, self.box)
+        self.state.rotate()
+
+    def segment(self, boundary: str) -> None:
+        """Do `STEPS_PER_CALL` time steps in one call, two per pass over memory."""
+        self.state.memory = self.memory if boundary == "pml" else {}
+        segment = cpu.Segment(self.problems[boundary], (), (), None)
+        segment.advance(self.state, STEPS_PER_CALL, NEVER, False)
+
+    def plain(self) -> None:
+        """Do a time step of the core by the plain loop."""
+        cpu.plain_step(self.problems["none"], self.state)
+        self.state.rotate()
+
+    def roof(self) -> None:
+        """Do what a time step of the core does to memory."""
+        cpu.roof_step(self.problems["none"], self.state)
+        self.state.rotate()

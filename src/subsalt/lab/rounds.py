@@ -1,0 +1,74 @@
+"""Timing of several things round robin, so that what the machine does to one it does to all."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+
+Work = Callable[[], object]
+Clock = Callable[[], float]
+
+#: seconds a sample should take at least: a thousand times what starting threads costs
+SAMPLE_SECONDS = 0.02
+
+
+def repeats(work: Mapping[str, Work], seconds: float, clock: Clock = time.perf_counter) -> dict[str, int]:
+    """Return how often each piece of work must be done for a sample of `seconds`; each is done twice here.
+
+    Parameters
+    ----------
+    work : mapping of str to callable
+        Pieces of work by name.
+    seconds : float
+        Wanted length of a sample.
+    clock : callable
+        Returns seconds.
+    """
+    wanted = {}
+    for name, run in work.items():
+        run()  # touches what the first call touches
+        begin = clock()
+        run()
+        took = clock() - begin
+        wanted[name] = max(1, math.ceil(seconds / took)) if took > 0 else 1
+    return wanted
+
+
+def round_robin(
+    work: Mapping[str, Work],
+    rounds: int,
+    *,
+    seconds: float = SAMPLE_SECONDS,
+    clock: Clock = time.perf_counter,
+    before: Work | None = None,
+) -> dict[str, list[float]]:
+    """Return the seconds of one piece of work, by name, one sample per round.
+
+    Every round does everything once; every other round goes backwards, so that a drift favours nobody.
+
+    Parameters
+    ----------
+    work : mapping of str to callable
+        Pieces of work by name.
+    rounds : int
+        Samples of each.
+    seconds : float
+        Length of a sample at least; short work is repeated.
+    clock : callable
+        Returns seconds.
+    before : callable, optional
+        Called at the start of every round, not timed.
+    """
+    times = repeats(work, seconds, clock)
+    samples: dict[str, list[float]] = {name: [] for name in work}
+    for r in range(rounds):
+        if before is not None:
+            before()
+        for name in work if r % 2 == 0 else reversed(list(work)):
+            run, count = work[name], times[name]
+            begin = clock()
+            for _ in range(count):
+                run()
+            samples[name].append((clock() - begin) / count)
+    return samples
