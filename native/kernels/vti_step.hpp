@@ -13,8 +13,8 @@
 //   m, e, s           padded, float32 or packed (model_storage.hpp); m is zero in the padding
 //   extra[2]          one row each, -0.0 where the layer adds nothing
 //
-// Per point in 3-D at order 8: 36 bytes from memory (2 curr, 2 prev, 3 models read, 2 written; packed models 30), about
-// 55 operations. What limits it is memory: loops that need fewer instructions ran 1.2 times faster from L2 and no
+// Per point in 3-D at order 8: 36 bytes from memory (2 curr, 2 prev, 3 models read, 2 written; packed models 30),
+// 9 x 4 + 15 = 51 operations. What limits it is memory: loops that need fewer instructions ran 1.2 times faster from L2 and no
 // faster from L3 or DRAM.
 #pragma once
 

@@ -27,6 +27,7 @@ COMMANDS = (
     "export",
     "report",
     "explain",
+    "lab",
 )
 
 

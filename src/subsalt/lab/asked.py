@@ -61,9 +61,9 @@ def threads(given: Sequence[str] | None) -> list[int]:
     if given is None:
         return sorted({1, cores})
     found = words(given)
-    wrong = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= cores]
-    if wrong or not found:
-        what = f"--threads {' '.join(wrong)}: this process may use {cores} core{'s' * (cores != 1)}"
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= cores]
+    if bad or not found:
+        what = f"--threads {' '.join(bad)}: this process may use {cores} core{'s' * (cores != 1)}"
         raise wrong(what, f"use 1{f' to {cores}' if cores > 1 else ''}, such as --threads 1")
     return sorted({int(w) for w in found})
 

@@ -48,10 +48,13 @@ def _after(bench: Bench, run: Work, calls: int) -> list[bytes]:
 def roof_laplacians(bench: Bench, u: NDArray[np.float64], some: slice) -> list[NDArray[np.float64]]:
     """Return what stands for the right hand sides over m in the roof, for fields that all hold `u`."""
     problem = bench.problems["none"]
-    a = (float(problem.second(0)[0]) + float(problem.second(1)[0])) * u
-    b = float(problem.second(2)[0]) * u
+    cx, cy, cz = (float(problem.second(axis)[0]) for axis in range(3))
     if bench.medium == "isotropic":
-        return [a + b]
+        return [(cx + cy + cz) * u]
+    a, b = (cx + cy) * u, cz * u
+    if bench.medium == "tti":
+        tilt = sum(bench.layout.view(bench.params[k])[some].astype(np.float64) for k in ("nx", "ny", "nz"))
+        a, b = a + cz * u, b * tilt**2
     e, s = (bench.layout.view(bench.params[k])[some].astype(np.float64) for k in ("e", "s"))
     return [e * a + s * b, s * a + b]
 
@@ -64,7 +67,7 @@ def _verify_roof(bench: Bench, isa: str) -> None:
     u = bench.start[some].astype(np.float64)
     m = lay.view(bench.params["m"])[some].astype(np.float64)
     for field, laplacian in zip(bench.state.curr, roof_laplacians(bench, u, some), strict=True):
-        # both levels hold u: 2 u - u + m L. Ten roundings or fewer, each of a number below the sum of magnitudes
-        bound = 10 * np.finfo(np.float32).eps * (3 * np.abs(u) + m * np.abs(laplacian))
+        # both levels hold u: 2 u - u + m L. Sixteen roundings or fewer, each of a number below the sum of magnitudes
+        bound = 16 * np.finfo(np.float32).eps * (3 * np.abs(u) + m * np.abs(laplacian))
         if not bool((np.abs(lay.view(field)[some] - (m * laplacian + u)) <= bound).all()):
             raise wrong_answer(f"{bench.medium}, order {bench.order}, {isa}: the step without its stencil")

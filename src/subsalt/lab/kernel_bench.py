@@ -35,6 +35,12 @@ def profile(n: int, width: int) -> NDArray[np.float64]:
     return s
 
 
+def axis_of(theta: NDArray, phi: NDArray) -> dict[str, NDArray]:
+    """Return the components of the symmetry axis of tilt theta and azimuth phi, radians."""
+    across = np.sin(theta)
+    return {"nx": across * np.cos(phi), "ny": across * np.sin(phi), "nz": np.cos(theta)}
+
+
 class Bench:
     """Wavefields, models and layers of one medium on n^3 points, all points counted.
 
@@ -43,7 +49,7 @@ class Bench:
     n : int
         Points per axis, layer included.
     medium : str
-        ``"isotropic"``, ``"vti"``.
+        ``"isotropic"``, ``"vti"`` or ``"tti"``.
     order : int
         Order of the stencil in space.
     threads : int
@@ -60,6 +66,7 @@ class Bench:
         with cpu.forced(threads=threads):
             self.params = self._parameters()
             self.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
+            self.segments = {boundary: cpu.Segment(p) for boundary, p in self.problems.items()}
             self.state = cpu.new_state(self.problems["pml"])
             self.memory = self.state.memory
             self.image, self.snap = (
@@ -68,11 +75,29 @@ class Bench:
         self.points, self.values = self._points(), np.full(RECEIVERS, 1e-9, np.float32)
 
     def _parameters(self) -> dict[str, NDArray]:
-        """Return the model: 1400 to 4000 m/s, epsilon 0 to 0.25, delta -0.1 to 0, different at every point."""
+        """Return the model: 1400 to 4000 m/s, epsilon 0 to 0.25, delta -0.1 to 0, any tilt; different everywhere."""
         ranges = {"m": (2.0, 16.0)}
         if self.medium != "isotropic":
             ranges |= {"e": (1.0, 1.5), "s": (0.9, 1.0)}
-        return {name: self._filled(lo + (hi - lo) * self.noise) for name, (lo, hi) in ranges.items()}
+        values = {name: lo + (hi - lo) * self.noise for name, (lo, hi) in ranges.items()}
+        if self.medium == "tti":
+            values |= axis_of(np.float32(np.pi / 2) * self.noise, np.float32(40.0) * self.noise)
+        return {name: self._filled(v) for name, v in values.items()}
+
+    def _upright(self, boundary: str) -> dict[str, NDArray]:
+        """Return the model with the axis upright where the layer needs it: in a PML and the radius inside its edge."""
+        if boundary != "pml" or self.medium != "tti":
+            return dict(self.params)
+        edge = LAYERS[boundary] + self.layout.radius
+        inner = (slice(edge, -edge),) * 3
+        values = {
+            "nx": np.zeros_like(self.noise),
+            "ny": np.zeros_like(self.noise),
+            "nz": np.ones_like(self.noise),
+        }
+        for name, v in values.items():
+            v[inner] = self.layout.view(self.params[name])[inner]
+        return self.params | {name: self._filled(v) for name, v in values.items()}
 
     def _filled(self, values: NDArray) -> NDArray:
         out = cpu.allocate(self.layout)
@@ -89,7 +114,7 @@ class Bench:
             self.order,
             DT,
             SPACING,
-            dict(self.params),
+            self._upright(boundary),
             boundary,  # type: ignore[arg-type]
             (width,) * 6,
             sigma,  # type: ignore[arg-type]
@@ -125,8 +150,7 @@ class Bench:
     def segment(self, boundary: str) -> None:
         """Do `STEPS_PER_CALL` time steps in one call, two per pass over memory."""
         self.state.memory = self.memory if boundary == "pml" else {}
-        segment = cpu.Segment(self.problems[boundary], (), (), None)
-        segment.advance(self.state, STEPS_PER_CALL, NEVER, False)
+        self.segments[boundary].advance(self.state, STEPS_PER_CALL, NEVER, False)
 
     def plain(self) -> None:
         """Do a time step of the core by the plain loop."""

@@ -7,10 +7,10 @@ Every answer is verified before any figure.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,12 +104,12 @@ class Arrays:
 
     def work(self, isa: str) -> dict[str, Work]:
         """Return the sweeps of one instruction set by name."""
-        o, a, p, how = self.o, self.a, self.p, {"threads": self.threads, "isa": isa}
+        o, a, p, t = self.o, self.a, self.p, self.threads
         return {
-            "update": functools.partial(sweeps.update, o, a, p, **how),
-            "triad": functools.partial(sweeps.triad, o, a, p, 3.0, **how),
-            "copy": functools.partial(sweeps.copy, o, a, **how),
-            "multiply-add": functools.partial(sweeps.multiply_add, 0.5, 1.0, MULTIPLY_ADDS, **how),
+            "update": partial(sweeps.update, o, a, p, threads=t, isa=isa),
+            "triad": partial(sweeps.triad, o, a, p, 3.0, threads=t, isa=isa),
+            "copy": partial(sweeps.copy, o, a, threads=t, isa=isa),
+            "multiply-add": partial(sweeps.multiply_add, 0.5, 1.0, MULTIPLY_ADDS, threads=t, isa=isa),
         }
 
     def verify(self, isa: str) -> None:
