@@ -8,7 +8,7 @@
 //   roof_step     the rows, tiles, arrays and prefetches of a time step; of the stencil the centre weight is left:
 //                 isotropic  iso_step.hpp with lap p = c p            16 bytes per point
 //                 VTI        vti_step.hpp with A = c p, B = c_z q     36 bytes per point
-//                 TTI        the same with B = c_z q (n_x + n_y + n_z)^2: 48 bytes per point
+//                 TTI        the same with B = c_z q (n . n): 48 bytes per point
 //
 // Bytes are those the loop names; a store that first fetches its line moves 4 more in triad and copy.
 #pragma once
@@ -121,12 +121,13 @@ void roof_two_row(const Problem& pb, const Levels& lv, Index at, Index skip) {
         if constexpr (Tilted)
             for (int axis = 0; axis < 3; ++axis) {
                 prefetch(pb.tilt.axis[axis] + at + z + skip);
-                tilt = add(tilt, load(pb.tilt.axis[axis] + at + z));
+                const Vec n = load(pb.tilt.axis[axis] + at + z);
+                tilt = fma(n, n, tilt);
             }
         const Vec vp = load(p + z), vq = load(q + z), vm = load(m + z), vs = load(s + z);
         const Vec a = mul(centre, vp);
         Vec b = mul(centre_z, vq);
-        if constexpr (Tilted) b = mul(b, mul(tilt, tilt));
+        if constexpr (Tilted) b = mul(b, tilt);
         store(op + z, fma(vm, fma(load(e + z), a, mul(vs, b)), fms(two, vp, load(op + z))));
         store(oq + z, fma(vm, fma(vs, a, b), fms(two, vq, load(oq + z))));
     }

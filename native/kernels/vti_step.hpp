@@ -14,8 +14,8 @@
 //   extra[2]          one row each, -0.0 where the layer adds nothing
 //
 // Per point in 3-D at order 8: 36 bytes from memory (2 curr, 2 prev, 3 models read, 2 written; packed models 30),
-// 9 x 4 + 15 = 51 operations. What limits it is memory: loops that need fewer instructions ran 1.2 times faster from L2 and no
-// faster from L3 or DRAM.
+// 9 x 4 + 15 = 51 operations. What limits it is memory: loops that need fewer instructions ran 1.2 times faster from L2
+// and no faster from L3 or DRAM.
 #pragma once
 
 #include "kernels/iso_step.hpp"

@@ -56,7 +56,7 @@ def test_a_kernel_that_differs_is_not_timed(benches, monkeypatch, way):
     monkeypatch.setattr(bench, way, wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
         kernel_answers.verify(bench, BEST)
-    assert error.value.code == "E703"
+    assert error.value.code == "E710"
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def test_a_wrong_answer_gives_no_figure(monkeypatch, what):
     monkeypatch.setattr(sweeps, what, wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
         memory.measure(memory.Settings((1,), ISAS[:1], 3, 1 << 16), seconds=0.0)
-    assert error.value.code == "E703"
+    assert error.value.code == "E710"
 
 
 def test_arrays_exceed_four_caches():

@@ -90,11 +90,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Unset SUBSALT_ISA, or give --isa one of those named.",
     ),
     "E703": (
-        "A measurement gave a wrong answer",
-        "A kernel or sweep that was to be timed did not compute what it should; no figure is given.",
-        "Run `subsalt doctor`; report it with the line.",
-    ),
-    "E703": (
         "Absurd number of threads",
         "More than four threads per core (and more than eight) were asked for, by [parallel] threads, threads = ... or "
         "OMP_NUM_THREADS.",
@@ -104,6 +99,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Tile not possible",
         "SUBSALT_TILE_ROWS is not a whole number of rows from 1 upwards.",
         "Unset it: the rows of a tile are then chosen by trial.",
+    ),
+    "E710": (
+        "A measurement gave a wrong answer",
+        "A kernel or sweep that was to be timed did not compute what it should; no figure is given.",
+        "Run `subsalt doctor`; report it with the line.",
     ),
     "W705": (
         "More threads than cores",

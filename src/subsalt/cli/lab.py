@@ -10,7 +10,7 @@ import typer
 lab = typer.Typer(
     name="lab",
     help="Measure this machine, and how much of it the kernels take; results go into machine.json.",
-    epilog="Example: subsalt lab kernels --quick. Close other programs first: a result made under load is marked noisy.",
+    epilog="Example: subsalt lab kernels --quick. A result made under load is marked noisy.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -279,6 +279,14 @@ class Segment:
                 return bool(finite)
 
 
+def settle(problem: Problem, state: State) -> tuning.Cut:
+    """Advance `state` until the cut of a segment of this problem is chosen, and return it: rows, steps per pass."""
+    segment, tuner = Segment(problem), _tuner(problem)
+    while not tuner.settled:
+        segment.advance(state, tuner.steps, 1 << 30, False)
+    return tuner.best
+
+
 def _tuner(problem: Problem) -> tuning.Tuner:
     """Return what chooses the cut of this problem, for the threads and the instruction set in use."""
     name = f"cpu.tuner {_Settings.threads} {_Settings.isa}"

@@ -53,8 +53,10 @@ def roof_laplacians(bench: Bench, u: NDArray[np.float64], some: slice) -> list[N
         return [(cx + cy + cz) * u]
     a, b = (cx + cy) * u, cz * u
     if bench.medium == "tti":
-        tilt = sum(bench.layout.view(bench.params[k])[some].astype(np.float64) for k in ("nx", "ny", "nz"))
-        a, b = a + cz * u, b * tilt**2
+        square = sum(
+            bench.layout.view(bench.params[k])[some].astype(np.float64) ** 2 for k in ("nx", "ny", "nz")
+        )
+        b = b * square
     e, s = (bench.layout.view(bench.params[k])[some].astype(np.float64) for k in ("e", "s"))
     return [e * a + s * b, s * a + b]
 

@@ -152,6 +152,13 @@ class Bench:
         self.state.memory = self.memory if boundary == "pml" else {}
         self.segments[boundary].advance(self.state, STEPS_PER_CALL, NEVER, False)
 
+    def settle(self, boundary: str) -> tuple[int, int]:
+        """Return the rows per tile and steps per pass of the segment, after it has tried them."""
+        self.load()
+        self.state.memory = self.memory if boundary == "pml" else {}
+        rows, per_pass = cpu.settle(self.problems[boundary], self.state)
+        return rows, per_pass if self.medium != "tti" else 1  # its segment has no pass over several steps
+
     def plain(self) -> None:
         """Do a time step of the core by the plain loop."""
         cpu.plain_step(self.problems["none"], self.state)

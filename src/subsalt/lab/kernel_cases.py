@@ -25,10 +25,14 @@ class Case:
         ``"step"`` (advances the wavefield), ``"yardstick"``, or ``"part"`` (of a run, beside the steps).
     boundary : str
         Layer of a step.
+    loop : str
+        ``"step"`` (one call per time step) or ``"segment"`` (several).
     steps : int
         Time steps done by one call.
     per_pass : int
         Time steps per pass over memory.
+    tile_rows : int or None
+        Rows per tile that the segment chose; 0: one tile per thread.
     run : callable
         One call.
     """
@@ -36,9 +40,11 @@ class Case:
     name: str
     kind: str
     boundary: str
-    steps: int
-    per_pass: int
     run: Work
+    loop: str = "step"
+    steps: int = 1
+    per_pass: int = 1
+    tile_rows: int | None = None
 
 
 def cases(bench: Bench, isa: str) -> list[Case]:
@@ -51,14 +57,17 @@ def cases(bench: Bench, isa: str) -> list[Case]:
 
         return work
 
-    def add(name: str, kind: str, run: Callable[[], Any], boundary: str = "none", steps: int = 1) -> None:
-        out.append(Case(name, kind, boundary, steps, 1 if steps == 1 else 2, forced(run)))
+    def add(name: str, kind: str, run: Callable[[], Any], boundary: str = "none") -> None:
+        out.append(Case(name, kind, boundary, forced(run)))
 
     out: list[Case] = []
     for boundary, width in LAYERS.items():
         name = "core" if boundary == "none" else f"{boundary} {width}"
         add(name, "step", partial(bench.step, boundary), boundary)
-        add(f"{name}, segment", "step", partial(bench.segment, boundary), boundary, STEPS_PER_CALL)
+        with cpu.forced(isa, threads=bench.threads):
+            rows, per_pass = bench.settle(boundary)
+        run = forced(partial(bench.segment, boundary))
+        out.append(Case(f"{name}, segment", "step", boundary, run, "segment", STEPS_PER_CALL, per_pass, rows))
     if bench.medium in WITH_PLAIN_LOOP:
         add("plain loop", "yardstick", bench.plain)
     add("roof", "yardstick", bench.roof)

@@ -27,7 +27,7 @@ from subsalt.lab.stats import ratio, summary
 from subsalt.stencil import radius_of
 
 #: media that have compiled kernels, in the order of the tables
-MEDIA = ("isotropic", "vti")
+MEDIA = ("isotropic", "vti", "tti")
 ORDERS = (4, 8)
 #: how often a sample is imaged in the shares of imaging
 IMAGED_EVERY = 8
@@ -111,7 +111,7 @@ def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     out = [
         "every share is of the yardstick that ran in the same rounds; the roof's GB/s says how fast memory was then"
     ]
-    passes = [r for r in rows if r.get("steps_per_pass") == 2]
+    passes = [r for r in rows if r.get("steps_per_pass", 1) > 1]
     if passes:
         least = ", ".join(
             f"{m} {pass_bytes(m):g} instead of {cost(m).bytes}"
@@ -186,7 +186,9 @@ def _row(bench: Bench, isa: str, name: str, taken: Samples) -> dict[str, Any]:
         row |= {
             "boundary": case.boundary,
             "layer_cells": cells,
+            "loop": case.loop,
             "steps_per_pass": case.per_pass,
+            "tile_rows": case.tile_rows,
             "of_roof": ratio(roof, seconds).median,
             "of_multiply_add": per_add * operations / adds,
         }

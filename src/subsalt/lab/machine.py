@@ -35,7 +35,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "order",
         "boundary",
         "layer_cells",
-        "steps_per_pass",
+        "loop",
         "model_storage",
         "isa",
         "threads",

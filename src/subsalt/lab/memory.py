@@ -136,7 +136,7 @@ class Arrays:
 def wrong_answer(of: str) -> SubsaltError:
     """Return the error of a measurement whose answer is wrong."""
     return SubsaltError(
-        f"{of}: wrong answer; no figure is given", "run subsalt doctor, and report it", code="E703"
+        f"{of}: wrong answer; no figure is given", "run subsalt doctor, and report it", code="E710"
     )
 
 

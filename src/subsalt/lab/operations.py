@@ -31,6 +31,8 @@ COSTS = {
     "isotropic": Cost(16, lambda m: 9 * m + 5, "p, prev, m read, prev written"),
     # x and y on p, z on q, two centres, s B, and six multiply-adds
     "vti": Cost(36, lambda m: 9 * m + 15, "2 fields, 2 prev, m, e, s read, 2 prev written"),
+    # per field 18 M - 6 for both derivatives of three axes, 24 for fluxes and Laplacian, 9 M for the divergence
+    "tti": Cost(48, lambda m: 54 * m + 49, "2 fields, 2 prev, m, e, s, 3 of the axis read, 2 prev written"),
 }
 
 
