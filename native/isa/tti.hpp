@@ -40,10 +40,11 @@ private:
     float front_[2][SUBSALT_LANES], back_[2][SUBSALT_LANES];
 };
 
-/// Rows along y of a tile.
+/// Rows along y of a tile: many rows mean few fluxes beside the tile made twice, few rows mean rings that stay in L2.
 inline Index tilted_tile_rows(const Problem& pb) {
-    const Index wanted = 16 * 272 / pb.row;
-    return wanted < 8 ? 8 : wanted;
+
+    const Index wanted = 64 * 272 / pb.row;
+    return wanted < 16 ? 16 : wanted > 64 ? 64 : wanted;
 }
 
 /// The work of one tile, for one radius and dimension; P planes along x at a time.
@@ -74,9 +75,10 @@ public:
                     made += 1;
                 }
             }
-            for (Index y = box_.lo[1]; y < box_.hi[1]; ++y)
-                for (Index j = 0; j < count; ++j)
-                    finish(x + j, y);
+            if (P == 2 && count == P)
+                finish_planes<P>(x);
+            else
+                finish_planes<1>(x);
             x += count;
         }
     }
@@ -96,86 +98,97 @@ private:
     bool inside(Index x) const { return x >= box_.lo[0] && x < box_.hi[0]; }
     bool advances() const { return out_ == nullptr && pb_.boundary == Boundary::pml; }
 
-    /// Fluxes of the planes x .. x + Q - 1, and their divergence along z and y where a point of the box needs it.
+    /// Fluxes of the planes x .. x + Q - 1, and their divergence along y and z where a point of the box needs it. One
+    /// field after the other: what they read along y stays in L1 for longer.
     template <int Q>
     void plane(Index x) {
-        const bool needed = inside(x);
-        const Index margin = needed && Dim == 3 ? reach_ : 0;
-        const Index first = lower_exact(box_.lo[1], margin), last = upper(box_.hi[1], margin, pb_.n[1]);
-        Index next = box_.lo[1]; // the row of the box that waits for its part along y
-        for (Index y = first; y < last; ++y) {
-            const bool own = y >= box_.lo[1] && y < box_.hi[1];
-            flux_rows<Q, 0>(x, y, own);
-            flux_rows<Q, 1>(x, y, own);
-            if (own)
-                for (int j = 0; j < Q; ++j)
-                    for (int f = 0; f < 2; ++f)
-                        along_z(f, x + j, y, needed);
-            if (Dim == 2 || !needed) continue;
-            for (; next < box_.hi[1] && (next + reach_ <= y || y + 1 == last); ++next)
-                for (int j = 0; j < Q; ++j)
-                    for (int f = 0; f < 2; ++f)
-                        along_y(f, x + j, next);
-        }
+        plane_of_field<Q, 0>(x);
+        plane_of_field<Q, 1>(x);
     }
 
     template <int Q, int Field>
-    void flux_rows(Index x, Index y, bool own) {
-        const Index at = row_offset(pb_, x, y);
+    void plane_of_field(Index x) {
+        const bool needed = inside(x);
+        const Index margin = needed && Dim == 3 ? reach_ : 0;
+        Rows rows[Q];
+        for (int j = 0; j < Q; ++j) {
+            rows[j] = {rings_.x(Field, x + j), rings_.z(x + j), rings_.a(Field, x + j), {}};
+            for (Index k = 0; k < 2 * reach_; ++k)
+                rows[j].y[k] = rings_.zeros();
+        }
+        Index slot = 0;
+        for (Index y = box_.lo[1] - margin; y < box_.hi[1] + margin; ++y) {
+            const bool exists = y >= 0 && y < pb_.n[1];
+            for (int j = 0; j < Q; ++j)
+                rows[j].y[2 * margin] = exists ? rings_.y(x + j, slot) : const_cast<float*>(rings_.zeros());
+            if (exists) {
+                flux_rows<Q, Field>(x, y, rows, 2 * margin);
+                slot = slot + 1 < rings_.slots_y() ? slot + 1 : 0;
+            }
+            if (y - margin >= box_.lo[1] && needed)
+                for (int j = 0; j < Q; ++j)
+                    along_yz<Field>(x + j, y - margin, rows[j]);
+            for (int j = 0; j < Q; ++j)
+                for (Index k = 0; k < 2 * margin; ++k)
+                    rows[j].y[k] = rows[j].y[k + 1];
+        }
+    }
+
+    /// Rows of one plane: of the tile (the first), and around the row whose divergence comes next.
+    struct Rows {
+        float *x, *z, *a;
+        const float* y[2 * max_radius + 1];
+    };
+
+    template <int Q, int Field>
+    void flux_rows(Index x, Index y, const Rows* rows, Index newest) {
+        const bool own = y >= box_.lo[1] && y < box_.hi[1];
+        const Index at = row_offset(pb_, x, y), in_tile = (y - box_.lo[1]) * rings_.row();
         FluxRow row{};
         row.w = lv_.curr[Field] + at;
         for (int i = 0; i < 3; ++i)
             row.axis[i] = pb_.tilt.axis[i] == nullptr ? nullptr : pb_.tilt.axis[i] + at;
         for (int j = 0; j < Q; ++j) {
-            row.y[j] = rings_.y(Field, x + j, y);
-            if (!own) continue;
-            row.x[j] = rings_.x(Field, x + j, y);
-            row.z[j] = rings_.z(Field, x + j);
-            row.a[j] = rings_.a(Field, x + j, y);
+            row.y[j] = const_cast<float*>(rows[j].y[newest]);
+            row.x[j] = rows[j].x + in_tile;
+            row.z[j] = rows[j].z + in_tile;
+            row.a[j] = rows[j].a + in_tile;
         }
-        if (own)
-            tti_flux_row<M, Dim, Q, Field, true>(pb_, row, fz0_, fz1_);
-        else
-            tti_flux_row<M, Dim, Q, Field, false>(pb_, row, fz0_, fz1_);
+        if (!own) return tti_flux_row<M, Dim, Q, Field, false>(pb_, row, fz0_, fz1_);
+        tti_flux_row<M, Dim, Q, Field, true>(pb_, row, fz0_, fz1_);
+        for (int j = 0; j < Q; ++j) {
+            // zero outside the grid, even images above a free surface
+            float* flux = row.z[j];
+            for (Index k = 0; k < z_front; k += lanes)
+                store(flux - z_front + k, set1(0.0f));
+            for (Index k = 0; k < z_front; k += lanes)
+                store(flux + pb_.n[2] + k, set1(0.0f));
+            if (pb_.free_surface)
+                for (Index k = 1; k <= reach_ && k < fz1_; ++k)
+                    flux[-k] = flux[k];
+        }
     }
 
-    /// The part along z of one row, with the layer's.
-    void along_z(int f, Index x, Index y, bool needed) {
-        if (!needed) return;
-        float *flux = rings_.z(f, x), *a = rings_.a(f, x, y);
-        // zero outside the grid, even images above a free surface
-        for (Index k = 0; k < z_front; k += lanes) {
-            store(flux - z_front + k, set1(0.0f));
-            store(flux + pb_.n[2] + k, set1(0.0f));
-        }
-        if (pb_.free_surface)
-            for (Index k = 1; k <= reach_ && k < fz1_; ++k)
-                flux[-k] = flux[k];
-        const float* shifted[2 * max_radius + 1];
-        for (Index k = -reach_; k <= reach_; ++k)
-            shifted[reach_ + k] = flux + k;
-        tti_divergence_row<M>(a, shifted, pb_.tilt.d, pb_.radius, za_, zb_);
-        if (!advances() || !has_layer_z(pb_)) return;
+    /// The parts along y and z of one row, with the layer's.
+    template <int Field>
+    void along_yz(Index x, Index y, const Rows& rows) {
+        const Index in_tile = (y - box_.lo[1]) * rings_.row();
+        float *a = rows.a + in_tile, *flux = rows.z + in_tile;
+        tti_divergence_yz<M, Dim>(a, rows.y, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+        if (!advances()) return;
+        if (Dim == 3) layer_term(a, Field, 1, x, y, rows.y);
+        if (!has_layer_z(pb_)) return;
         const Index mem = memory_offset_z(pb_, x, y);
-        const bool psi = f == 1; // Psi of z is made of q
+        const bool psi = Field == 1; // Psi of z is made of q
         tti_layer_row_z<M>(a, flux, psi ? lv_.psi[2] + mem : nullptr, (psi ? lv_.zeta : lv_.zeta2)[2] + mem,
-                           rings_.work(), lv_.curr[f] + row_offset(pb_, x, y), pb_.tilt.weight[f], pb_.wz, pb_.n[2],
-                           pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
+                           rings_.work(), lv_.curr[Field] + row_offset(pb_, x, y), pb_.tilt.weight[Field], pb_.wz,
+                           pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
     }
 
-    void along_y(int f, Index x, Index y) {
-        const float* flux[2 * max_radius + 1];
-        for (Index k = -reach_; k <= reach_; ++k)
-            flux[reach_ + k] = y + k < 0 || y + k >= pb_.n[1] ? rings_.zeros() : rings_.y(f, x, y + k);
-        along(f, 1, x, y, flux);
-    }
-
-    /// The part along x or y of one row, with the layer's.
-    void along(int f, int axis, Index x, Index y, const float* const* flux) {
-        float* a = rings_.a(f, x, y);
-        tti_divergence_row<M>(a, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+    /// The layer's term along x or y of one row, where it has one. `flux`: the rows around it.
+    void layer_term(float* a, int f, int axis, Index x, Index y, const float* const* flux) {
         const Index i = axis == 0 ? x : y;
-        if (!advances() || !near_layer(pb_, axis, i)) return;
+        if (!near_layer(pb_, axis, i)) return;
         const Index r = layer_row(pb_, axis, i);
         const bool psi = f == 0; // Psi of x and y is made of p
         if (r < 0 && !psi) return;
@@ -196,15 +209,35 @@ private:
         tti_layer_row<M>(a, row, pb_.c[axis], pb_.d[axis], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
     }
 
-    /// The part along x of one row, and its time step.
-    void finish(Index x, Index y) {
-        for (int f = 0; f < 2; ++f) {
-            const float* flux[2 * max_radius + 1];
-            for (Index k = -reach_; k <= reach_; ++k)
-                flux[reach_ + k] = x + k < 0 || x + k >= pb_.n[0] ? rings_.zeros() : rings_.x(f, x + k, y);
-            along(f, 0, x, y, flux);
+    /// The part along x of all rows of the planes x .. x + Q - 1, and their time step.
+    template <int Q>
+    void finish_planes(Index x) {
+        const float* first[2][2 * max_radius + Q];
+        for (int f = 0; f < 2; ++f)
+            for (Index k = 0; k < 2 * reach_ + Q; ++k) {
+                const Index at = x + k - reach_;
+                first[f][k] = at < 0 || at >= pb_.n[0] ? nullptr : rings_.x(f, at);
+            }
+        for (Index y = box_.lo[1]; y < box_.hi[1]; ++y) {
+            const Index in_tile = (y - box_.lo[1]) * rings_.row();
+            float* a[2][Q];
+            for (int f = 0; f < 2; ++f) {
+                const float* rows[2 * max_radius + Q];
+                for (Index k = 0; k < 2 * reach_ + Q; ++k)
+                    rows[k] = first[f][k] == nullptr ? rings_.zeros() : first[f][k] + in_tile;
+                for (int j = 0; j < Q; ++j)
+                    a[f][j] = rings_.a(f, x + j) + in_tile;
+                tti_divergence_x<M, Q>(a[f], rows, pb_.tilt.d, pb_.radius, za_, zb_);
+                for (int j = 0; j < Q && advances(); ++j)
+                    layer_term(a[f][j], f, 0, x + j, y, rows + j);
+            }
+            for (int j = 0; j < Q; ++j)
+                finish(x + j, y, a[0][j], a[1][j]);
         }
-        const float *a = rings_.a(0, x, y), *b = rings_.a(1, x, y);
+    }
+
+    /// The time step of one row.
+    void finish(Index x, Index y, const float* a, const float* b) {
         if (out_ != nullptr) {
             const Index ny = whole_.hi[1] - whole_.lo[1], nz = whole_.hi[2] - whole_.lo[2];
             const Index at = ((x - whole_.lo[0]) * ny + (y - whole_.lo[1])) * nz - whole_.lo[2];
@@ -222,6 +255,7 @@ private:
                       pb_.m + at,
                       pb_.e + at,
                       pb_.s + at,
+                      pb_.row,
                       nullptr,
                       0.0f};
         const KeptLanes kept(lv_, at, za_, z0, z1, zb_);

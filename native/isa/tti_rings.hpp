@@ -28,8 +28,8 @@ public:
         plane_ = (tile.hi[1] - tile.lo[1]) * row_ + (row_ / 16 * (tile.hi[1] - tile.lo[1]) % 2 == 0 ? 16 : 0);
         at_a_ = 2 * slots_x_ * plane_;
         at_y_ = at_a_ + 2 * slots_a_ * plane_;
-        at_z_ = at_y_ + 4 * slots_y_ * row_;
-        at_zeros_ = at_z_ + 4 * row_;
+        at_z_ = at_y_ + 2 * slots_y_ * row_;
+        at_zeros_ = at_z_ + 2 * plane_;
         const Index floats = at_zeros_ + 2 * row_ + 16;
         if (floats > size_) {
             std::free(memory_);
@@ -40,17 +40,14 @@ public:
             memory_[k] = 0.0f;
     }
 
-    /// Rows at z = 0, by field, plane and row.
-    float* x(int f, Index plane, Index y) const {
-        return memory_ + (f * slots_x_ + plane % slots_x_) * plane_ + (y - y_lo_) * row_ + room;
-    }
-    float* a(int f, Index plane, Index y) const {
-        return memory_ + at_a_ + (f * slots_a_ + plane % slots_a_) * plane_ + (y - y_lo_) * row_ + room;
-    }
-    float* y(int f, Index plane, Index y) const {
-        return memory_ + at_y_ + ((2 * f + plane % 2) * slots_y_ + y % slots_y_) * row_ + room;
-    }
-    float* z(int f, Index plane) const { return memory_ + at_z_ + (2 * f + plane % 2) * row_ + room; }
+    /// The first row of the tile at z = 0, by field and plane; the others follow at distances of `row`.
+    float* x(int f, Index plane) const { return memory_ + (f * slots_x_ + plane % slots_x_) * plane_ + room; }
+    float* a(int f, Index plane) const { return memory_ + at_a_ + (f * slots_a_ + plane % slots_a_) * plane_ + room; }
+    /// The fluxes along y and z are needed for one field at a time; those along y by slot, 0 .. 2 M.
+    float* y(Index plane, Index slot) const { return memory_ + at_y_ + (plane % 2 * slots_y_ + slot) * row_ + room; }
+    float* z(Index plane) const { return memory_ + at_z_ + plane % 2 * plane_ + room; }
+    Index row() const { return row_; }
+    Index slots_y() const { return slots_y_; }
 
     const float* zeros() const { return memory_ + at_zeros_ + room; }
     float* work() const { return memory_ + at_zeros_ + row_ + room; } // zeros outside the windows of the layer

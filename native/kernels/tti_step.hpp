@@ -66,6 +66,13 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     const Tilt& tilt = pb.tilt;
     const Weights c(tilt.c, radius), d(tilt.d, radius);
     for (Index z = z0; z < z1; z += lanes) {
+        // the next row: of the field what is new, the axis once for both fields
+        for (int j = 0; j < P; ++j) {
+            prefetch_l2(row.w + z + (radius + j) * pb.plane + pb.row);
+            if (Field == 1) continue;
+            for (int i = 0; i < 3; ++i)
+                if (Dim == 3 || i != 1) prefetch_l2(row.axis[i] + z + j * pb.plane + pb.row);
+        }
         Vec hx[P], ux[P];
         if constexpr (P == 1)
             derivatives<M>(row.w + z, pb.plane, c, d, radius, hx[0], ux[0]);
@@ -110,16 +117,46 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     }
 }
 
-/// a += D1 F along an axis, where F[k] is the row k cells on.
-template <int M>
-void tti_divergence_row(float* a, const float* const* flux, const float* weights, int radius, Index z0, Index z1) {
+/// a += D1 F along x of P planes: F[k] is the row k cells from the first one, and the rows that follow.
+template <int M, int P>
+void tti_divergence_x(float* const* a, const float* const* flux, const float* weights, int radius, Index z0, Index z1) {
     const int reach = M > 0 ? M : radius;
     const Weights d(weights, reach);
     const float* const* f = flux + reach;
     for (Index z = z0; z < z1; z += lanes) {
+        if constexpr (P == 1) {
+            Vec acc = load(a[0] + z);
+            for (int k = 1; k <= reach; ++k)
+                acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
+            store(a[0] + z, acc);
+        } else {
+            Vec v[2 * M + P];
+            for (int k = 0; k < 2 * M + P; ++k)
+                v[k] = load(flux[k] + z);
+            for (int j = 0; j < P; ++j) {
+                Vec acc = load(a[j] + z);
+                for (int k = 1; k <= M; ++k)
+                    acc = fma(d.w[k], sub(v[M + j + k], v[M + j - k]), acc);
+                store(a[j] + z, acc);
+            }
+        }
+    }
+}
+
+/// a += D1 F along y (3-D), where flux_y[k] is the row k cells on, and along z.
+template <int M, int Dim>
+void tti_divergence_yz(float* a, const float* const* flux_y, const float* flux_z, const float* weights, int radius,
+                       Index z0, Index z1) {
+    const int reach = M > 0 ? M : radius;
+    const Weights d(weights, reach);
+    const float* const* f = flux_y + reach;
+    for (Index z = z0; z < z1; z += lanes) {
         Vec acc = load(a + z);
+        if constexpr (Dim == 3)
+            for (int k = 1; k <= reach; ++k)
+                acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
         for (int k = 1; k <= reach; ++k)
-            acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
+            acc = fma(d.w[k], sub(load(flux_z + z + k), load(flux_z + z - k)), acc);
         store(a + z, acc);
     }
 }
@@ -130,6 +167,7 @@ struct TiltedRow {
     const float* curr[2];
     float* prev[2];
     const float *m, *e, *s;
+    Index ahead;
     const float* t; // damped rows
     float t_xy;
 };
@@ -139,6 +177,8 @@ template <bool Damped>
 void tti_update_row(const TiltedRow& row, Index z0, Index z1) {
     const Vec two = set1(2.0f), one = set1(1.0f);
     for (Index z = z0; z < z1; z += lanes) {
+        prefetch_l2(row.m + z + row.ahead), prefetch_l2(row.e + z + row.ahead), prefetch_l2(row.s + z + row.ahead);
+        prefetch_l2(row.prev[0] + z + row.ahead), prefetch_l2(row.prev[1] + z + row.ahead);
         const Vec a = load(row.a + z), b = load(row.b + z);
         const Vec m = load(row.m + z), e = load(row.e + z), s = load(row.s + z);
         const Vec p_prev = load(row.prev[0] + z), q_prev = load(row.prev[1] + z);
