@@ -16,8 +16,10 @@ import pytest
 SCRIPT = """
 import hashlib, json
 import numpy as np
-from subsalt import fixedmath, wavelet
+from subsalt import EarthModel, Grid, Survey, fixedmath, forward, migrate, wavelet
 from subsalt.boundary import Layer, decay
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
 from subsalt.injection import sinc_points
 from subsalt.timemap import TraceMap
 
@@ -32,6 +34,21 @@ index = 6.0 + (np.arange(60).reshape(20, 3) * 0.37) % 9.0
 traces = ((np.arange(37 * 211) * 7919) % 1009 / 500.0 - 1.0).reshape(37, 211)
 sigma = Layer().profile(60, 12, 12, 12.5, 4480.0)
 points = sinc_points((30, 30, 30), index, 3, free_surface_row=0)
+
+def volume(shape, low, high, prime):
+    a = np.arange(np.prod(shape)) * prime % 1009 / 1008.0
+    return (low + (high - low) * a).reshape(shape)
+
+def tilted(shape):
+    phi = volume(shape, -3.1, 3.1, 31) if len(shape) == 3 else None
+    return EarthModel(Grid(shape, (10.0,) * len(shape)), volume(shape, 1500, 4000, 7919), volume(shape, 0.1, 0.3, 17),
+                      volume(shape, -0.1, 0.1, 23), volume(shape, -1.5, 1.5, 29), phi)
+
+box = Propagator(tilted((31, 29, 33)), PropagationOptions(), 0.001).problem.params
+line = tilted((70, 48))
+survey = Survey.from_arrays([[300.0, 103.0]], [[100.0 + 40 * i, 111.0] for i in range(11)], nt=120, dt=0.004)
+survey = forward(line, survey, wavelet.ricker(17.0, 0.001)).survey
+image = migrate(line, survey, wavelet.ricker(17.0, 0.001)).image
 out = {
     "functions": digest(*(f(x) for f in (fixedmath.exp, fixedmath.sin, fixedmath.cos, fixedmath.sinc)),
                         fixedmath.log(abs(x) + 0.1), fixedmath.asin(x / 740.0), fixedmath.bessel_i0(x /
@@ -40,6 +57,8 @@ out = {
     "wavelets": digest(wavelet.ricker(23.7, 1.7e-3).samples, wavelet.ormsby(3, 7, 41, 62, 1.7e-3).samples,
                        wavelet.band(wavelet.ricker(23.7, 1.7e-3).samples, 1.7e-3)),
     "layers": digest(sigma, decay(sigma, 1.13e-3), Layer("pml", 8).profile(60, 8, 8, 12.5, 4480.0)),
+    "axes": digest(*(box[name] for name in ("nx", "ny", "nz"))),
+    "tilted": digest(survey.shots[0].data, image),
     "points": digest(points.base, points.weights),
     "maps": digest(*(TraceMap(211, 0.004, 0.0, 390, 0.0021, 0.0, dispersion=d,
     derivative=k).apply(traces.astype(t))
