@@ -1,4 +1,4 @@
-"""Run the kernel tests on a native module built with sanitizers; `make sanitize` passes the build folder.
+"""Run the kernel tests on a native module built with sanitizers; the make targets pass the build folder and the files.
 
 Its module takes the place of the installed one; the sanitizer runtimes are preloaded by the caller.
 """
@@ -31,8 +31,13 @@ def load(folder: Path) -> None:
 def main() -> int:
     """Return pytest's exit status."""
     load(Path(sys.argv[1]).resolve())
-    files = ["test_kernels.py", "test_kernels_points.py", "test_kernels_arguments.py"]
-    return int(pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "-p", "no:xdist"]))
+    files = sys.argv[2:] or [
+        "test_kernels.py",
+        "test_kernels_points.py",
+        "test_kernels_arguments.py",
+        "test_segment.py",
+    ]
+    return int(pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "--capture=no", "-p", "no:xdist"]))
 
 
 if __name__ == "__main__":
