@@ -16,7 +16,7 @@ from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.maps import draw_map
+from subsalt.job.maps import draw_gate, draw_map
 
 PNG = b"\x89PNG"
 
@@ -243,3 +243,59 @@ def test_a_missing_table_is_named_without_a_stray_colon(tmp_path):
     with pytest.raises(FindingsError) as caught:
         Job.from_toml(write_job(tmp_path, text))
     assert caught.value.findings[0].message.startswith("[grid] is missing")
+
+
+def gate_of(monkeypatch, tmp_path, extra, write=None):
+    """Return the labels and the line of facts that the anisotropy map of a job would have; None without a map."""
+    from subsalt import view
+
+    seen = []
+    monkeypatch.setattr(
+        view, "gate_map", lambda model, path, flags, about, title: seen.append((flags, about)) or path
+    )
+    write_files(tmp_path)
+    if write is not None:
+        write()
+    job = Job.from_toml(write_job(tmp_path, extra))
+    made = draw_gate(job, check_job(job), tmp_path)
+    assert (made is None) == (not seen)
+    return seen[0] if seen else None
+
+
+TILTED = MIGRATE.replace("[source]", 'theta = "theta.rsf"\n\n[source]')
+
+
+@pytest.mark.parametrize(
+    ("rule", "repair"),
+    [("lower-delta", "delta is lowered"), ("raise-epsilon", "epsilon is raised"), ("reject", "refused")],
+)
+def test_the_gate_map_says_the_repair_that_was_chosen(monkeypatch, tmp_path, rule, repair):
+    delta = np.full(GRID.shape, 0.05)
+    delta[30:33, 20] = 0.3
+    text = MIGRATE + f'\n[propagation]\nanisotropy = "{rule}"\n'
+    flags, about = gate_of(monkeypatch, tmp_path, text, lambda: rewrite(tmp_path, "delta", delta))
+    (flag,) = flags
+    assert flag.label == f"delta > epsilon at 3 nodes: {repair}"
+    assert np.argwhere(flag.nodes).tolist() == [[30, 20], [31, 20], [32, 20]]
+    assert about == ""
+
+
+def test_the_gate_map_shows_where_the_axis_turns_too_fast(monkeypatch, tmp_path):
+    theta = np.full(GRID.shape, 10.0)
+    theta[40:, :] = 70.0
+    flags, about = gate_of(monkeypatch, tmp_path, TILTED, lambda: rewrite(tmp_path, "theta", theta))
+    (flag,) = flags
+    assert "more than 45 degrees per cell at 102 nodes: kept" in flag.label
+    # both sides of the jump
+    assert sorted(set(np.argwhere(flag.nodes)[:, 0].tolist())) == [39, 40]
+    assert about == "tilt up to 70 degrees, at most 60 per cell"
+
+
+def test_the_gate_map_is_drawn_for_a_tilt_without_fault_and_not_for_a_sound_vti(monkeypatch, tmp_path):
+    assert gate_of(monkeypatch, tmp_path, MIGRATE) is None
+    flags, about = gate_of(
+        monkeypatch, tmp_path, TILTED, lambda: rewrite(tmp_path, "theta", np.full(GRID.shape, 30.0))
+    )
+    assert flags == []
+    assert about == "nothing to repair · tilt up to 30 degrees, at most 0 per cell"
+    assert gate_of(monkeypatch, tmp_path, TILTED + '\n[propagation]\nmedium = "vti"\n') is None

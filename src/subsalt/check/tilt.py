@@ -90,7 +90,8 @@ def _perhaps_radians(p: Parameter, span: str) -> Iterator[Finding]:
             f'{_cure(p, "radians")}; if these are degrees, say so: unit = "degrees"',
             **said,
         )
-    elif p.name == "theta" or p.unit is None:
+    elif p.name == "theta" or (p.grid is not None and p.unit is None):
+        # an azimuth of few degrees, the same everywhere, is nothing odd; a field of them without a unit is
         yield warning("W422", f"{span}: radians would look so", f"if they are: {_cure(p, 'radians')}", **said)
 
 

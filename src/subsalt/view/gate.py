@@ -146,7 +146,8 @@ def _mark(ax: Axes, cut: Cut, flag: Flag, colour: str, unit: Length) -> None:
     o, d = cut.grid.origin3, cut.grid.spacing3
     x, y = (unit(o[i] + d[i] * at[:, k]) for k, i in enumerate((h, v)))
     # one cell each, but never too small to be seen: a single node in a thousand matters
-    cell = ax.get_window_extent().width / max(1, cut.grid.shape3[h]) * 72.0 / style.DPI
+    # (a tenth more than a cell: no background between neighbours)
+    cell = 1.1 * ax.get_window_extent().width / max(1, cut.grid.shape3[h]) * 72.0 / style.DPI
     ax.plot(x, y, "s", color=colour, markersize=max(2.0, cell), markeredgewidth=0, label=flag.label, zorder=4)
 
 
