@@ -112,7 +112,7 @@ def test_a_tilted_axis_is_the_same_axis_turned_round(tmp_path):
     np.testing.assert_allclose(model.theta, other.theta, atol=3e-7)
     result = subsalt("check", tmp_path / "a.toml", "--no-map")
     assert "W425" in result.stdout
-    assert "at 1 of 1 nodes" in result.stdout
+    assert "theta is outside -90 to 90 degrees: 150" in result.stdout
 
 
 WRONG = {

@@ -58,7 +58,11 @@ def angle_unit(context: Context) -> Iterator[Finding]:
             continue
         radians = (p.unit or "").lower().startswith("rad")
         low, high = p.summary.low, p.summary.high
-        span = f"{name} runs from {low:.4g} to {high:.4g} degrees"
+        span = (
+            f"{name} is {low:.4g} degrees"
+            if low == high
+            else f"{name} runs from {low:.4g} to {high:.4g} degrees"
+        )
         if impossible(p) and radians:
             raw = f"{math.radians(low):.4g} to {math.radians(high):.4g}"
             yield error(
@@ -107,10 +111,12 @@ def angle_range(context: Context) -> Iterator[Finding]:
     for _, part in slabs(np.atleast_1d(np.asarray(theta.values))):
         outside += int(np.count_nonzero((part < lowest - slack) | (part > 90.0 + slack)))
     if outside:
+        low, high = theta.summary.low, theta.summary.high
+        values = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        where = f" at {outside} of {theta.summary.size} nodes" if theta.grid is not None else ""
         yield warning(
             "W425",
-            f"theta is outside {lowest:g} to 90 degrees at {outside} of {theta.summary.size} nodes "
-            f"({theta.summary.low:.4g} to {theta.summary.high:.4g})",
+            f"theta is outside {lowest:g} to 90 degrees{where}: {values}",
             "nothing, if they are meant: an axis has no arrow, and each is turned to the same axis inside; else "
             f"check sign and null values in {theta.source or 'theta'}",
             count=outside,

@@ -57,23 +57,28 @@ def parse(value: object, kind: str) -> float:
     """
     units = UNITS[kind]
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ConfigError(f"{value!r} is not a {kind}", _example(kind), code="E103")
+        raise ConfigError(f"{value!r} is not {_a(kind)}", _example(kind), code="E103")
     if isinstance(value, int | float):
         number, unit = float(value), next(iter(units))
     else:
         parts = split_quantity(value)
         if parts is None:
-            raise ConfigError(f"{value!r} is not a {kind}", _example(kind), code="E103")
+            raise ConfigError(f"{value!r} is not {_a(kind)}", _example(kind), code="E103")
         number, unit = parts[0], parts[1] or next(iter(units))
     if not math.isfinite(number):
         raise ConfigError(f"{value!r} is not a finite {kind}", _example(kind), code="E103")
     factor = _find(units, unit)
     if factor is None:
         others = [k for k, table in UNITS.items() if _find(table, unit) is not None]
-        hint = f"{unit!r} measures a {others[0]}" if others else f"unit {unit!r} is not known"
-        raise ConfigError(f"{value!r} is not a {kind}: {hint}", _example(kind), code="E103")
+        hint = f"{unit!r} measures {_a(others[0])}" if others else f"unit {unit!r} is not known"
+        raise ConfigError(f"{value!r} is not {_a(kind)}: {hint}", _example(kind), code="E103")
     # decimal literals such as "4 ms" should become exactly the double nearest to 0.004
     return float(f"{number * factor:.15g}")
+
+
+def _a(kind: str) -> str:
+    """Return a kind of quantity with its article."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _find(units: dict[str, float], unit: str) -> float | None:
@@ -111,7 +116,7 @@ def check_file_unit(unit: str, kind: str) -> str:
     names = file_units(kind)
     known = {n.lower(): n for n in names}
     if unit.lower() not in known:
-        raise ConfigError(f"unit {unit!r} is not a {kind}", f"use one of {', '.join(names)}", code="E103")
+        raise ConfigError(f"unit {unit!r} is not {_a(kind)}", f"use one of {', '.join(names)}", code="E103")
     return known[unit.lower()]
 
 
