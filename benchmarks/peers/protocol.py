@@ -1,17 +1,24 @@
 """How a worker talks to `run.py`: one JSON object per line, requests on stdin, answers on stdout.
 
-``{"do": "check", "steps": n, "out": FILE}`` runs n steps with a point source from rest and saves the fields;
-``{"do": "fill"}`` loads the start field; ``{"do": "round", "steps": n}`` times n steps from the present state
-and answers seconds; ``{"do": "save", "out": FILE}`` saves the present fields; ``{"do": "quit"}`` ends.
+``{"do": NAME, ...}`` calls the method of that name of the worker's solver. Solvers of a propagation have ``check``
+(n steps with a point source from rest, fields saved), ``fill`` (the start field), ``round`` (n steps from the present
+state, answers seconds) and ``save``; migrations have ``data``, ``round`` and ``save``. Every worker answers
+``memory`` with the peak of its resident memory in bytes; ``quit`` ends it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from collections.abc import Callable
 from typing import Any
+
+
+def peak_memory() -> dict[str, int]:
+    """Return bytes: the largest resident memory of this process so far."""
+    return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 
 def serve(make: Callable[[str, str], Any]) -> None:
@@ -21,6 +28,7 @@ def serve(make: Callable[[str, str], Any]) -> None:
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
+    start = peak_memory()
     solver = make(sys.argv[1], sys.argv[2])
     answers.write(json.dumps({"ready": solver.about}) + "\n")
     for line in sys.stdin:
@@ -28,5 +36,8 @@ def serve(make: Callable[[str, str], Any]) -> None:
         action = request.pop("do")
         if action == "quit":
             return
-        result = getattr(solver, action)(**request)
+        if action == "memory":
+            result: Any = peak_memory() | {"imported": start["peak"]}
+        else:
+            result = getattr(solver, action)(**request)
         answers.write(json.dumps({"result": result}) + "\n")

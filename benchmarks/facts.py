@@ -1,0 +1,42 @@
+"""What a benchmark was run on, and how its samples scatter."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+
+def machine(threads: int) -> dict[str, object]:
+    """Return what the run was made on; no host name."""
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [l for l in cpuinfo.read_text().splitlines() if l.startswith("model name")]
+        model = lines[0].split(":", 1)[1].strip() if lines else model
+    ram = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    gcc = shutil.which("gcc")
+    asked = [gcc, "-dumpfullversion"] if gcc else ["true"]
+    compiler = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "ram_gib": round(ram, 1),
+        "threads": threads,
+        "gcc": compiler,
+        "python": platform.python_version(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return half the range of the middle half, relative to the median."""
+    s = sorted(values)
+    n = len(s)
+    return (s[(3 * n) // 4 if n > 1 else 0] - s[n // 4]) / 2 / median(s)

@@ -1,0 +1,157 @@
+"""Who takes part in a case: the sides, and the process that speaks for each."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cases import PML_CELLS, Case
+from environments import HERE, python_of
+
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+#: relative L2 difference of the wavefields that is accepted after 60 and after 200 steps: both float32, in different
+#: orders of operations; every step rounds at 1e-7 of the field, and the leapfrog sums that; 1e-6 was seen at 64^3
+ROUNDING, ROUNDING_200 = 2e-5, 7e-5
+#: 16-bit models: half a unit of 65535 in (vp dt)^2 shifts the phase of 60 steps by about 1e-3 of it
+STORED_U16 = 1e-3
+#: half-cell first derivatives at one node are of second order in the tilt: not the same numbers, the same wave
+OTHER_SCHEME = 0.3
+#: images of equal layers after 500 to 2000 steps each way
+IMAGE = 1e-3
+#: images that sum other samples of the same product
+OTHER_SAMPLES = 0.2
+#: near the top damping reflects waves that graze it, about as strong as the image is there: recorded, not judged
+OTHER_LAYER = math.inf
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a case.
+
+    Parameters
+    ----------
+    script, variant : str
+        The worker and what it is told.
+    peer : str
+        Whose environment it needs; empty for ours.
+    tolerance : float
+        Relative L2 by which its wavefield or image may differ from that of our first side.
+    same_layer : bool
+        It has the layer of our damping side, so that the whole filled grid can be compared, the layer included.
+    env : mapping
+        Extra environment.
+    """
+
+    script: str
+    variant: str
+    peer: str = ""
+    tolerance: float = ROUNDING
+    same_layer: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def sides_of(case: Case, device: str = "cpu", storage: str = "") -> dict[str, Side]:
+    """Return the sides of a case by name; the first is ours, and the one whose ratio counts."""
+    suffix = (f"+{storage}" if storage else "") + ("" if device == "cpu" else f"@{device}")
+    return {**_ours(case, suffix), **_peers(case)}
+
+
+def _ours(case: Case, suffix: str) -> dict[str, Side]:
+    tolerance = STORED_U16 if "u16" in suffix else ROUNDING_200 if case.kind == "plane" else ROUNDING
+
+    def step(variant: str) -> Side:
+        return Side("subsalt_worker.py", variant + suffix, tolerance=tolerance)
+
+    pml = f"PML {PML_CELLS}"
+    if case.kind == "rtm":
+        device = suffix.replace("+u16", "").replace("+f32", "")
+        script = "subsalt_rtm.py"
+        return {
+            f"every {case.snapshot_every}th sample": Side(script, "every" + device),
+            "own image step": Side(script, "own" + device, tolerance=OTHER_SAMPLES),
+            f"damping {case.layer}": Side(script, f"damping{device}", tolerance=OTHER_LAYER),
+        }
+    if case.kind == "steps":
+        return {"damping": step("damping"), pml: step("pml")}
+    return {pml: step("pml-interior"), f"damping {case.layer}": step("damping")}
+
+
+def _peers(case: Case) -> dict[str, Side]:
+    if case.kind == "rtm":
+        equal, wide = case.layer, 2 * case.layer
+        return {
+            f"Devito, damping {equal}": Side("devito_rtm.py", str(equal), "devito", IMAGE, same_layer=True),
+            f"Devito, damping {wide}": Side("devito_rtm.py", str(wide), "devito", OTHER_LAYER),
+        }
+    if case.kind == "plane":
+        return {
+            f"Deepwave, {variant}": Side("deepwave_worker.py", variant, "deepwave", ROUNDING_200)
+            for variant in ("as-is", "flushed")
+        }
+    variants: dict[str, tuple[str, Mapping[str, str]]] = {
+        "example style": ("volume", {}),
+        "1-D profiles": ("axes", {}),
+        "1-D profiles, 2 levels": ("axes-two-levels", {}),
+        "1-D profiles, 2 levels, huge pages": ("axes-two-levels", HUGE_PAGES),
+    }
+    if case.medium == "tti":
+        best = "axes-two-levels"
+        return {
+            "our scheme": Side("devito_worker.py", best, "devito", env=HUGE_PAGES),
+            "its examples' scheme": Side(
+                "devito_worker.py", f"{best}-example", "devito", OTHER_SCHEME, env=HUGE_PAGES
+            ),
+        }
+    # memory holds one peer only beside both of ours on the largest grids
+    large = case.kind == "solution" or case.interior[-1] > 500
+    chosen = list(variants)[-1:] if large else list(variants)
+    same = case.kind == "steps"
+    return {
+        name: Side("devito_worker.py", variants[name][0], "devito", same_layer=same, env=variants[name][1])
+        for name in chosen
+    }
+
+
+class Worker:
+    """The process of a side: it waits for requests."""
+
+    def __init__(self, side: Side, case: Case, threads: int) -> None:
+        python = python_of(side.peer) if side.peer else Path(sys.executable)
+        env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", **side.env}
+        self.process = subprocess.Popen(
+            [str(python), str(HERE / side.script), case.name, side.variant],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+        )
+        self.about: dict[str, Any] = self._answer()["ready"]
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(
+                f"worker {self.process.args} ended with code {self.process.wait()}; its message is above"
+            )
+        return json.loads(line)
+
+    def ask(self, action: str, **values: object) -> Any:
+        """Send a request and wait for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": action, **values}) + "\n")
+        self.process.stdin.flush()
+        return self._answer()["result"]
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.wait()

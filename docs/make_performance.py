@@ -1,0 +1,208 @@
+"""Write the tables of docs/performance.md from the results in docs/performance; with --check, only compare.
+
+A result is a JSON file: what `make bench-peers PUBLISH=1` and `make bench-founding PUBLISH=1` write, or the last
+line of `subsalt lab kernels --json`. Everything between the two marks of the page is made here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).with_name("performance.md")
+RESULTS = PAGE.with_suffix("")
+BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+
+Result = Mapping[str, Any]
+
+
+def results(folder: Path = RESULTS) -> list[Result]:
+    """Return all results, by file name."""
+    return [json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob("*.json"))]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; the first column is text, the others are numbers."""
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def made_on(result: Result) -> str:
+    """Return the line that says on what a table was made."""
+    m = result["machine"]
+    return f"{m['cpu']}, {m['cores']} cores, {m['ram_gib']:g} GiB, {m['threads']} threads, gcc {m['gcc']}, {m['date']}"
+
+
+def shape(numbers: Sequence[int]) -> str:
+    """Return a grid's shape in words."""
+    same = len(set(numbers)) == 1
+    return f"{numbers[0]}^{len(numbers)}" if same else " x ".join(map(str, numbers))
+
+
+def peers(found: Sequence[Result]) -> str:
+    """Return the tables of the runs against peers: the ratios that count, then every side."""
+    parts = []
+    for words, group in groupby(sorted(found, key=made_on), key=made_on):
+        mine = list(group)
+        head = ("case", "interior", "ours", "fastest of the peer", "ratio", "range", "spread", "difference")
+        parts.append(
+            f"{words}; `{' '.join(['make bench-peers CASES=' + chr(34) + names(mine) + chr(34)])}`\n\n"
+            + markdown(head, map(counted, mine))
+        )
+        columns = ("case, side", "ms per step", "10^9 point-steps/s", "of the interior", "peak GB", "ratio")
+        parts.append(markdown(columns, [line for r in mine for line in every_side(r)]))
+    return "\n\n".join(parts)
+
+
+def names(found: Sequence[Result]) -> str:
+    """Return the cases of a group of results, as the command takes them."""
+    return " ".join(r["case"] for r in found)
+
+
+def counted(result: Result) -> list[str]:
+    """Return the row of the ratio that counts."""
+    row = result["row"]
+    ratio = row["ratios"][row["ours"]]
+    return [
+        result["case"],
+        shape(row["interior"]),
+        row["ours"],
+        full_name(row, row["peer"]),
+        f"**{ratio['ratio']:.2f}**",
+        f"{ratio['min']:.2f} to {ratio['max']:.2f}",
+        f"{100 * ratio['spread']:.0f} %",
+        agreement(row),
+    ]
+
+
+def agreement(row: Mapping[str, Any]) -> str:
+    """Return the relative L2 difference between ours and the side that counts."""
+    values = [v for name, v in row["relative_l2"].items() if name.rsplit(", ", 1)[0] == row["peer"]]
+    return f"{max(values):.0e}"
+
+
+def full_name(row: Mapping[str, Any], side: str) -> str:
+    """Return the side's name with its maker's in front."""
+    maker = row["about"][side]["peer"]
+    return side if side.startswith(maker) else f"{maker}, {side}"
+
+
+def every_side(result: Result) -> list[list[str]]:
+    """Return a row per side of a case."""
+    row, out = result["row"], []
+    for side, seconds in row["seconds"].items():
+        ratio = row["ratios"].get(side, row["against"].get(side))
+        points = row["about"][side].get("points")
+        rate = f"{points * row['steps'] / seconds / 1e9:.3f}" if points else ""
+        out.append(
+            [
+                f"{result['case']}: {full_name(row, side)}",
+                f"{1e3 * seconds / row['steps']:.3g}",
+                rate,
+                f"{row['interior_gpts'][side]:.3f}",
+                f"{row['memory'][side]['peak'] / 1e9:.2f}",
+                f"{ratio['ratio']:.2f}",
+            ]
+        )
+    return out
+
+
+def founding(found: Sequence[Result]) -> str:
+    """Return the table of the founding case."""
+    parts = []
+    for result in found:
+        head = (
+            "order, layer, model",
+            "s per step",
+            "spread",
+            "10^9 point-steps/s",
+            "800 samples, s",
+            "planned GB",
+            "measured GB",
+        )
+        rows = [
+            [
+                f"{r['order']}, {r['boundary']}, {r['storage']}",
+                f"{r['step_seconds']:.3f}",
+                f"{100 * r['spread']:.1f} %",
+                f"{r['gpts']:.3f}",
+                f"{r['kernel_seconds']:.0f}",
+                f"{r['memory']['planned'] / 1e9:.2f}",
+                f"{r['memory']['measured'] / 1e9:.2f}",
+            ]
+            for r in result["rows"]
+        ]
+        document = result["document"]
+        parts.append(
+            f"{made_on(result)}; `{result['command']}`; {shape(result['shape'])} points. The documents of 2009: "
+            f"{document['kernel_seconds']:g} s and {document['gb']:g} GB on 8 cores.\n\n"
+            + markdown(head, rows)
+        )
+    return "\n\n".join(parts)
+
+
+def lab(found: Sequence[Result]) -> str:
+    """Return the tables of `subsalt lab kernels`: one per medium, order, instruction set and threads."""
+    parts = []
+    keys = ("medium", "order", "isa", "threads", "n", "model_storage")
+    for result in found:
+        m = result["machine"]
+        parts.append(
+            f"{m['cpu']}, {m['cores']} cores, {m['ram_bytes'] / 2**30:.0f} GiB, {result['date'][:10]}; "
+            "`subsalt lab kernels`" + ("; the machine was not idle" if result["load"].get("noisy") else "")
+        )
+        for identity, group in groupby(result["rows"], key=lambda r: tuple(r[k] for k in keys)):
+            mine = list(group)
+            medium, order, isa, threads, n, storage = identity
+            roof = next((r["roof_gb_s"] for r in mine if "roof_gb_s" in r), None)
+            title = f"{medium}, order {order}, {n}^3, {isa}, {threads} threads, models {storage}"
+            head = ("case", "10^9 point-steps/s", "spread", "x plain loop", "of the roof", "core steps")
+            at = f"; roof at {roof:.1f} GB/s" if roof else ""
+            parts.append(f"{title}{at}\n\n" + markdown(head, [lab_row(r) for r in mine if "core_steps" in r]))
+    return "\n\n".join(parts)
+
+
+def lab_row(r: Mapping[str, Any]) -> list[str]:
+    """Return a row of a kernel; what a case does not have stays empty."""
+
+    def number(key: str, form: str, factor: float = 1.0) -> str:
+        return format(r[key] * factor, form) if key in r else ""
+
+    return [
+        r["case"],
+        number("points_per_s", ".3f", 1e-9),
+        number("spread", ".1f", 100) + " %",
+        number("x_plain", ".2f"),
+        number("of_roof", ".0f", 100) + (" %" if "of_roof" in r else ""),
+        number("core_steps", ".3f"),
+    ]
+
+
+def tables(found: Sequence[Result]) -> str:
+    """Return everything between the marks of the page."""
+    sections = (
+        ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
+        ("The founding case", founding, [r for r in found if r.get("question") == "founding"]),
+        ("Kernels", lab, [r for r in found if r.get("measurement") == "kernels"]),
+    )
+    return "\n\n".join(f"## {title}\n\n{make(mine)}" for title, make, mine in sections if mine)
+
+
+def page(text: str, found: Sequence[Result]) -> str:
+    """Return the page with its tables made anew."""
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    made = tables(found)
+    return f"{before}{BEGIN}\n\n{made}\n\n{END}{after}" if made else f"{before}{BEGIN}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    old = PAGE.read_text(encoding="utf-8")
+    new = page(old, results())
+    if "--check" in sys.argv[1:]:
+        sys.exit(0 if old == new else f"{PAGE.name} is out of date; run: python docs/make_performance.py")
+    PAGE.write_text(new, encoding="utf-8")

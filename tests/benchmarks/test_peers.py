@@ -1,0 +1,145 @@
+"""The benchmark against peers, without peers: its cases, its worker, its verification, its page."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def peers():
+    """Import the modules of benchmarks/peers, which are no package, and forget them afterwards."""
+    folders = [str(ROOT / "benchmarks" / "peers"), str(ROOT / "benchmarks")]
+    names = ["cases", "environments", "sides", "verify", "earth", "facts", "run"]
+    sys.path[:0] = folders
+    try:
+        yield {n: importlib.import_module(n) for n in names}
+    finally:
+        for folder in folders:
+            sys.path.remove(folder)
+        for n in names:
+            sys.modules.pop(n, None)
+
+
+def test_every_case_of_the_makefile_has_sides(peers):
+    names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d solution-iso solution-vti"
+    for name in names.split():
+        case = peers["cases"].parse(name)
+        sides = peers["sides"].sides_of(case)
+        makers = [side.peer for side in sides.values()]
+        assert makers[0] == ""  # ours is first
+        assert any(makers)
+        assert all((ROOT / "benchmarks" / "peers" / side.script).exists() for side in sides.values())
+
+
+def test_shapes_are_those_that_the_question_asks(peers):
+    parse = peers["cases"].parse
+    assert parse("vti-founding").shape == (125, 1151, 1231)
+    assert parse("iso-256").shape == (256, 256, 256)
+    assert parse("solution-iso").interior == (256, 256, 256)
+    assert parse("solution-iso").shape == (336, 336, 336)
+    assert parse("iso-256:4").shape == (64, 64, 64)
+
+
+@pytest.mark.parametrize("name", ["iso", "iso-16", "abc-256", "rtm4d", "iso-256:x", "iso-256:16", "vti-"])
+def test_a_wrong_case_is_refused(peers, name):
+    with pytest.raises(SystemExit, match=r"iso-256|32"):
+        peers["cases"].parse(name)
+
+
+def worker(peers, name, variant, script="subsalt_worker.py"):
+    return peers["sides"].Worker(peers["sides"].Side(script, variant), peers["cases"].parse(name), threads=1)
+
+
+@pytest.mark.parametrize("name", ["iso-256:8", "vti-256:8", "tti-256:4"])
+def test_our_sides_agree_with_the_reference_kernels(peers, name, tmp_path):
+    # the reference stands where a peer would: the layer is compared too; 4 steps, so 4/60 of the benchmark's limit
+    case = peers["cases"].parse(name)
+    side = peers["sides"].Side
+    sides = {"damping": side("subsalt_worker.py", "damping")}
+    sides["peer"] = side("subsalt_worker.py", "damping@reference", tolerance=2e-6, same_layer=True)
+    workers = {n: peers["sides"].Worker(s, case, 1) for n, s in sides.items()}
+    try:
+        found = peers["verify"].wavefields(case, sides, workers, 4, 4)
+        assert workers["damping"].ask("round", steps=2) > 0
+        assert workers["damping"].ask("memory")["peak"] > 0
+    finally:
+        for w in workers.values():
+            w.close()
+    assert set(found) == {"peer, source", "peer, field"}
+
+
+def test_a_wrong_field_ends_the_run(peers, tmp_path):
+    verify, case = peers["verify"], peers["cases"].parse("iso-256:8")
+    right = np.random.default_rng(0).standard_normal((1, 32, 32, 32)).astype(np.float32)
+    wrong = right.copy()
+    wrong[0, 3, 4, 5] += 0.01 * np.linalg.norm(right)
+    np.save(tmp_path / "right.npy", right)
+    np.save(tmp_path / "wrong.npy", wrong)
+    value = verify.relative_l2(tmp_path / "wrong.npy", tmp_path / "right.npy", 3)
+    assert value == pytest.approx(0.01, rel=1e-3)
+    with pytest.raises(SystemExit, match="peer, field differs"):
+        verify.accept(case, {"peer, field": value}, {"peer, field": 2e-5})
+    with pytest.raises(SystemExit, match="nan"):
+        verify.accept(case, {"peer, field": float("nan")}, {"peer, field": 2e-5})
+
+
+def test_grids_with_other_layers_are_compared_on_what_both_have(peers, tmp_path):
+    small = np.arange(4.0**3).reshape(1, 4, 4, 4)
+    large = np.pad(small, ((0, 0), (2, 2), (2, 2), (2, 2)), constant_values=7)
+    np.save(tmp_path / "a.npy", small)
+    np.save(tmp_path / "b.npy", large)
+    assert peers["verify"].relative_l2(tmp_path / "a.npy", tmp_path / "b.npy", 3) == 0
+
+
+def test_the_model_in_the_layer_is_that_of_its_edge(peers):
+    case, earth = peers["cases"].parse("vti-256:8"), peers["earth"]
+    v, inner = earth.velocity(case, 5), earth.velocity(case, 0)
+    assert np.array_equal(v[5:-5, 5:-5, 5:-5], inner)
+    assert np.array_equal(v[0], v[5])
+    assert np.array_equal(v[..., -1], v[..., -6])
+
+
+def test_a_shot_is_migrated_and_saved(peers, tmp_path):
+    w = worker(peers, "rtm2d:8", "every", "subsalt_rtm.py")
+    try:
+        assert w.ask("traces", out=str(tmp_path / "t.npy")) > 0
+        w.ask("data", path=str(tmp_path / "t.npy"))
+        assert w.ask("round") > 0
+        assert w.ask("save", out=str(tmp_path / "image.npy")) > 0
+    finally:
+        w.close()
+    traces, image = np.load(tmp_path / "t.npy"), np.load(tmp_path / "image.npy")
+    assert image.shape == (100, 50)
+    assert not traces[:, -20:].any()  # faded, so that no taper at the end changes what is injected
+    assert np.isfinite(image).all()
+
+
+def test_the_summary_takes_ratios_round_by_round(peers):
+    seconds = {"damping": [1.0, 2.0, 4.0], "slow": [9.0, 9.0, 9.0], "fast": [2.0, 6.0, 8.0]}
+    case = peers["cases"].parse("iso-256:8")
+    row = peers["run"].summary(case, seconds, ["slow", "fast"], steps=10)
+    assert (row["ours"], row["peer"]) == ("damping", "fast")
+    assert row["ratios"]["damping"]["ratio"] == 2.0
+    assert (row["ratios"]["damping"]["min"], row["ratios"]["damping"]["max"]) == (2.0, 3.0)
+    assert row["against"]["slow"]["ratio"] == 4.5
+    assert row["interior_gpts"]["damping"] == pytest.approx(16**3 * 10 / 2.0 / 1e9, abs=1e-4)
+
+
+def test_the_founding_case_reports_its_memory(tmp_path):
+    import subprocess
+
+    command = [sys.executable, str(ROOT / "benchmarks" / "founding.py"), "--shape", "64", "96", "128"]
+    command += ["--steps", "5", "--order", "4", "--boundary", "pml", "--storage", "f32", "--threads", "1"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    (row,) = json.loads(run.stdout.splitlines()[-1])["rows"]
+    assert row["points"] == 64 * 96 * 128
+    assert row["finite"]
+    assert row["kernel_seconds"] == pytest.approx(1600 * row["step_seconds"], rel=0.1)
+    # beyond the plan: code and tables of the first steps, some MB
+    assert row["memory"]["measured"] < 1.05 * row["memory"]["planned"] + 30e6

@@ -1,0 +1,114 @@
+"""The tables of docs/performance.md are those of its results."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+MACHINE = {
+    "cpu": "A CPU",
+    "cores": 2,
+    "ram_gib": 23.5,
+    "threads": 2,
+    "gcc": "12.2.0",
+    "date": "2026-11-22",
+}
+RATIO = {"ratio": 1.9, "min": 1.7, "max": 2.1, "spread": 0.05}
+PEERS = {
+    "question": "peers",
+    "case": "iso-256",
+    "machine": MACHINE,
+    "row": {
+        "interior": [176, 176, 176],
+        "steps": 20,
+        "ours": "damping",
+        "peer": "1-D profiles",
+        "seconds": {"damping": 0.2, "1-D profiles": 0.38},
+        "interior_gpts": {"damping": 0.545, "1-D profiles": 0.287},
+        "ratios": {"damping": RATIO},
+        "against": {"1-D profiles": RATIO},
+        "relative_l2": {"1-D profiles, source": 3e-7, "1-D profiles, field": 6e-6, "PML 12, source": 1e-5},
+        "memory": {"damping": {"peak": 0.31e9}, "1-D profiles": {"peak": 0.42e9}},
+        "about": {
+            "damping": {"peer": "subsalt", "points": 256**3},
+            "1-D profiles": {"peer": "Devito", "points": 256**3},
+        },
+    },
+}
+FOUNDING = {
+    "question": "founding",
+    "command": "make bench-founding STEPS=20",
+    "machine": MACHINE,
+    "shape": [125, 1151, 1231],
+    "document": {"kernel_seconds": 484.9, "gb": 7.5},
+    "rows": [
+        {
+            "order": 8,
+            "boundary": "pml",
+            "storage": "f32",
+            "step_seconds": 0.1875,
+            "spread": 0.01,
+            "gpts": 0.945,
+            "kernel_seconds": 300.0,
+            "memory": {"planned": 5.2e9, "measured": 5.3e9},
+        }
+    ],
+}
+LAB = {
+    "measurement": "kernels",
+    "date": "2026-11-22T00:00:00Z",
+    "machine": {"cpu": "A CPU", "cores": 2, "ram_bytes": 24 << 30},
+    "load": {"noisy": True},
+    "rows": [
+        {
+            "medium": "vti",
+            "order": 8,
+            "isa": "v4",
+            "threads": 2,
+            "n": 256,
+            "model_storage": "f32",
+            "case": "core",
+            "points_per_s": 1.25e9,
+            "spread": 0.02,
+            "x_plain": 1.4,
+            "of_roof": 0.8,
+            "core_steps": 1.0,
+            "roof_gb_s": 44.0,
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def maker():
+    spec = importlib.util.spec_from_file_location("make_performance", DOCS / "make_performance.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_holds_its_results(maker):
+    found = maker.PAGE.read_text(encoding="utf-8")
+    assert found == maker.page(found, maker.results()), "run: python docs/make_performance.py"
+
+
+def test_every_kind_of_result_becomes_a_table(maker):
+    text = maker.tables([PEERS, FOUNDING, LAB])
+    assert (
+        "| iso-256 | 176^3 | damping | Devito, 1-D profiles | **1.90** | 1.70 to 2.10 | 5 % | 6e-06 |" in text
+    )
+    assert "| iso-256: subsalt, damping | 10 | 1.678 | 0.545 | 0.31 | 1.90 |" in text
+    assert "| 8, pml, f32 | 0.188 | 1.0 % | 0.945 | 300 | 5.20 | 5.30 |" in text
+    assert "125 x 1151 x 1231 points" in text
+    assert "| core | 1.250 | 2.0 % | 1.40 | 80 % | 1.000 |" in text
+    assert "not idle" in text
+
+
+def test_tables_are_replaced_not_added(maker):
+    text = f"before\n{maker.BEGIN}\nold\n{maker.END}\nafter\n"
+    once = maker.page(text, [FOUNDING])
+    assert "old" not in once
+    assert once == maker.page(once, [FOUNDING])
+    assert maker.page(once, []) == f"before\n{maker.BEGIN}\n{maker.END}\nafter\n"
