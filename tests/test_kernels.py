@@ -160,6 +160,45 @@ def test_the_step_in_one_pass_has_the_bits_of_two_sweeps(medium, boundary, isa):
 
 
 @pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_two_planes_at_once_have_the_bits_of_single_planes(medium, boundary, isa):
+    # layers of x that begin and end on even and odd planes, alone and on both sides; windows along z that touch and
+    # that do not end on a whole vector; planes padded by a row
+    cases = [
+        ((20, 9, 32), (5, 4, 2, 0, 4, 6)),
+        ((21, 9, 33), (6, 3, 0, 0, 12, 12)),
+        ((18, 8, 48), (0, 7, 3, 2, 12, 0)),
+        ((17, 10, 47), (12, 0, 0, 3, 0, 12)),
+        ((9, 8, 8), (4, 5, 0, 0, 0, 0)),
+    ]
+    for (shape, widths), order, ndim in itertools.product(cases, (4, 8), (2, 3)):
+        shape3 = shape if ndim == 3 else (shape[0], 1, shape[2])
+        problem = make_problem(shape3, medium, boundary, order, ndim=ndim, widths=widths)
+        start = random_state(problem)
+        single = run(problem, start, 3, list(tiny_boxes(shape3, (1, *shape3[1:]))), isa=isa)
+        assert run(problem, start, 3, isa=isa) == single
+        state = to_cpu(problem, start)
+        with cpu.forced(isa):
+            for _ in range(3):
+                cpu.time_step(problem, state)
+                state.rotate()
+        assert b"".join(a.tobytes() for a in state.arrays()) == single, (shape3, order)
+
+
+def test_rows_and_planes_do_not_meet_in_cache():
+    for nz, ny, order in itertools.product((12, 236, 492, 1004, 1005, 4076), (8, 55, 56, 248), (2, 8)):
+        for ndim in (2, 3):
+            layout = Layout((3, ny if ndim == 3 else 1, nz), order // 2, ndim)
+            _, rows, row = layout.padded_shape
+            assert row % 1024 != 0
+            assert row % 16 == 0
+            assert row >= 16 + nz + layout.radius
+            assert ndim == 2 or rows * row % 1024 != 0
+            assert layout.view(np.zeros(layout.padded_shape, np.float32)).shape == layout.shape3
+
+
+@pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("medium", ["isotropic", "vti"])
 def test_the_plain_loop_of_the_benchmarks_has_the_same_bits(medium, isa):
     problem = make_problem((12, 40, 37), medium, "none", 8)

@@ -29,7 +29,7 @@ std::string text(std::initializer_list<Index> v) {
 
 template <class Array>
 void Plan::check_padded(const Array& a, const char* what) const {
-    const Index want[3] = {pb.n[0] + 2 * pb.radius, pb.n[1] + 2 * pb.y_halo, pb.row};
+    const Index want[3] = {pb.n[0] + 2 * pb.radius, pb.plane / pb.row, pb.row};
     for (int i = 0; i < 3; ++i)
         if (static_cast<Index>(a.shape(i)) != want[i])
             throw std::invalid_argument(std::string(what) + " has shape " +
@@ -56,7 +56,10 @@ Plan::Plan(std::array<Index, 3> shape, int dim, int radius, Index row, std::arra
     pb.dim = dim;
     pb.y_halo = dim == 3 ? radius : 0;
     pb.row = row;
-    pb.plane = (shape[1] + 2 * pb.y_halo) * row;
+    // there may be rows behind the halo of y, that planes do not meet in cache
+    const Index needed = shape[1] + 2 * pb.y_halo,
+                given = std::visit([](const auto& a) { return static_cast<Index>(a.shape(1)); }, m);
+    pb.plane = (given > needed && dim == 3 ? given : needed) * row;
     pb.medium = e.has_value() ? Medium::vti : Medium::isotropic;
     pb.fields = e.has_value() ? 2 : 1;
     pb.free_surface = free_surface;

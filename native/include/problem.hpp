@@ -51,8 +51,8 @@ struct WindowsZ {
     const float* near_side; // all bits set in layer + radius cells; a cell near both sides belongs to the front window
 };
 
-/// One medium on one grid, discretised. Arrays named `padded` have (n[0] + 2 radius) x (n[1] + 2 y_halo) rows of `row`
-/// floats, with z = 0 at float 16 of a row; halo and padding of m are zero.
+/// One medium on one grid, discretised. Arrays named `padded` have n[0] + 2 radius planes of at least n[1] + 2 y_halo
+/// rows of `row` floats, with z = 0 at float 16 of a row; halo and padding of m are zero.
 struct Problem {
     Index n[3];
     int radius;   // M, 1 to 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ Plane = Callable[[int], NDArray]
 
 #: floats in front of z = 0 in every row: one AVX-512 vector, so that z = 0 is aligned and the halo fits for any order
 Z_FRONT = 16
+
+#: floats, 4096 bytes: rows or planes that far apart share the same few lines of a first-level cache, and a stencil
+#: reads 9 of each
+SAME_SETS = 1024
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,9 @@ def parameter_names(medium: str, ndim: int) -> tuple[str, ...]:
 class Layout:
     """Padded arrays of one computational grid: halo of `radius` planes in x and y, `Z_FRONT` floats before z = 0.
 
-    A padded array has shape (nx + 2 radius, ny + 2 radius, row) in 3-D and (nx + 2 radius, 1, row) in 2-D; `row` is a
-    multiple of 16 and leaves at least `radius` floats behind the last point. Halo and padding of wavefields and of the
+    A padded array has shape (nx + 2 radius, ny + 2 radius, row) in 3-D, with one row of y more where planes would meet
+    in cache, and (nx + 2 radius, 1, row) in 2-D; `row` is a multiple of 16 and leaves at least `radius` floats behind
+    the last point. Halo and padding of wavefields and of the
     model arrays are zero and stay zero.
 
     Parameters
@@ -105,8 +111,9 @@ class Layout:
 
     @property
     def row(self) -> int:
-        """Floats per padded row."""
-        return Z_FRONT + 16 * (-(-(self.shape3[2] + self.radius) // 16))
+        """Floats per padded row; never a multiple of 4096 bytes, which costs a third of the speed."""
+        row = Z_FRONT + 16 * (-(-(self.shape3[2] + self.radius) // 16))
+        return row if row % SAME_SETS else row + 16
 
     @property
     def y_halo(self) -> int:
@@ -115,9 +122,13 @@ class Layout:
 
     @property
     def padded_shape(self) -> tuple[int, int, int]:
-        """Shape of a padded array."""
+        """Shape of a padded array; with one row more in y where fewer planes then meet in cache."""
         nx, ny, _ = self.shape3
-        return nx + 2 * self.radius, ny + 2 * self.y_halo, self.row
+        rows = ny + 2 * self.y_halo
+        met, met_with_one_more = (math.gcd(n * self.row, SAME_SETS) for n in (rows, rows + 1))
+        if self.ndim == 3 and met >= SAME_SETS // 2 and met_with_one_more < met:
+            rows += 1
+        return nx + 2 * self.radius, rows, self.row
 
     @property
     def interior(self) -> tuple[slice, slice, slice]:
