@@ -35,6 +35,9 @@ public:
             std::free(memory_);
             memory_ = static_cast<float*>(std::aligned_alloc(64, static_cast<std::size_t>((floats + 15) / 16 * 64)));
             size_ = floats;
+            // lanes behind the end of a row are never made, and 0 times them must be 0
+            for (Index k = 0; k < size_; ++k)
+                memory_[k] = 0.0f;
         }
         for (Index k = at_zeros_; k < at_zeros_ + 2 * row_; ++k)
             memory_[k] = 0.0f;
