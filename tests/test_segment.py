@@ -18,6 +18,7 @@ from subsalt.errors import ConfigError
 from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu
+from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.segment import FINITE_EVERY, Recorder, Snapshots, Source, Work, by_segment, by_step
 
@@ -87,12 +88,21 @@ def no_forced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("boundary", ["none", "pml", "damping"])
 @pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
 @pytest.mark.parametrize("free_surface", [False, True])
 def test_segment_equals_the_loop(medium: str, boundary: str, ndim: int, free_surface: bool) -> None:
     problem = make_problem(SHAPES[ndim], medium, boundary, 8, ndim=ndim, free_surface=free_surface)
     for steps in (1, 8, 13):
         assert same(run(problem, steps, native=True), run(problem, steps, native=False)), steps
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_packed_models(medium: str, ndim: int) -> None:
+    problem = make_problem(SHAPES[ndim], medium, "pml", 8, ndim=ndim)
+    pack(problem)
+    with cpu.forced(threads=3):
+        assert same(run(problem, 13, native=True), run(problem, 13, native=False))
 
 
 @pytest.mark.parametrize("order", [2, 4, 8, 12])
@@ -213,6 +223,7 @@ import sys, threading, time
 sys.path.insert(0, {tests!r})
 from kernel_problems import make_problem
 from subsalt.kernels import cpu
+from subsalt.kernels.packing import pack
 
 problem = make_problem((96, 96, 96), "isotropic", "pml", 8)
 state, segment = cpu.new_state(problem), cpu.Segment(problem)

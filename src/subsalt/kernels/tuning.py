@@ -91,6 +91,8 @@ class Tuner:
         off = os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off"
         if off or forced_rows() is not None or self.points < SMALLEST[problem.layout.ndim]:
             return
+        if problem.medium == "tti":
+            return  # bound by arithmetic: its steps cut themselves
         known = _read().get(self.key)
         if known in CANDIDATES[problem.layout.ndim]:
             self.best = known  # type: ignore[assignment]
@@ -121,8 +123,8 @@ def key(problem: Problem, threads: int, isa: str) -> str:
     nx, ny, nz = problem.layout.shape3
     shape = f"{_class(nx, 1)}x{_class(ny, 2)}x{_class(nz, 4)}"
     dim = f"{problem.layout.ndim}d"
-    words = machine(), isa, problem.medium, f"o{problem.order}", dim, problem.boundary, shape, f"t{threads}"
-    return " | ".join(words)
+    medium = f"{problem.medium} {problem.model_storage} o{problem.order}"
+    return " | ".join((machine(), isa, medium, dim, problem.boundary, shape, f"t{threads}"))
 
 
 def _class(n: int, per_octave: int) -> int:
