@@ -20,7 +20,7 @@ from subsalt.injection import Points
 from subsalt.kernels import cpu
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import FINITE_EVERY, Recorder, Snapshots, Source, Work, by_segment, by_step
+from subsalt.segment import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
 
 NT = 40
 SHAPES = {2: (61, 1, 45), 3: (27, 52, 35)}
@@ -42,7 +42,7 @@ def points_everywhere(problem: Problem, n: int, seed: int) -> Points:
 
 
 def work_for(problem: Problem, snapshot_times: range = range(1, NT, 3)) -> Work:
-    """Return two sources (one ends early), two recorders (one ends early) and snapshots."""
+    """Return two sources (one ends early), two recorders (one ends early), snapshots and a correlation."""
     rng = np.random.default_rng(5)
     shape = problem.layout.shape3
 
@@ -58,12 +58,19 @@ def work_for(problem: Problem, snapshot_times: range = range(1, NT, 3)) -> Work:
     ]
     box = Box((2, 0, 3), (shape[0] - 1, shape[1] - (shape[1] > 1), shape[2]))
     snapshots = Snapshots(box, {it: np.zeros(box.shape, np.float32) for it in snapshot_times})
-    return Work(sources, recorders, snapshots)
+    snapshots.energy, snapshots.scale = rng.uniform(0, 1, box.shape).astype(np.float32), 0.3
+    other = Box((0, 0, 1), (shape[0] - 3, shape[1], shape[2] - 2))
+    partners = {it: rng.uniform(-1, 1, other.shape).astype(np.float32) for it in range(0, NT, 2)}
+    image = np.zeros(other.shape, np.float32)
+    return Work(sources, recorders, snapshots, Correlation(other, partners, image, 0.7))
 
 
 def everything(state: State, work: Work) -> list[np.ndarray]:
     assert work.snapshots is not None
-    return [*state.arrays(), *(r.data for r in work.recorders), *work.snapshots.fields.values()]
+    assert work.snapshots.energy is not None
+    assert work.correlation is not None
+    sums = [work.snapshots.energy, work.correlation.image]
+    return [*state.arrays(), *(r.data for r in work.recorders), *work.snapshots.fields.values(), *sums]
 
 
 def same(a: tuple[State, Work], b: tuple[State, Work]) -> bool:

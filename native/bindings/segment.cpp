@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -21,7 +22,8 @@ using Series = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstSeries = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FeedArgument = std::tuple<nb::object, ConstSeries>;
 using TapArgument = std::tuple<nb::object, Series>;
-using SnapshotArgument = std::tuple<Index, Corner, Corner, PlainArray>;
+using SampleArgument = std::tuple<Index, Corner, Corner, std::optional<PlainArray>, std::optional<PlainArray>,
+                                  std::optional<PlainArray>, std::optional<PlainArray>, float>;
 
 /// A batch takes about so long: Ctrl-C is noticed within a second, and the pause between two batches costs nothing.
 constexpr double batch_seconds = 0.15;
@@ -34,6 +36,11 @@ std::pair<const Points*, Index> series_of(const Plan& plan, const nb::object& po
     if (static_cast<Index>(series.shape(1)) != set.pts.n)
         throw std::invalid_argument("samples need one column per point");
     return {&set.pts, static_cast<Index>(series.shape(0))};
+}
+
+/// Data of an array that may be absent.
+float* given(const std::optional<PlainArray>& a, const Box& box, const char* what) {
+    return a.has_value() ? boxed(*a, box, what) : nullptr;
 }
 
 /// A state whose levels are put back in order whenever control returns to Python, also by an exception.
@@ -70,9 +77,8 @@ Index batch(Index left, Index to_check, double rate) {
 }
 
 bool advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
-             const std::vector<TapArgument>& recorders, const std::vector<SnapshotArgument>& snapshots,
-             Index finite_every, bool check_last, nb::object progress, int threads, const std::string& isa,
-             std::array<Index, 2> cut) {
+             const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
+             bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut) {
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
@@ -86,11 +92,13 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         const auto [pts, nt] = series_of(plan, points, data);
         taps.push_back({pts, data.data(), nt});
     }
-    std::vector<Snapshot> copies;
-    for (const auto& [it, lo, hi, out] : snapshots) {
-        if (!copies.empty() && copies.back().it >= it) throw std::invalid_argument("snapshots are not in order");
+    std::vector<Sample> visits;
+    for (const auto& [it, lo, hi, copy, energy, partner, image, scale] : samples) {
+        if (!visits.empty() && visits.back().it > it) throw std::invalid_argument("the samples are not in order");
+        if (partner.has_value() != image.has_value()) throw std::invalid_argument("an image needs a partner");
         const Box box = box_of(plan, lo, hi);
-        copies.push_back({it, box, boxed(out, box, "snapshot")});
+        visits.push_back({it, box, given(copy, box, "the snapshot"), given(energy, box, "the energy"),
+                          given(partner, box, "the partner"), given(image, box, "the image"), scale});
     }
     std::vector<PlainArray> memory;
     for (nb::handle field : state_object.attr("memory").attr("values")())
@@ -110,8 +118,8 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
                           static_cast<Index>(feeds.size()),
                           taps.data(),
                           static_cast<Index>(taps.size()),
-                          copies.data(),
-                          static_cast<Index>(copies.size()),
+                          visits.data(),
+                          static_cast<Index>(visits.size()),
                           {cut[0], cut[1]},
                           threads};
         const auto start = std::chrono::steady_clock::now();
@@ -138,8 +146,8 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
 
 void bind_segment(nb::module_& m) {
     m.def(
-        "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "snapshots"_a,
-        "finite_every"_a, "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a,
+        "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a, "finite_every"_a,
+        "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a,
         "Advance a state by some steps; false when it is no longer finite. The state stands between two steps whenever "
         "this returns or throws.");
 }

@@ -20,11 +20,15 @@ struct Tap {
     Index nt;
 };
 
-/// The imaged field at one time index, copied out of a box.
-struct Snapshot {
+/// What is done with the imaged field w at one time index, in a box; what is null is left out.
+struct Sample {
     Index it;
-    Box box;
-    float* out; // shape of the box
+    Box box;              // all arrays have its shape
+    float* copy;          // copy = w
+    float* energy;        // energy += (scale w) w
+    const float* partner; // image += (scale partner) w
+    float* image;
+    float scale;
 };
 
 /// How the work is cut; changes speed, never bits.
@@ -43,8 +47,8 @@ struct Segment {
     Index n_feeds;
     const Tap* taps;
     Index n_taps;
-    const Snapshot* snapshots; // ascending in `it`, at most one per time index
-    Index n_snapshots;
+    const Sample* samples; // ascending in `it`
+    Index n_samples;
     Cut cut;
     int threads;
 };

@@ -217,6 +217,15 @@ void plain_step(const Problem& pb, const Levels& lv, int threads) {
     pb.radius == 2 ? plain_rows<2>(pb, lv, threads) : plain_rows<4>(pb, lv, threads);
 }
 
+/// A sample of a level that is complete.
+void sample_all(const Problem& pb, const Sample& sample, const float* const* fields, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (Index ix = sample.box.lo[0]; ix < sample.box.hi[0]; ++ix) {
+        FlushDenormals flush;
+        sample_plane(pb, sample, fields, ix, sample.box.lo[1], sample.box.hi[1]);
+    }
+}
+
 /// The same steps by the functions above, one after the other: for media that have no row kernels.
 void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
@@ -230,7 +239,8 @@ void step_by_step(const Problem& pb, const Segment& seg) {
             if (step.now + 1 < seg.taps[i].nt)
                 record(pb, step.made(), *seg.taps[i].points, seg.taps[i].data + (step.now + 1) * seg.taps[i].points->n,
                        seg.threads);
-        if (step.snapshot != nullptr) snapshot(pb, step.made(), step.snapshot->box, step.snapshot->out, seg.threads);
+        for (Index i = 0; i < step.n_samples; ++i)
+            sample_all(pb, step.samples[i], step.made(), seg.threads);
     }
 }
 

@@ -19,30 +19,33 @@ SUBSALT_INLINE Range part(Index lo, Index hi, Index parts, Index i) {
 
 /// What a pass needs to know of one of its steps.
 struct Step {
-    Levels levels;            // levels.prev becomes the new level
-    Index now;                // time index of levels.curr
-    const Snapshot* snapshot; // of the new level, or null
+    Levels levels;         // levels.prev becomes the new level
+    Index now;             // time index of levels.curr
+    const Sample* samples; // of the new level
+    Index n_samples;
 
     SUBSALT_INLINE float* const* made() const { return levels.prev; }
 };
 
 /// Step number s of a segment.
 inline Step step_of(const Segment& seg, Index s) {
-    Step step{seg.even, seg.it + s, nullptr};
+    Step step{seg.even, seg.it + s, nullptr, 0};
     if (s % 2 != 0)
         for (int f = 0; f < 2; ++f) {
             step.levels.prev[f] = const_cast<float*>(seg.even.curr[f]);
             step.levels.curr[f] = seg.even.prev[f];
         }
-    Index lo = 0, hi = seg.n_snapshots;
+    Index lo = 0, hi = seg.n_samples;
     while (lo < hi) {
         const Index mid = (lo + hi) / 2;
-        if (seg.snapshots[mid].it < step.now + 1)
+        if (seg.samples[mid].it < step.now + 1)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo < seg.n_snapshots && seg.snapshots[lo].it == step.now + 1) step.snapshot = seg.snapshots + lo;
+    step.samples = seg.samples + lo;
+    while (lo + step.n_samples < seg.n_samples && seg.samples[lo + step.n_samples].it == step.now + 1)
+        ++step.n_samples;
     return step;
 }
 
@@ -50,6 +53,23 @@ inline Step step_of(const Segment& seg, Index s) {
 /// near a layer of x it advances Psi of plane ix + M, which the step before reads up to plane ix + 2 M.
 SUBSALT_INLINE Index reach_behind(const Problem& pb, Index ix) {
     return pb.boundary == Boundary::pml && near_layer(pb, 0, ix) ? 2 * pb.radius : pb.radius;
+}
+
+/// A sample's share of the rows [y0, y1) of plane ix, which have just been computed and are in cache.
+inline void sample_plane(const Problem& pb, const Sample& sample, const float* const* fields, Index ix, Index y0,
+                         Index y1) {
+    const Box& box = sample.box;
+    if (ix < box.lo[0] || ix >= box.hi[0]) return;
+    const Index from = y0 > box.lo[1] ? y0 : box.lo[1], to = y1 < box.hi[1] ? y1 : box.hi[1];
+    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
+    for (Index iy = from; iy < to; ++iy) {
+        const Index at = row_offset(pb, ix, iy) + box.lo[2], out = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
+        const float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
+        if (sample.copy != nullptr) snapshot_row(sample.copy + out, p, q, nz);
+        if (sample.energy != nullptr) energy_row(sample.energy + out, p, q, sample.scale, nz);
+        if (sample.image != nullptr) correlate_row(sample.image + out, sample.partner + out, p, q, sample.scale, nz);
+    }
+    if (sample.copy != nullptr) end_streams();
 }
 
 /// What is injected into the rows [y0, y1) of plane ix of a step, and copied out of them.
@@ -60,17 +80,8 @@ inline void share_plane(const Problem& pb, const Segment& seg, const Step& step,
         const Index j = plane_number(*feed.points, ix);
         if (j >= 0) inject_plane(pb, step.made(), *feed.points, feed.samples + step.now * feed.points->n, j, y0, y1);
     }
-    if (step.snapshot == nullptr) return;
-    const Box& box = step.snapshot->box;
-    if (ix < box.lo[0] || ix >= box.hi[0]) return;
-    const Index from = y0 > box.lo[1] ? y0 : box.lo[1], to = y1 < box.hi[1] ? y1 : box.hi[1];
-    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
-    for (Index iy = from; iy < to; ++iy) {
-        const Index at = row_offset(pb, ix, iy) + box.lo[2];
-        float* out = step.snapshot->out + ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
-        snapshot_row(out, step.made()[0] + at, pb.fields == 2 ? step.made()[1] + at : nullptr, nz);
-    }
-    end_streams();
+    for (Index i = 0; i < step.n_samples; ++i)
+        sample_plane(pb, step.samples[i], step.made(), ix, y0, y1);
 }
 
 /// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `cold`: they

@@ -50,6 +50,20 @@ inline void square_row(float* image, const float* u, float scale, Index n) {
         image[z] = fma1(scale * u[z], u[z], image[z]);
 }
 
+/// square_row of the imaged field itself.
+inline void energy_row(float* image, const float* p, const float* q, float scale, Index n) {
+    const Vec s = set1(scale);
+    Index z = 0;
+    for (; z + lanes <= n; z += lanes) {
+        const Vec w = imaged(p, q, z);
+        store(image + z, fma(mul(s, w), w, load(image + z)));
+    }
+    for (; z < n; ++z) {
+        const float w = imaged1(p, q, z);
+        image[z] = fma1(scale * w, w, image[z]);
+    }
+}
+
 /// Whether all n numbers are finite: x - x is 0 for these alone, and a sum of anything else is not.
 inline bool finite_row(const float* u, Index n) {
     Vec sum = set1(0.0f);

@@ -23,7 +23,17 @@ from subsalt.kernels.problem import Problem, State
 from subsalt.model import EarthModel
 from subsalt.options import PropagationOptions
 from subsalt.physics import storage
-from subsalt.segment import Hook, Recorder, Snapshots, Source, Work, by_segment, by_step, has_segment
+from subsalt.segment import (
+    Correlation,
+    Hook,
+    Recorder,
+    Snapshots,
+    Source,
+    Work,
+    by_segment,
+    by_step,
+    has_segment,
+)
 from subsalt.stencil import radius_of
 
 
@@ -203,6 +213,7 @@ class Propagator:
         sources: Sequence[Source] = (),
         recorders: Sequence[Recorder] = (),
         snapshots: Snapshots | None = None,
+        correlation: Correlation | None = None,
         hook: Hook | None = None,
         at: Container[int] | None = None,
         progress: Callable[[int], None] | None = None,
@@ -223,6 +234,8 @@ class Propagator:
             Each records the new sample after every step.
         snapshots : Snapshots, optional
             Copied after the steps that make their time indices.
+        correlation : Correlation, optional
+            Products with other fields, summed after the steps that make their time indices.
         hook : callable, optional
             Called with the state after the steps that make the time indices in `at`.
         at : container of int, optional
@@ -243,7 +256,7 @@ class Propagator:
         KeyboardInterrupt
             Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
         """
-        work = Work(sources, recorders, snapshots, hook, at, progress, boxes or ())
+        work = Work(sources, recorders, snapshots, correlation, hook, at, progress, boxes or ())
         if loop != "python" and has_segment(self.kernels, work):
             finite = by_segment(self.kernels, self.problem, state, n, work)
         else:

@@ -58,10 +58,38 @@ class Snapshots:
         Index box of the computational grid.
     fields : mapping of int to ndarray, shape of the box
         By time index: the arrays that are written.
+    energy : ndarray, shape of the box, optional
+        Accumulates ``scale w^2`` of every snapshot w.
+    scale : float
+        Weight of a snapshot in `energy`.
     """
 
     box: Box
     fields: Mapping[int, NDArray]
+    energy: NDArray | None = None
+    scale: float = 1.0
+
+
+@dataclass
+class Correlation:
+    """The product of the imaged field w with other fields u, summed over time indices during `Propagator.advance`.
+
+    Parameters
+    ----------
+    box : Box
+        Index box of the computational grid.
+    fields : mapping of int to ndarray, shape of the box
+        u by the time index of w that it meets.
+    image : ndarray, shape of the box
+        Accumulates ``scale u w``.
+    scale : float
+        Weight of a product.
+    """
+
+    box: Box
+    fields: Mapping[int, NDArray]
+    image: NDArray
+    scale: float
 
 
 @dataclass
@@ -74,6 +102,8 @@ class Work:
         What goes in and what comes out at points.
     snapshots : Snapshots, optional
         What is copied.
+    correlation : Correlation, optional
+        What is imaged.
     hook : callable, optional
         Called with the state at the time indices in `at`.
     at : container of int, optional
@@ -85,6 +115,7 @@ class Work:
     sources: Sequence[Source] = ()
     recorders: Sequence[Recorder] = ()
     snapshots: Snapshots | None = None
+    correlation: Correlation | None = None
     hook: Hook | None = None
     at: Container[int] | None = None
     progress: Callable[[int], None] | None = None
@@ -118,8 +149,7 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:
                 rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
-        if work.snapshots is not None and state.it in work.snapshots.fields:
-            kernels.snapshot(problem, state.curr, work.snapshots.fields[state.it], work.snapshots.box)
+        _image(kernels, problem, state, work)
         if work.hook is not None and work.hook_at(state.it):
             work.hook(state)
         if (state.it % FINITE_EVERY == 0 or i == n - 1) and not kernels.is_finite(problem, state.curr):
@@ -129,9 +159,22 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
     return True
 
 
+def _image(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
+    """Do what imaging asks for at the time index of the state."""
+    snapshots, correlation = work.snapshots, work.correlation
+    if snapshots is not None and state.it in snapshots.fields:
+        copy = snapshots.fields[state.it]
+        kernels.snapshot(problem, state.curr, copy, snapshots.box)
+        if snapshots.energy is not None:
+            kernels.square(problem, snapshots.energy, copy, snapshots.scale)
+    if correlation is not None and state.it in correlation.fields:
+        u = correlation.fields[state.it]
+        kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
+
+
 def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
     """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
-    segment = kernels.Segment(problem, work.sources, work.recorders, work.snapshots)
+    segment = kernels.Segment(problem, work.sources, work.recorders, work.snapshots, work.correlation)
     last = state.it + n
     for stop in work.stops(state.it, n):
         if not segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress):

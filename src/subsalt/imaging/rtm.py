@@ -20,9 +20,7 @@ from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
 from subsalt.imaging.filters import laplacian, ramp, top_mute
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
-from subsalt.kernels.problem import State
 from subsalt.propagator import Propagator
-from subsalt.segment import Snapshots
 from subsalt.survey import Shot
 from subsalt.timing import Phases
 
@@ -139,23 +137,16 @@ def migrate_shot(
             state,
             steps,
             sources=[source],
-            snapshots=Snapshots(prop.interior, snapshots),
+            snapshots=condition.snapshots(snapshots, scale),
             progress=report.reached,
         )
-        for it in times:
-            condition.source_sample(snapshots[it], scale)
-
-    def image(now: State) -> None:
-        condition.sample(snapshots[steps - now.it], now, scale)
-
     state.clear()
     with clock("receivers"):
         prop.advance(
             state,
             steps,
             sources=[receivers],
-            hook=image,
-            at={steps - it for it in times},
+            correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
             progress=lambda it: report.reached(steps + it),
         )
     for weight in window_taper(setup, prop.window):

@@ -28,7 +28,7 @@ from subsalt.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.injection import Points
-    from subsalt.segment import Recorder, Snapshots, Source
+    from subsalt.segment import Correlation, Recorder, Snapshots, Source
 
 NAME = "cpu"
 
@@ -222,6 +222,8 @@ class Segment:
         Recorded data are float32 and contiguous per sample (Fortran order).
     snapshots : Snapshots, optional
         What is copied out.
+    correlation : Correlation, optional
+        What is imaged.
     """
 
     def __init__(
@@ -230,15 +232,28 @@ class Segment:
         sources: Sequence[Source] = (),
         recorders: Sequence[Recorder] = (),
         snapshots: Snapshots | None = None,
+        correlation: Correlation | None = None,
     ) -> None:
         self.plan = _plan(problem)
         self.problem = problem
         self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in sources]
         self.recorders = [(_points(problem, r.points), r.data.T) for r in recorders]
-        self.snapshots: list[tuple[int, tuple[int, ...], tuple[int, ...], NDArray]] = []
+        #: time index, box, and arrays: copy, energy, partner, image; and the scale
+        self.samples: list[tuple[Any, ...]] = []
         if snapshots is not None:
-            box = snapshots.box
-            self.snapshots = [(it, box.lo, box.hi, snapshots.fields[it]) for it in sorted(snapshots.fields)]
+            lo, hi, energy, scale = snapshots.box.lo, snapshots.box.hi, snapshots.energy, snapshots.scale
+            for it, copy in snapshots.fields.items():
+                self.samples.append((it, lo, hi, copy, energy, None, None, scale))
+        if correlation is not None:
+            lo, hi, image, scale = (
+                correlation.box.lo,
+                correlation.box.hi,
+                correlation.image,
+                correlation.scale,
+            )
+            for it, u in correlation.fields.items():
+                self.samples.append((it, lo, hi, None, None, u, image, scale))
+        self.samples.sort(key=lambda sample: sample[0])
 
     def advance(
         self,
@@ -266,7 +281,7 @@ class Segment:
                 steps,
                 self.sources,
                 self.recorders,
-                self.snapshots,
+                self.samples,
                 finite_every,
                 check_last and n == 0,
                 progress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import ClassVar
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.grid import Box, Grid
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Problem
+from subsalt.segment import Correlation, Snapshots
 
 
 @dataclass
@@ -36,7 +38,7 @@ class ImagingSums:
 
 
 class Condition:
-    """Base class: owns the accumulators of one shot.
+    """Base class: owns the accumulators of one shot, ``correlation`` (u w) and perhaps ``illumination`` (u^2).
 
     Parameters
     ----------
@@ -57,12 +59,21 @@ class Condition:
             name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators
         }
 
-    def source_sample(self, u: NDArray, scale: float) -> None:
-        """Take the source field u of one imaged sample, with `scale` = k dt; once per sample."""
+    def snapshots(self, fields: Mapping[int, NDArray], scale: float) -> Snapshots:
+        """Return what the source wavefield leaves: its imaged samples, and its energy where that is accumulated.
 
-    def sample(self, u: NDArray, state: State, scale: float) -> None:
-        """Take source field `u` and receiver state of the same time."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        fields : mapping of int to ndarray, shape of the box
+            Room for the samples, by time index.
+        scale : float
+            k dt, the time that a sample stands for.
+        """
+        return Snapshots(self.box, fields, self.sums.get("illumination"), scale)
+
+    def correlation(self, fields: Mapping[int, NDArray], scale: float) -> Correlation:
+        """Return how the receiver wavefield meets those samples, by its own time index."""
+        return Correlation(self.box, fields, self.sums["correlation"], scale)
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.imaging.conditions.base import Condition, ImagingSums
-from subsalt.kernels.problem import State
 
 
 class CrossCorrelation(Condition):
@@ -21,10 +20,6 @@ class CrossCorrelation(Condition):
 
     name: ClassVar[str] = "cross-correlation"
     accumulators: ClassVar[tuple[str, ...]] = ("correlation",)
-
-    def sample(self, u: NDArray, state: State, scale: float) -> None:
-        """Add scale u w."""
-        self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.conditions.base import Condition, ImagingSums
 from subsalt.imaging.filters import laplacian
-from subsalt.kernels.problem import State
 
 
 class InverseScattering(Condition):
@@ -37,10 +36,6 @@ class InverseScattering(Condition):
 
     name: ClassVar[str] = "inverse-scattering"
     accumulators: ClassVar[tuple[str, ...]] = ("correlation",)
-
-    def sample(self, u: NDArray, state: State, scale: float) -> None:
-        """Add scale u w."""
-        self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from subsalt import fixedmath
 from subsalt.imaging.conditions.base import Condition, ImagingSums
-from subsalt.kernels.problem import State
 
 
 class SourceNormalised(Condition):
@@ -27,14 +26,6 @@ class SourceNormalised(Condition):
 
     name: ClassVar[str] = "source-normalised"
     accumulators: ClassVar[tuple[str, ...]] = ("correlation", "illumination")
-
-    def source_sample(self, u: NDArray, scale: float) -> None:
-        """Add scale u^2."""
-        self.kernels.square(self.problem, self.sums["illumination"], u, scale)
-
-    def sample(self, u: NDArray, state: State, scale: float) -> None:
-        """Add scale u w."""
-        self.kernels.correlate(self.problem, self.sums["correlation"], u, state.curr, self.box, scale)
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
