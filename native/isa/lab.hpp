@@ -6,8 +6,8 @@
 //   copy          o = a                                  8 bytes per element: a read, o written
 //   multiply_add  x = factor x + term, `chains` vectors  2 operations per lane, chain and round; no memory
 //   roof_step     the rows, tiles, arrays and prefetches of a time step; of the stencil the centre weight is left:
-//                 isotropic  iso_step.hpp with lap p = c p            16 bytes per point
-//                 VTI        vti_step.hpp with A = c p, B = c_z q     36 bytes per point
+//                 isotropic  iso_step.hpp with lap p = c p            16 bytes per point, 14 with packed models
+//                 VTI        vti_step.hpp with A = c p, B = c_z q     36 bytes per point, 30 with packed models
 //                 TTI        the same with B = c_z q (n . n): 48 bytes per point
 //
 // Bytes are those the loop names; a store that first fetches its line moves 4 more in triad and copy.
@@ -87,25 +87,28 @@ void lab_multiply_add(float* out, float factor, float term, Index rounds, int th
     }
 }
 
-/// The row of iso_step.hpp without its stencil.
-inline void roof_iso_row(const Problem& pb, const Levels& lv, Index at, Index skip) {
-    const float *p = lv.curr[0] + at, *m = pb.m + at;
+/// The row of iso_step.hpp without its stencil; `Array` is how the model lies in memory (model_storage.hpp).
+template <class Array>
+void roof_iso_row(const Problem& pb, const Levels& lv, Index at, Index skip) {
+    const float* p = lv.curr[0] + at;
+    const Array m(pb, Model::m, at);
     float* o = lv.prev[0] + at;
     const Vec two = set1(2.0f), centre = set1(pb.centre);
     const Index far = skip + pb.radius * pb.plane;
     for (Index z = 0; z < pb.n[2]; z += lanes) {
         prefetch(p + z + far);
         prefetch(o + z + skip);
-        prefetch(m + z + skip);
+        prefetch(m.address(z + skip));
         const Vec v = load(p + z);
-        store(o + z, fma(load(m + z), mul(centre, v), fms(two, v, load(o + z))));
+        store(o + z, fma(m(z), mul(centre, v), fms(two, v, load(o + z))));
     }
 }
 
 /// The row of vti_step.hpp without its stencil; with a tilt its arrays are read as well.
-template <bool Tilted>
+template <class Array, bool Tilted>
 void roof_two_row(const Problem& pb, const Levels& lv, Index at, Index skip) {
-    const float *p = lv.curr[0] + at, *q = lv.curr[1] + at, *m = pb.m + at, *e = pb.e + at, *s = pb.s + at;
+    const float *p = lv.curr[0] + at, *q = lv.curr[1] + at;
+    const Array m(pb, Model::m, at), e(pb, Model::e, at), s(pb, Model::s, at);
     float *op = lv.prev[0] + at, *oq = lv.prev[1] + at;
     const Vec two = set1(2.0f), centre = set1(pb.centre), centre_z = set1(pb.c[2][0]);
     const Index far = skip + pb.radius * pb.plane;
@@ -114,29 +117,39 @@ void roof_two_row(const Problem& pb, const Levels& lv, Index at, Index skip) {
         prefetch(q + z + skip);
         prefetch(op + z + skip);
         prefetch(oq + z + skip);
-        prefetch(m + z + skip);
-        prefetch(e + z + skip);
-        prefetch(s + z + skip);
-        Vec tilt = set1(0.0f);
-        if constexpr (Tilted)
+        prefetch(m.address(z + skip));
+        prefetch(e.address(z + skip));
+        prefetch(s.address(z + skip));
+        const Vec vp = load(p + z), vq = load(q + z), vm = m(z), vs = s(z);
+        const Vec a = mul(centre, vp);
+        Vec b = mul(centre_z, vq);
+        if constexpr (Tilted) {
+            Vec square = set1(0.0f);
             for (int axis = 0; axis < 3; ++axis) {
                 prefetch(pb.tilt.axis[axis] + at + z + skip);
                 const Vec n = load(pb.tilt.axis[axis] + at + z);
-                tilt = fma(n, n, tilt);
+                square = fma(n, n, square);
             }
-        const Vec vp = load(p + z), vq = load(q + z), vm = load(m + z), vs = load(s + z);
-        const Vec a = mul(centre, vp);
-        Vec b = mul(centre_z, vq);
-        if constexpr (Tilted) b = mul(b, tilt);
-        store(op + z, fma(vm, fma(load(e + z), a, mul(vs, b)), fms(two, vp, load(op + z))));
+            b = mul(b, square);
+        }
+        store(op + z, fma(vm, fma(e(z), a, mul(vs, b)), fms(two, vp, load(op + z))));
         store(oq + z, fma(vm, fma(vs, a, b), fms(two, vq, load(oq + z))));
     }
+}
+
+/// The row of a medium and its storage.
+inline auto roof_row(const Problem& pb) {
+    const bool packed = pb.storage == ModelStorage::u16;
+    if (pb.medium == Medium::tti) return roof_two_row<Floats, true>;
+    if (pb.medium == Medium::vti) return packed ? roof_two_row<Packed16, false> : roof_two_row<Floats, false>;
+    return packed ? roof_iso_row<Packed16> : roof_iso_row<Floats>;
 }
 
 /// A time step of the core without its derivatives, over the same rows and tiles.
 void roof_step(const Problem& pb, const Levels& lv, int threads) {
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     const auto tiles = tiles_of(pb, whole, threads);
+    const auto row = roof_row(pb);
 #pragma omp parallel num_threads(threads)
     {
         FlushDenormals flush;
@@ -147,13 +160,7 @@ void roof_step(const Problem& pb, const Levels& lv, int threads) {
             for (Index ix = x.lo; ix < x.hi; ++ix)
                 for (Index iy = y.lo; iy < y.hi; ++iy) {
                     const Index skip = iy + 1 < y.hi ? pb.row : pb.plane + (y.lo - y.hi + 1) * pb.row;
-                    const Index at = row_offset(pb, ix, iy);
-                    if (pb.medium == Medium::tti)
-                        roof_two_row<true>(pb, lv, at, skip);
-                    else if (pb.medium == Medium::vti)
-                        roof_two_row<false>(pb, lv, at, skip);
-                    else
-                        roof_iso_row(pb, lv, at, skip);
+                    row(pb, lv, row_offset(pb, ix, iy), skip);
                 }
         }
     }

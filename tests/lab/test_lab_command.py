@@ -86,8 +86,8 @@ def test_kernels_in_text_and_the_usual_place(run, tmp_path):
         assert f"\n{line} " in out
     path = tmp_path / "cache" / "subsalt" / "machine.json"
     assert str(path) in err
-    found = machine.read(path).find("kernels", medium="isotropic", order=8, boundary="pml", steps_per_pass=1)
-    assert [r["n"] for r in found] == [96]
+    found = machine.read(path).find("kernels", medium="isotropic", order=8, boundary="pml", loop="segment")
+    assert [(r["n"], r["model_storage"]) for r in found] == [(96, "f32"), (96, "u16")]
 
 
 def test_csv_can_be_piped(run, monkeypatch):

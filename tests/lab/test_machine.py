@@ -32,6 +32,31 @@ def test_sections_and_rows_of_others_stay(tmp_path):
     assert found.sections["memory"] == [row(), row(threads=2, rate=70.0)]
 
 
+def test_a_noisy_row_does_not_replace_a_quiet_one_of_the_same_version():
+    def rate_after(old, new):
+        return (
+            machine.Machine.here()
+            .merged("memory", [old])
+            .merged("memory", [new])
+            .sections["memory"][0]["rate"]
+        )
+
+    quiet, noisy = row(version="1", noisy=False, rate=1.0), row(version="1", noisy=True, rate=2.0)
+    assert rate_after(quiet, noisy) == 1.0
+    assert rate_after(noisy, quiet) == 1.0
+    assert rate_after(noisy, noisy | {"rate": 3.0}) == 3.0
+    assert rate_after(quiet, noisy | {"version": "2"}) == 2.0
+
+
+def test_saving_says_how_many_rows_were_left_out(tmp_path):
+    path = tmp_path / "machine.json"
+    assert machine.save(path, "memory", [row(noisy=False), row(threads=2, noisy=True)]) == 0
+    assert (
+        machine.save(path, "memory", [row(noisy=True, rate=1.0), row(threads=2, noisy=True, rate=2.0)]) == 1
+    )
+    assert [r["rate"] for r in machine.read(path).sections["memory"]] == [40.0, 2.0]
+
+
 def test_every_key_of_a_kernel_row_tells_rows_apart():
     base = dict.fromkeys(machine.KEYS["kernels"], 0)
     rows = [base, *(base | {k: 1} for k in base)]

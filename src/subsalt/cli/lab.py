@@ -66,10 +66,13 @@ def kernels(
     ] = None,
     isa: Isa = None,
     threads: Threads = None,
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Model arrays: f32, or f32,u16; both when left out.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", help="Points per axis, layer included.")] = 256,
     rounds: Rounds = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Order 8, all cores and 3 rounds: half a minute.")
+        bool, typer.Option("--quick", help="Order 8, float32, all cores, 3 rounds: half a minute.")
     ] = False,
     table: Table = "text",
     out: MachineFile = None,
@@ -78,4 +81,4 @@ def kernels(
     """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
     from subsalt.cli import lab_commands
 
-    lab_commands.kernels(medium, order, isa, threads, n, rounds, quick, table, out, json)
+    lab_commands.kernels(medium, order, isa, threads, storage, n, rounds, quick, table, out, json)

@@ -38,6 +38,7 @@ def kernels(
     order: list[str] | None,
     isa: list[str] | None,
     threads: list[str] | None,
+    storage: list[str] | None,
     n: int,
     rounds: int | None,
     quick: bool,
@@ -56,6 +57,9 @@ def kernels(
         asked.numbers("--order", order, measurement.ORDERS, (8,) if quick else measurement.ORDERS),
         asked.instruction_sets(isa),
         counts[-1:] if quick and threads is None else counts,
+        asked.choices(
+            "--storage", storage, measurement.STORAGES, ("f32",) if quick else measurement.STORAGES
+        ),
         asked.points(n),
         rounds or (3 if quick else 7),
     )
@@ -95,8 +99,8 @@ def _show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
 
 def _finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[str, Any]]) -> None:
     """Add the rows to machine.json and print the result for programs."""
-    machine.save(path, section, rows)
+    left_out = machine.save(path, section, rows)
     if out.as_json:
         out.json(result.to_dict() | {"machine_file": str(path)})
-    else:
-        print(f"machine   {printable(str(path))}", file=sys.stderr, flush=True)
+    kept = f" ({left_out} quiet rows in it were kept)" if left_out else ""
+    print(f"machine   {printable(str(path))}{kept}", file=sys.stderr, flush=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.injection import Points
-from subsalt.kernels import cpu, sweeps
+from subsalt.kernels import cpu, packing, sweeps
 from subsalt.kernels.problem import Problem
 from subsalt.stencil import radius_of
 
@@ -21,8 +23,8 @@ SMALLEST = 96
 WITH_PLAIN_LOOP = ("isotropic", "vti")
 #: receivers of a shot, for what recording and injection cost
 RECEIVERS = 2000
-#: time steps per call of the segment
-STEPS_PER_CALL = 4
+#: time steps per call of the segment; fewer for TTI, which does one per pass and takes long
+STEPS_PER_CALL = {"isotropic": 4, "vti": 4, "tti": 2}
 #: no time index is a multiple of it: whether the field is finite is timed by itself
 NEVER = 1 << 30
 
@@ -64,6 +66,7 @@ class Bench:
         self.noise = np.random.default_rng(0).random(self.layout.shape3, dtype=np.float32)
         self.start = self.noise - np.float32(0.5)
         with cpu.forced(threads=threads):
+            self.storage = "f32"
             self.params = self._parameters()
             self.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
             self.segments = {boundary: cpu.Segment(p) for boundary, p in self.problems.items()}
@@ -73,6 +76,32 @@ class Bench:
                 sweeps.allocate(n**3, threads).reshape(self.layout.shape3) for _ in range(2)
             )
         self.points, self.values = self._points(), np.full(RECEIVERS, 1e-9, np.float32)
+
+    @property
+    def name(self) -> str:
+        """Medium, order and storage, for messages."""
+        return f"{self.medium}, order {self.order}, models {self.storage}"
+
+    @property
+    def steps_per_call(self) -> int:
+        """Time steps that `segment` does."""
+        return STEPS_PER_CALL[self.medium]
+
+    @property
+    def has_plain_loop(self) -> bool:
+        """Whether the core step exists as a plain loop too."""
+        return self.medium in WITH_PLAIN_LOOP and self.storage == "f32"
+
+    def packed(self) -> Bench:
+        """Return a bench on the same wavefields with model arrays of 16 bits."""
+        other = copy.copy(self)
+        other.storage = "u16"
+        other.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
+        for problem in other.problems.values():
+            packing.pack(problem)
+        with cpu.forced(threads=self.threads):
+            other.segments = {boundary: cpu.Segment(p) for boundary, p in other.problems.items()}
+        return other
 
     def _parameters(self) -> dict[str, NDArray]:
         """Return the model: 1400 to 4000 m/s, epsilon 0 to 0.25, delta -0.1 to 0, any tilt; different everywhere."""
@@ -148,16 +177,20 @@ class Bench:
         self.state.rotate()
 
     def segment(self, boundary: str) -> None:
-        """Do `STEPS_PER_CALL` time steps in one call, two per pass over memory."""
+        """Do `steps_per_call` time steps in one call, as `migrate` and `model` do them."""
         self.state.memory = self.memory if boundary == "pml" else {}
-        self.segments[boundary].advance(self.state, STEPS_PER_CALL, NEVER, False)
+        self.segments[boundary].advance(self.state, self.steps_per_call, NEVER, False)
 
-    def settle(self, boundary: str) -> tuple[int, int]:
-        """Return the rows per tile and steps per pass of the segment, after it has tried them."""
+    def settle(self, boundary: str) -> tuple[int | None, int]:
+        """Return the rows per tile and steps per pass of the segment, after it has tried them.
+
+        The segment of TTI has tiles of its own and does one step per pass.
+        """
+        if self.medium == "tti":
+            return None, 1
         self.load()
         self.state.memory = self.memory if boundary == "pml" else {}
-        rows, per_pass = cpu.settle(self.problems[boundary], self.state)
-        return rows, per_pass if self.medium != "tti" else 1  # its segment has no pass over several steps
+        return cpu.settle(self.problems[boundary], self.state)
 
     def plain(self) -> None:
         """Do a time step of the core by the plain loop."""

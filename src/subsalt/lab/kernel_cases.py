@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from subsalt.kernels import cpu, sweeps
-from subsalt.lab.kernel_bench import LAYERS, RECEIVERS, STEPS_PER_CALL, WITH_PLAIN_LOOP, Bench
+from subsalt.lab.kernel_bench import LAYERS, RECEIVERS, Bench
 from subsalt.lab.memory import MULTIPLY_ADDS
 from subsalt.lab.rounds import Work
 
@@ -67,14 +67,17 @@ def cases(bench: Bench, isa: str) -> list[Case]:
         with cpu.forced(isa, threads=bench.threads):
             rows, per_pass = bench.settle(boundary)
         run = forced(partial(bench.segment, boundary))
-        out.append(Case(f"{name}, segment", "step", boundary, run, "segment", STEPS_PER_CALL, per_pass, rows))
-    if bench.medium in WITH_PLAIN_LOOP:
+        out.append(
+            Case(f"{name}, segment", "step", boundary, run, "segment", bench.steps_per_call, per_pass, rows)
+        )
+    if bench.has_plain_loop:
         add("plain loop", "yardstick", bench.plain)
     add("roof", "yardstick", bench.roof)
     adds = partial(sweeps.multiply_add, 0.5, 1.0, MULTIPLY_ADDS, threads=bench.threads, isa=isa)
     add("multiply-add", "yardstick", adds)
-    for name, run in parts(bench).items():
-        add(name, "part", run)
+    if bench.storage == "f32":  # they read no model
+        for name, run in parts(bench).items():
+            add(name, "part", run)
     return out
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from subsalt.lab.operations import cost
+from subsalt.lab.operations import bytes_of, cost
 from subsalt.lab.table import Column, render
 from subsalt.stencil import radius_of
 
@@ -16,9 +16,11 @@ COLUMNS = (
     Column("spread", "± %", ".1f", 100),
     Column("interior_points_per_s", "interior", ".3f", 1e-9),
     Column("x_plain", "x plain", ".2f"),
+    Column("x_f32", "x f32", ".2f"),
     Column("of_roof", "% of roof", ".0f", 100),
     Column("of_multiply_add", "% of FMA", ".0f", 100),
     Column("core_steps", "core steps", ".3f"),
+    Column("layer_extra", "layer extra", "+.3f"),
 )
 #: columns that say which table a row belongs to, for CSV
 IDENTITY = ("medium", "order", "isa", "threads", "n", "model_storage")
@@ -33,14 +35,15 @@ def _table_of(row: Row) -> tuple[Any, ...]:
 def heading(rows: Sequence[Row]) -> str:
     """Return the line above the rows of one table: what ran, and what the machine gave meanwhile."""
     first = rows[0]
-    price = cost(first["medium"])
+    moved = bytes_of(first["medium"], first["model_storage"])
+    operations = cost(first["medium"]).operations(radius_of(first["order"]))
     adds = next(r["gflop_s"] for r in rows if "gflop_s" in r)
     memory = next(r["roof_gb_s"] for r in rows if "roof_gb_s" in r)
     threads = f"{first['threads']} thread{'s' * (first['threads'] != 1)}"
     storage = "" if first["model_storage"] == "f32" else f", models {first['model_storage']}"
     return (
         f"{first['medium']}, order {first['order']}, {first['n']}^3 points{storage}, {first['isa']}, {threads}: "
-        f"{price.bytes} B and {price.operations(radius_of(first['order']))} operations per point; "
+        f"{moved} B and {operations} operations per point; "
         f"roof at {memory:.1f} GB/s, multiply-adds at {adds:.0f} GFLOP/s"
     )
 

@@ -8,29 +8,24 @@ of doing a step are compared bit for bit before any figure.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from subsalt.kernels import sweeps
 from subsalt.lab.kernel_answers import verify
 from subsalt.lab.kernel_bench import LAYERS, Bench
 from subsalt.lab.kernel_cases import Case, cases
+from subsalt.lab.kernel_rows import IMAGED_EVERY, Row, Variant
 from subsalt.lab.load import Watch
-from subsalt.lab.memory import MULTIPLY_ADDS
-from subsalt.lab.operations import cost
+from subsalt.lab.operations import cost, pass_bytes
 from subsalt.lab.result import Result
 from subsalt.lab.rounds import SAMPLE_SECONDS, Clock, round_robin
-from subsalt.lab.stats import ratio, summary
-from subsalt.stencil import radius_of
 
 #: media that have compiled kernels, in the order of the tables
 MEDIA = ("isotropic", "vti", "tti")
 ORDERS = (4, 8)
-#: how often a sample is imaged in the shares of imaging
-IMAGED_EVERY = 8
+STORAGES = ("f32", "u16")
 
 UNITS = {
     "points_per_s": "point-steps/s, layer included",
@@ -41,6 +36,8 @@ UNITS = {
     "of_roof": "rate over that of the roof",
     "of_multiply_add": "operations per second over those of multiply-adds in registers",
     "core_steps": "time over that of a core step, one step a call",
+    "layer_extra": "time over that of the core done the same way, minus 1",
+    "x_f32": "rate over that of the same case with float32 models",
     "roof_gb_s": "GB/s at which the roof ran",
 }
 
@@ -53,6 +50,8 @@ class Settings:
     ----------
     media, orders, isas, threads : sequence
         Every combination is measured.
+    storages : sequence of str
+        How model arrays are stored: ``"f32"`` always, and ``"u16"`` beside it where the medium has it.
     n : int
         Points per axis, layer included.
     rounds : int
@@ -63,6 +62,7 @@ class Settings:
     orders: Sequence[int]
     isas: Sequence[str]
     threads: Sequence[int]
+    storages: Sequence[str] = ("f32", "u16")
     n: int = 256
     rounds: int = 7
 
@@ -87,15 +87,17 @@ def measure(
     say : callable
         Told what is being measured.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     with Watch(max(settings.threads)) as watch:
         for medium in settings.media:
             for order in settings.orders:
                 for threads in settings.threads:
                     say(f"kernels: {medium}, order {order}, {threads} thread{'s' * (threads != 1)}")
-                    bench = Bench(settings.n, medium, order, threads)
-                    rows += _measure_one(bench, settings, clock, seconds)
-                    del bench  # its arrays are a gigabyte
+                    benches = [Bench(settings.n, medium, order, threads)]
+                    if "u16" in settings.storages and cost(medium).packed is not None:
+                        benches.append(benches[0].packed())
+                    rows += _measure_one(benches, settings, clock, seconds)
+                    del benches  # their arrays are a gigabyte
     return Result(
         "kernels",
         asdict(settings) | {"layers": LAYERS, "imaged_every": IMAGED_EVERY},
@@ -114,7 +116,7 @@ def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     passes = [r for r in rows if r.get("steps_per_pass", 1) > 1]
     if passes:
         least = ", ".join(
-            f"{m} {pass_bytes(m):g} instead of {cost(m).bytes}"
+            f"{m} {pass_bytes(m):g} B instead of {cost(m).bytes}"
             for m in dict.fromkeys(r["medium"] for r in passes)
         )
         out.append(
@@ -123,115 +125,30 @@ def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     return out
 
 
-def pass_bytes(medium: str) -> float:
-    """Return the bytes per point and step of two steps in one pass: every array comes once, all levels are written."""
-    fields = 1 if medium == "isotropic" else 2
-    # the models are read once instead of twice, and both levels of each field read and written once
-    models = (cost(medium).bytes - 12 * fields) / 4
-    return (4 * models + 16 * fields) / 2
-
-
-def _measure_one(bench: Bench, settings: Settings, clock: Clock, seconds: float) -> list[dict[str, Any]]:
-    timed: dict[str, tuple[str, Case]] = {}
+def _measure_one(benches: Sequence[Bench], settings: Settings, clock: Clock, seconds: float) -> list[Row]:
+    """Return the rows of benches that share their wavefields, timed in the same rounds."""
+    timed: dict[tuple[str, str, str], Case] = {}
+    for bench in benches:
+        for isa in settings.isas:
+            verify(bench, isa)
+            timed |= {(bench.storage, isa, case.name): case for case in cases(bench, isa)}
+    work = {" ".join(key): case.run for key, case in timed.items()}
+    load = benches[0].load
+    load()
+    taken = round_robin(work, settings.rounds, seconds=seconds, clock=clock, before=load)
+    rows: list[Row] = []
     for isa in settings.isas:
-        verify(bench, isa)
-        timed |= {f"{case.name}/{isa}": (isa, case) for case in cases(bench, isa)}
-    work = {key: case.run for key, (_, case) in timed.items()}
-    bench.load()
-    taken = round_robin(work, settings.rounds, seconds=seconds, clock=clock, before=bench.load)
-    rows = []
-    for isa in settings.isas:
-        mine = {
-            case.name: (case, [t / case.steps for t in taken[key]])
-            for key, (of, case) in timed.items()
-            if of == isa
-        }
-        rows += [_row(bench, isa, name, mine) for name in mine]
-        rows += _imaging(bench, isa, mine)
-    return rows
-
-
-Samples = dict[str, tuple[Case, list[float]]]
-
-
-def _row(bench: Bench, isa: str, name: str, taken: Samples) -> dict[str, Any]:
-    """Return the row of one case: its rates, and its ratios to the yardsticks of the same rounds."""
-    case, seconds = taken[name]
-    middle = summary(seconds)
-    row = _identity(bench, isa) | {
-        "case": name,
-        "kind": case.kind,
-        "seconds": seconds,
-        "spread": middle.spread,
-        "core_steps": ratio(seconds, taken["core"][1]).median,
-    }
-    if name == "multiply-add":
-        done = sweeps.operations(MULTIPLY_ADDS, threads=bench.threads, isa=isa)
-        del row["core_steps"]
-        return row | {"gflop_s": done / middle.median / 1e9}
-    if case.kind == "part":
-        return row
-    points, cells = bench.n**3, LAYERS[case.boundary]
-    inside = math.prod(n - 2 * cells for n in bench.layout.shape3)
-    adds = sweeps.operations(MULTIPLY_ADDS, threads=bench.threads, isa=isa)
-    price, roof = cost(bench.medium), taken["roof"][1]
-    row |= {
-        "points_per_s": points / middle.median,
-        "interior_points_per_s": inside / middle.median,
-        "roof_gb_s": price.bytes * points / summary(roof).median / 1e9,
-    }
-    if case.kind == "step":
-        operations = price.operations(radius_of(bench.order)) * points
-        per_add = ratio(taken["multiply-add"][1], seconds).median
-        row |= {
-            "boundary": case.boundary,
-            "layer_cells": cells,
-            "loop": case.loop,
-            "steps_per_pass": case.per_pass,
-            "tile_rows": case.tile_rows,
-            "of_roof": ratio(roof, seconds).median,
-            "of_multiply_add": per_add * operations / adds,
-        }
-    if "plain loop" in taken:
-        row["x_plain"] = ratio(taken["plain loop"][1], seconds).median
-    return row
-
-
-def _imaging(bench: Bench, isa: str, taken: Samples) -> list[dict[str, Any]]:
-    """Return what imaging every `IMAGED_EVERY`-th sample adds to a core step of each wavefield."""
-    core = taken["core"][1]
-    parts = {
-        f"snapshot, every {IMAGED_EVERY}th step": taken["snapshot"][1],
-        f"correlate and square, every {IMAGED_EVERY}th step": [
-            a + b for a, b in zip(taken["correlate"][1], taken["square"][1], strict=True)
-        ],
-    }
-    rows = []
-    for name, seconds in parts.items():
-        share = [s / IMAGED_EVERY for s in seconds]
-        rows.append(
-            _identity(bench, isa)
-            | {
-                "case": name,
-                "kind": "imaging",
-                "seconds": share,
-                "spread": summary(share).spread,
-                "core_steps": ratio(share, core).median,
+        plain: Variant | None = None
+        for bench in benches:
+            samples = {
+                name: (case, [t / case.steps for t in taken[" ".join((storage, of, name))]])
+                for (storage, of, name), case in timed.items()
+                if (storage, of) == (bench.storage, isa)
             }
-        )
+            variant = Variant(bench, isa, samples, plain)
+            plain = plain or variant
+            rows += variant.rows()
     return rows
-
-
-def _identity(bench: Bench, isa: str) -> dict[str, Any]:
-    return {
-        "medium": bench.medium,
-        "dim": 3,
-        "order": bench.order,
-        "isa": isa,
-        "threads": bench.threads,
-        "n": bench.n,
-        "model_storage": "f32",
-    }
 
 
 def for_machine(result: Result) -> list[dict[str, Any]]:

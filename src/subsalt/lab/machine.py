@@ -8,7 +8,7 @@
      "kernels": [{"medium": "vti", "order": 8, "boundary": "pml", ..., "points_per_s": ...}, ...]}
 
 A section is a list of rows. A new measurement replaces the rows with the same `KEYS` and leaves the others, each with
-its date, version, and whether it was noisy.
+its date, version, and whether it was noisy; a noisy row does not replace a quiet one of the same version.
 """
 
 from __future__ import annotations
@@ -80,7 +80,10 @@ class Machine:
         """Return this with rows added to a section in place of those with the same `KEYS`."""
         keys = KEYS[section]
         known = {_key(row, keys): dict(row) for row in self.sections.get(section, [])}
-        known |= {_key(row, keys): dict(row) for row in rows}
+        for row in rows:
+            old = known.get(_key(row, keys))
+            if old is None or not _is_better(old, row):
+                known[_key(row, keys)] = dict(row)
         return Machine(self.machine, {**self.sections, section: list(known.values())})
 
     def find(self, section: str, **wanted: object) -> list[dict[str, Any]]:
@@ -104,6 +107,11 @@ class Machine:
 
 def _key(row: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[object, ...]:
     return tuple(row.get(k) for k in keys)
+
+
+def _is_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether an old row tells more than a new one of the same case: it was quiet, of the same code."""
+    return bool(new.get("noisy")) and not old.get("noisy") and old.get("version") == new.get("version")
 
 
 def read(path: Path) -> Machine:
@@ -181,9 +189,18 @@ def prepare(path: Path) -> Machine:
     return known
 
 
-def save(path: Path, section: str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add rows to a section of the file at `path`, which appears complete or not at all."""
+def save(path: Path, section: str, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Add rows to a section of the file at `path`, which appears complete or not at all.
+
+    Returns
+    -------
+    int
+        How many rows were left out because a quiet one of the same case and version is there.
+    """
     # read again: another measurement may have finished meanwhile
     known = Machine(Machine.here().machine, prepare(path).sections)
-    text = json.dumps(known.merged(section, rows).to_dict(), indent=1, allow_nan=False)
+    new = [dict(r) for r in rows]
+    merged = known.merged(section, new)
+    text = json.dumps(merged.to_dict(), indent=1, allow_nan=False)
     publish_text(path, text + "\n")
+    return sum(r not in merged.sections[section] for r in new)
