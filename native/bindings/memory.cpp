@@ -4,6 +4,9 @@
 // 4).
 #include "memory.hpp"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sys/mman.h>
 
 #include <atomic>
@@ -53,6 +56,14 @@ nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t
     std::memset(first + bytes, 0, total - offset - bytes);
     nanobind::capsule owner(memory, [](void* p) noexcept { std::free(p); });
     return nanobind::ndarray<nanobind::numpy, float>(first, shape.size(), shape.data(), owner);
+}
+
+void return_large_arrays() {
+#ifdef __GLIBC__
+    // glibc raises this limit to the size of what was freed last, up to 32 MiB. Model arrays below it then share the
+    // heap with passing copies, and the holes these leave are kept: a second shot took up to 25 % more than the first.
+    mallopt(M_MMAP_THRESHOLD, static_cast<int>(2 * huge_page));
+#endif
 }
 
 } // namespace subsalt

@@ -11,4 +11,7 @@ namespace subsalt {
 /// A zeroed float32 array as a NumPy array that owns it.
 nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads);
 
+/// Let every large array of the process go back to the system when it is freed.
+void return_large_arrays();
+
 } // namespace subsalt

@@ -1,6 +1,8 @@
 // The compiled module `subsalt._native`: one binding file per subject registers itself here.
 #include <nanobind/nanobind.h>
 
+#include "memory.hpp"
+
 namespace nb = nanobind;
 
 void bind_kernels(nb::module_& m); // bindings/kernels.cpp: time step, injection, recording, imaging
@@ -10,6 +12,7 @@ void bind_signal(nb::module_& m);  // bindings/signal.cpp: wavelets, trace maps,
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of subsalt.";
+    subsalt::return_large_arrays();
     bind_kernels(m);
     bind_segment(m);
     bind_lab(m);

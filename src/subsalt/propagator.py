@@ -352,7 +352,7 @@ def upright_at_layers(
     quiet = [w + m if w and options.boundary == "pml" else None for w in widths]
     if options.free_surface:
         quiet[4] = m + 1
-    theta = local.theta.reshape(local.grid.shape3)
+    theta = local.theta.reshape(local.grid.shape3).copy()
     for factor in tilt.taper(local.grid.shape3, quiet):
-        theta = theta * factor
+        theta *= factor
     return replace(local, theta=theta.reshape(local.grid.shape))

@@ -23,7 +23,7 @@ import json, sys
 import scipy.ndimage  # the program itself is not part of the plan
 import numpy as np
 import subsalt as ss
-from subsalt.imaging.memory import image_bytes, shot_memory
+from subsalt.imaging.memory import shot_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import ImagingOptions, PropagationOptions
 
@@ -42,7 +42,7 @@ data = np.random.default_rng(0).standard_normal((shots, receivers, nt)).astype(n
 survey = ss.Survey.from_arrays(src, rcv, nt=nt, dt=0.004, data=data)
 wavelet = ss.ricker(12.0, 0.002)
 setup = MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(), ImagingOptions())
-plan = sum(shot_memory(setup, survey.shots[0], several=shots > 1).values()) + image_bytes(setup)
+plan = sum(shot_memory(setup, survey.shots[0], several=shots > 1).values())
 before = status("VmRSS")
 ss.migrate(model, survey, wavelet)
 print(json.dumps([plan, status("VmHWM") - before]))
@@ -57,17 +57,17 @@ print(json.dumps([plan, status("VmHWM") - before]))
         ([601, 301], 2, 100, 200, "tti"),
         ([301, 101], 2, 2000, 500, "isotropic"),
         ([101, 81, 81], 1, 50, 60, "isotropic"),
-        ([101, 81, 81], 1, 50, 60, "tti"),
+        ([121, 121, 81], 2, 50, 40, "tti"),
     ],
     ids=("2-D VTI", "2-D TTI", "2-D, many traces", "3-D", "3-D TTI"),
 )
-def test_the_plan_is_within_ten_percent_of_the_peak(job) -> None:
+def test_the_plan_is_within_five_percent_of_the_peak(job) -> None:
     out = subprocess.run(
         [sys.executable, "-c", JOB, json.dumps(job)], capture_output=True, text=True, check=True
     )
     plan, peak = json.loads(out.stdout)
-    # beside ten percent: what the heap of the interpreter keeps of freed arrays
-    assert abs(plan - peak) <= 0.1 * peak + 8e6, (plan, peak)
+    # beside five percent: code that is read at its first use, and small arrays that the heap keeps
+    assert abs(plan - peak) <= 0.05 * peak + 10e6, (plan, peak)
 
 
 @pytest.mark.parametrize("free_surface", [False, True])

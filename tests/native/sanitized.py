@@ -37,7 +37,9 @@ def main() -> int:
         "test_kernels_arguments.py",
         "test_segment.py",
     ]
-    return int(pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "--capture=no", "-p", "no:xdist"]))
+    return int(
+        pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "--capture=no", "-p", "no:xdist"])
+    )
 
 
 if __name__ == "__main__":

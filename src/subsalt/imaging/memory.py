@@ -27,7 +27,7 @@ HUGE_PAGE = 2 << 20
 
 
 def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> dict[str, int]:
-    """Return bytes by array for migrating `shot`; the values sum to its peak beyond model, image and interpreter.
+    """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
     shot : Shot
         Its window and receivers rule the sizes.
     several : bool
-        Other shots come before it, and their snapshots' memory and last sums are still held.
+        Other shots come before it, and the image, their snapshots' memory and last sums are held. The image of a single
+        shot takes no memory before its fields are gone.
 
     Notes
     -----
@@ -56,11 +57,14 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
         model + making + nr * (FLOAT * recorded + DOUBLE * stepped),
         model + nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped),  # scaling what is injected
         nr * ((2 * FLOAT + DOUBLE) * recorded + 2 * DOUBLE * stepped),  # mapping the traces
-        (3 * DOUBLE + FLOAT) * setup.model.grid.size,  # finishing the image
+        # finishing the image
+        (3 * DOUBLE + FLOAT) * setup.model.grid.size + (0 if several else image_bytes(setup)),
     ]
+    if several:
+        plan["image"] = image_bytes(setup)
     plan["snapshots"] = len(setup.imaged_samples) * window_bytes
     plan["image accumulators"] = (2 if several else 1) * accumulators * window_bytes
-    before = plan["snapshots"] + accumulators * window_bytes if several else 0
+    before = plan["image"] + plan["snapshots"] + accumulators * window_bytes if several else 0
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
@@ -144,7 +148,7 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
     have = available_memory() if available is None else available
     plans = [shot_memory(setup, s, several=len(shots) > 1) for s in largest_shots(setup, shots)]
     worst = max(plans, key=lambda p: sum(p.values()))
-    total = sum(worst.values()) + image_bytes(setup)
+    total = sum(worst.values())
     if total > have:
         table = ", ".join(f"{k} {v / 1e9:.2f} GB" for k, v in sorted(worst.items(), key=lambda kv: -kv[1]))
         raise MemoryPlanError(
