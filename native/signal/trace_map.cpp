@@ -9,14 +9,20 @@
 namespace subsalt::signal {
 namespace {
 
-constexpr int64_t kLanes = 4;   // traces of a panel, side by side
+constexpr int64_t kLanes = 8;   // traces of a panel, side by side
 constexpr int64_t kTile = 4;    // outputs of one inner loop
 constexpr int64_t kBand = 32;   // frequencies whose tables are alive at a time
 constexpr int64_t kChunk = 512; // traces transformed together
 constexpr int64_t kFine = 32;   // samples between exact evaluations of a table
 
-// Two doubles are what the baseline instruction set of x86-64 and of ARM holds.
-typedef double Pair __attribute__((vector_size(16), aligned(8), may_alias));
+// Two doubles are what the baseline instruction set of x86-64 and of ARM holds, four what AVX2 does. Members of
+// structs, since a template argument loses the attributes.
+struct Pair {
+    typedef double Vector __attribute__((vector_size(16), aligned(8), may_alias));
+};
+struct Quad {
+    typedef double Vector __attribute__((vector_size(32), aligned(8), may_alias));
+};
 
 int64_t tiles(int64_t n, int64_t size) {
     return (n + size - 1) / size;
@@ -34,25 +40,52 @@ struct Fold {
     int64_t padded() const { return kTile * tiles(half, kTile); }
 };
 
-// acc[j][lane] += sum_k x[k][lane] t[k][j], k upwards, one rounded product and one rounded sum each.
-inline void accumulate(const double* __restrict x, const double* __restrict t, double* __restrict acc, int64_t nk) {
-    Pair* out = reinterpret_cast<Pair*>(acc);
-    Pair a0 = out[0], a1 = out[1], b0 = out[2], b1 = out[3], c0 = out[4], c1 = out[5], d0 = out[6], d1 = out[7];
-    for (int64_t k = 0; k < nk; ++k) {
-        const Pair x0 = *reinterpret_cast<const Pair*>(x + k * kLanes);
-        const Pair x1 = *reinterpret_cast<const Pair*>(x + k * kLanes + 2);
-        const double* tk = t + k * kTile;
-        a0 += x0 * tk[0];
-        a1 += x1 * tk[0];
-        b0 += x0 * tk[1];
-        b1 += x1 * tk[1];
-        c0 += x0 * tk[2];
-        c1 += x1 * tk[2];
-        d0 += x0 * tk[3];
-        d1 += x1 * tk[3];
+// acc[j][lane] += sum_k x[k][lane] t[k][j], k upwards, one rounded product and one rounded sum each: a lane's bits do
+// not depend on how many lanes a vector holds. Two vectors of lanes at a time: eight sums fit the registers.
+template <class Lanes>
+__attribute__((always_inline)) inline void accumulate_in(const double* __restrict x, const double* __restrict t,
+                                                         double* __restrict acc, int64_t nk) {
+    using Vector = typename Lanes::Vector;
+    constexpr int64_t width = sizeof(Vector) / sizeof(double);
+    for (int64_t lane = 0; lane < kLanes; lane += 2 * width) {
+        Vector sum[kTile][2];
+        for (int64_t j = 0; j < kTile; ++j) {
+            for (int64_t h = 0; h < 2; ++h)
+                sum[j][h] = *reinterpret_cast<const Vector*>(acc + j * kLanes + lane + h * width);
+        }
+        for (int64_t k = 0; k < nk; ++k) {
+            const Vector x0 = *reinterpret_cast<const Vector*>(x + k * kLanes + lane);
+            const Vector x1 = *reinterpret_cast<const Vector*>(x + k * kLanes + lane + width);
+            for (int64_t j = 0; j < kTile; ++j) {
+                sum[j][0] += x0 * t[k * kTile + j];
+                sum[j][1] += x1 * t[k * kTile + j];
+            }
+        }
+        for (int64_t j = 0; j < kTile; ++j) {
+            for (int64_t h = 0; h < 2; ++h)
+                *reinterpret_cast<Vector*>(acc + j * kLanes + lane + h * width) = sum[j][h];
+        }
     }
-    out[0] = a0, out[1] = a1, out[2] = b0, out[3] = b1, out[4] = c0, out[5] = c1, out[6] = d0, out[7] = d1;
 }
+
+void accumulate_baseline(const double* x, const double* t, double* acc, int64_t nk) {
+    accumulate_in<Pair>(x, t, acc, nk);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) void accumulate_avx2(const double* x, const double* t, double* acc, int64_t nk) {
+    accumulate_in<Quad>(x, t, acc, nk);
+}
+
+void accumulate(const double* x, const double* t, double* acc, int64_t nk) {
+    static const bool wide = __builtin_cpu_supports("avx2");
+    (wide ? accumulate_avx2 : accumulate_baseline)(x, t, acc, nk);
+}
+#else
+void accumulate(const double* x, const double* t, double* acc, int64_t nk) {
+    accumulate_baseline(x, t, acc, nk);
+}
+#endif
 
 // cos and sin of w dt (i + offset) for i below `count`, each from one exact coarse and one exact fine angle.
 template <class Store>
@@ -103,7 +136,7 @@ void fill_synthesis(Tables& table, const Side& side, const Fold& fold, int64_t k
     });
 }
 
-// Even and odd parts of up to four traces, [sample][trace]; missing traces are zero.
+// Even and odd parts of up to kLanes traces, [sample][trace]; missing traces are zero.
 template <class T>
 void fold_panel(const T* x, int64_t count, const Fold& fold, double* even, double* odd) {
     for (int64_t i = 0; i < fold.half; ++i) {
