@@ -18,6 +18,7 @@ import hashlib, json
 import numpy as np
 from subsalt import EarthModel, Grid, Survey, fixedmath, forward, migrate, wavelet
 from subsalt.boundary import Layer, decay
+from subsalt.job import director
 from subsalt.options import PropagationOptions
 from subsalt.propagator import Propagator
 from subsalt.injection import sinc_points
@@ -58,6 +59,8 @@ out = {
                        wavelet.band(wavelet.ricker(23.7, 1.7e-3).samples, 1.7e-3)),
     "layers": digest(sigma, decay(sigma, 1.13e-3), Layer("pml", 8).profile(60, 8, 8, 12.5, 4480.0)),
     "axes": digest(*(box[name] for name in ("nx", "ny", "nz"))),
+    "averaged axes": digest(*(a for m in (tilted((31, 29, 33)), line)
+                              for a in director.smoothed(m.theta, m.phi, m.grid, 25.0, None).values())),
     "tilted": digest(survey.shots[0].data, image),
     "points": digest(points.base, points.weights),
     "maps": digest(*(TraceMap(211, 0.004, 0.0, 390, 0.0021, 0.0, dispersion=d,

@@ -228,6 +228,7 @@ MISTAKES = {
         lambda: dataclasses.replace(context(), model=EarthModel(Grid((9, 9), (300.0, 10.0)), 2000.0)),
     ),
     "NaN": ("E410", nan_epsilon),
+    "NaN in the tilt": ("E410", lambda: tilted(theta=np.where(fold(1.0) > 0.9, np.nan, fold(30.0)))),
     "zero velocity": ("E411", lambda: raw_parameter("vp", np.zeros((101, 81)))),
     "epsilon below -1/2": ("E411", lambda: raw_parameter("epsilon", np.full((101, 81), -0.6))),
     "shape": ("E401", lambda: raw_parameter("epsilon", np.zeros((101, 64)), Grid((101, 64), (10.0, 10.0)))),
