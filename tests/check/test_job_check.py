@@ -299,3 +299,15 @@ def test_the_gate_map_is_drawn_for_a_tilt_without_fault_and_not_for_a_sound_vti(
     assert flags == []
     assert about == "nothing to repair · tilt up to 30 degrees, at most 0 per cell"
     assert gate_of(monkeypatch, tmp_path, TILTED + '\n[propagation]\nmedium = "vti"\n') is None
+
+
+def test_a_half_turn_in_single_precision_is_no_null_value(tmp_path):
+    write_files(tmp_path)
+    for name, turn in (("theta", np.pi), ("phi", 2 * np.pi)):
+        # both round upwards: pi to 3.14159274, 2 pi to 6.2831855
+        rewrite(tmp_path, name, np.full(GRID.shape, turn))
+    angles = "".join(f'{n} = {{file = "{n}.rsf", unit = "rad"}}\n' for n in ("theta", "phi"))
+    result = found(tmp_path, MIGRATE.replace("[source]", f"{angles}\n[source]"))
+    assert codes(result) == []
+    # a half turn is the upright axis: nothing to tilt
+    assert np.abs(result.context.model.theta).max() < 1e-6

@@ -16,6 +16,9 @@ from subsalt.model import EarthModel
 #: largest angle that anybody writes, degrees: beyond lie null values
 WIDEST = {"theta": 180.0, "phi": 360.0}
 
+#: degrees that a float32 of pi or 2 pi radians may lie above a half or a whole turn
+ROUNDING = 5e-5
+
 #: nodes whose axes are held at once
 SLAB = 1 << 22
 
@@ -39,7 +42,7 @@ def looks_like_radians(name: str, summary: Summary) -> bool:
 def impossible(parameter: Parameter) -> bool:
     """Return whether a parameter is an angle beyond any that is ever written."""
     s = parameter.summary
-    return parameter.name in WIDEST and max(abs(s.low), abs(s.high)) > WIDEST[parameter.name]
+    return parameter.name in WIDEST and max(abs(s.low), abs(s.high)) > WIDEST[parameter.name] + ROUNDING
 
 
 def _cure(parameter: Parameter, unit: str) -> str:
