@@ -67,7 +67,7 @@ public:
             const Index count = box_.hi[0] - x < P ? 1 : P;
             while (made < last && made < x + count + reach_) {
                 const Index room = x + count + reach_ - made;
-                if (P == 2 && room >= 2 && made + 1 < last && inside(made) == inside(made + 1)) {
+                if (P > 1 && room >= P && made + P <= last && inside(made) == inside(made + P - 1)) {
                     plane<P>(made);
                     made += P;
                 } else {
@@ -75,7 +75,7 @@ public:
                     made += 1;
                 }
             }
-            if (P == 2 && count == P)
+            if (count == P)
                 finish_planes<P>(x);
             else
                 finish_planes<1>(x);
@@ -112,7 +112,7 @@ private:
         const Index margin = needed && Dim == 3 ? reach_ : 0;
         Rows rows[Q];
         for (int j = 0; j < Q; ++j) {
-            rows[j] = {rings_.x(Field, x + j), rings_.z(x + j), rings_.a(Field, x + j), {}};
+            rows[j] = {rings_.x(Field, x + j), rings_.z(j), rings_.a(Field, x + j), {}};
             for (Index k = 0; k < 2 * reach_; ++k)
                 rows[j].y[k] = rings_.zeros();
         }
@@ -120,7 +120,7 @@ private:
         for (Index y = box_.lo[1] - margin; y < box_.hi[1] + margin; ++y) {
             const bool exists = y >= 0 && y < pb_.n[1];
             for (int j = 0; j < Q; ++j)
-                rows[j].y[2 * margin] = exists ? rings_.y(x + j, slot) : const_cast<float*>(rings_.zeros());
+                rows[j].y[2 * margin] = exists ? rings_.y(j, slot) : const_cast<float*>(rings_.zeros());
             if (exists) {
                 flux_rows<Q, Field>(x, y, rows, 2 * margin);
                 slot = slot + 1 < rings_.slots_y() ? slot + 1 : 0;

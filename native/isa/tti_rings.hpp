@@ -28,8 +28,8 @@ public:
         plane_ = (tile.hi[1] - tile.lo[1]) * row_ + (row_ / 16 * (tile.hi[1] - tile.lo[1]) % 2 == 0 ? 16 : 0);
         at_a_ = 2 * slots_x_ * plane_;
         at_y_ = at_a_ + 2 * slots_a_ * plane_;
-        at_z_ = at_y_ + 2 * slots_y_ * row_;
-        at_zeros_ = at_z_ + 2 * plane_;
+        at_z_ = at_y_ + planes * slots_y_ * row_;
+        at_zeros_ = at_z_ + planes * plane_;
         const Index floats = at_zeros_ + 2 * row_ + 16;
         if (floats > size_) {
             std::free(memory_);
@@ -46,9 +46,9 @@ public:
     /// The first row of the tile at z = 0, by field and plane; the others follow at distances of `row`.
     float* x(int f, Index plane) const { return memory_ + (f * slots_x_ + plane % slots_x_) * plane_ + room; }
     float* a(int f, Index plane) const { return memory_ + at_a_ + (f * slots_a_ + plane % slots_a_) * plane_ + room; }
-    /// The fluxes along y and z are needed for one field at a time; those along y by slot, 0 .. 2 M.
-    float* y(Index plane, Index slot) const { return memory_ + at_y_ + (plane % 2 * slots_y_ + slot) * row_ + room; }
-    float* z(Index plane) const { return memory_ + at_z_ + plane % 2 * plane_ + room; }
+    /// The fluxes along y and z are needed for one field and the planes j of one turn; those along y by slot, 0 .. 2 M.
+    float* y(Index j, Index slot) const { return memory_ + at_y_ + (j * slots_y_ + slot) * row_ + room; }
+    float* z(Index j) const { return memory_ + at_z_ + j * plane_ + room; }
     Index row() const { return row_; }
     Index slots_y() const { return slots_y_; }
 

@@ -68,10 +68,10 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     for (Index z = z0; z < z1; z += lanes) {
         // the next row: of the field what is new, the axis once for both fields
         for (int j = 0; j < P; ++j) {
-            prefetch_l2(row.w + z + (radius + j) * pb.plane + pb.row);
+            prefetch(row.w + z + (radius + j) * pb.plane + pb.row);
             if (Field == 1) continue;
             for (int i = 0; i < 3; ++i)
-                if (Dim == 3 || i != 1) prefetch_l2(row.axis[i] + z + j * pb.plane + pb.row);
+                if (Dim == 3 || i != 1) prefetch(row.axis[i] + z + j * pb.plane + pb.row);
         }
         Vec hx[P], ux[P];
         if constexpr (P == 1)
@@ -177,8 +177,8 @@ template <bool Damped>
 void tti_update_row(const TiltedRow& row, Index z0, Index z1) {
     const Vec two = set1(2.0f), one = set1(1.0f);
     for (Index z = z0; z < z1; z += lanes) {
-        prefetch_l2(row.m + z + row.ahead), prefetch_l2(row.e + z + row.ahead), prefetch_l2(row.s + z + row.ahead);
-        prefetch_l2(row.prev[0] + z + row.ahead), prefetch_l2(row.prev[1] + z + row.ahead);
+        prefetch(row.m + z + row.ahead), prefetch(row.e + z + row.ahead), prefetch(row.s + z + row.ahead);
+        prefetch(row.prev[0] + z + row.ahead), prefetch(row.prev[1] + z + row.ahead);
         const Vec a = load(row.a + z), b = load(row.b + z);
         const Vec m = load(row.m + z), e = load(row.e + z), s = load(row.s + z);
         const Vec p_prev = load(row.prev[0] + z), q_prev = load(row.prev[1] + z);
