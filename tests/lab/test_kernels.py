@@ -53,6 +53,23 @@ def test_every_way_of_doing_a_step_gives_the_same_bits(benches, which, isa):
     kernel_answers.verify(benches[which], isa)
 
 
+def nbytes(bench, packed):
+    """Return the bytes of all different arrays of a bench, or of two."""
+    arrays = [bench.noise, bench.start, bench.image, bench.snap, *bench.state.prev, *bench.state.curr]
+    for b in (bench, *packed):
+        arrays += [*b.memory.values(), *(a for p in b.problems.values() for a in p.params.values())]
+    return sum({a.ctypes.data: a.nbytes for a in arrays}.values())
+
+
+@pytest.mark.parametrize("medium", kernels.MEDIA)
+def test_the_bytes_of_a_bench_are_known_beforehand(benches, medium):
+    packed = [benches[f"{medium} u16"]] if f"{medium} u16" in benches else []
+    # memory fields have rows of whole vectors, image and snapshot drop none: nothing but rounding differs
+    assert kernel_bench.bytes_needed(N, medium, 4, bool(packed)) == pytest.approx(
+        nbytes(benches[medium], packed), rel=1e-3
+    )
+
+
 @pytest.mark.parametrize("way", ["step", "segment", "roof", "plain"])
 def test_a_kernel_that_differs_is_not_timed(benches, monkeypatch, way):
     bench = benches["isotropic"]

@@ -7,9 +7,9 @@ import pytest
 
 from subsalt.cli import app as cli
 from subsalt.cli import guard
-from subsalt.host import usable_cores
+from subsalt.host import machine_facts, usable_cores
 from subsalt.kernels import cpu
-from subsalt.lab import kernels, machine, memory
+from subsalt.lab import kernel_bench, kernels, machine, memory
 
 BEST = cpu.available()[-1]
 
@@ -163,3 +163,26 @@ def test_lists_may_be_written_with_commas_or_repeated(run, monkeypatch):
     run("kernels", "--quick")
     assert (seen[1].orders, seen[1].rounds, seen[1].threads) == ([8], 3, [usable_cores()])
     assert seen[1].isas == [cpu.describe()["isa"]]
+
+
+def test_ctrl_c_says_that_nothing_was_written(run, monkeypatch, tmp_path):
+    def measure(settings, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(memory, "measure", measure)
+    path = tmp_path / "machine.json"
+    code, _, err = run("memory", "--out", path)
+    assert code == 130
+    assert "nothing was written" in err
+    assert not path.exists()
+
+
+def test_a_grid_beyond_the_memory_is_refused_with_one_that_fits(run):
+    code, out, _ = run("kernels", "-n", "4096", "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["code"]) == (69, "E612")
+    assert "-n 4096: the arrays of tti take" in error["message"]
+    fits = int(error["fix"].removeprefix("use -n ").removesuffix(" or less"))
+    memory_bytes = kernels.MEMORY_SHARE * machine_facts()["ram_bytes"]
+    assert kernel_bench.bytes_needed(fits, "tti", 8, False) <= memory_bytes
+    assert kernel_bench.bytes_needed(fits + 16, "tti", 8, False) > memory_bytes

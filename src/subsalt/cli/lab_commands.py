@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from subsalt.cli.output import Out, printable
+from subsalt.errors import SubsaltError
 from subsalt.lab import asked, machine
 from subsalt.lab.result import Result
 from subsalt.lab.table import FORMATS
@@ -28,7 +30,8 @@ def memory(
     path = _prepared(file, how)
     settings = measurement.Settings(asked.threads(threads), asked.instruction_sets(isa), rounds or 9)
     out = Out(as_json)
-    result = measurement.measure(settings, say=_progress)
+    with _nothing_kept():
+        result = measurement.measure(settings, say=_progress)
     _show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
     _finish(out, result, path, "memory", measurement.for_machine(result))
 
@@ -64,7 +67,8 @@ def kernels(
         rounds or (3 if quick else 7),
     )
     out = Out(as_json)
-    result = measurement.measure(settings, say=_progress)
+    with _nothing_kept():
+        result = measurement.measure(settings, say=_progress)
     _show(out, result, kernel_tables.tables(result.rows, how), how)
     _finish(out, result, path, "kernels", measurement.for_machine(result))
 
@@ -76,6 +80,17 @@ def _prepared(file: Path | None, how: str) -> Path:
     path = file if file is not None else machine.default_path()
     machine.prepare(path)
     return path
+
+
+@contextmanager
+def _nothing_kept() -> Iterator[None]:
+    """Say on Ctrl-C that nothing was written: a measurement has no half."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        error = SubsaltError("interrupted; nothing was written", "start the measurement again", code="E801")
+        error.exit_code = 130
+        raise error from None
 
 
 def _progress(text: str) -> None:

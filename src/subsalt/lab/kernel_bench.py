@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu, packing, sweeps
-from subsalt.kernels.problem import Problem
+from subsalt.kernels.problem import FIELD_NAMES, Problem
 from subsalt.stencil import radius_of
 
 DT, SPACING = 1e-3, (10.0, 10.0, 10.0)
@@ -35,6 +36,17 @@ def profile(n: int, width: int) -> NDArray[np.float64]:
     ramp = 300.0 * ((1 + np.arange(width)) / max(width, 1)) ** 2
     s[:width], s[n - width :] = ramp[::-1], ramp
     return s
+
+
+def bytes_needed(n: int, medium: str, order: int, packed: bool) -> int:
+    """Return the bytes of all arrays of a `Bench`, with its `packed` one beside it or not."""
+    layout = Layout((n, n, n), radius_of(order), 3)
+    padded = 4 * math.prod(layout.padded_shape)
+    models = {"isotropic": 1, "vti": 3, "tti": 9}[medium]  # of TTI the axis twice: upright in the PML
+    levels = 2 * len(FIELD_NAMES[medium])
+    kinds = 3 if medium == "tti" else 2
+    memory = kinds * 4 * n * n * (4 * LAYERS["pml"] + 2 * 16)
+    return padded * (levels + models) + (padded * models // 2 if packed else 0) + memory + 4 * 4 * n**3
 
 
 def axis_of(theta: NDArray, phi: NDArray) -> dict[str, NDArray]:
@@ -97,9 +109,12 @@ class Bench:
         other = copy.copy(self)
         other.storage = "u16"
         other.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
-        for problem in other.problems.values():
-            packing.pack(problem)
+        first, *rest = other.problems.values()
+        packing.pack(first)
         with cpu.forced(threads=self.threads):
+            cpu.Segment(first)  # moves the packed model to aligned memory: one for all problems
+            for problem in rest:
+                problem.params, problem.scales = dict(first.params), dict(first.scales)
             other.segments = {boundary: cpu.Segment(p) for boundary, p in other.problems.items()}
         return other
 

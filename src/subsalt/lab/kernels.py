@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from subsalt.errors import MemoryPlanError
+from subsalt.host import machine_facts
 from subsalt.lab.kernel_answers import verify
-from subsalt.lab.kernel_bench import LAYERS, Bench
+from subsalt.lab.kernel_bench import LAYERS, Bench, bytes_needed
 from subsalt.lab.kernel_cases import Case, cases
 from subsalt.lab.kernel_rows import IMAGED_EVERY, Row, Variant
 from subsalt.lab.load import Watch
@@ -26,6 +28,8 @@ from subsalt.lab.rounds import SAMPLE_SECONDS, Clock, round_robin
 MEDIA = ("isotropic", "vti", "tti")
 ORDERS = (4, 8)
 STORAGES = ("f32", "u16")
+#: part of the memory that the arrays of a medium may take
+MEMORY_SHARE = 0.8
 
 UNITS = {
     "points_per_s": "point-steps/s, layer included",
@@ -86,7 +90,13 @@ def measure(
         Length of a sample at least.
     say : callable
         Told what is being measured.
+
+    Raises
+    ------
+    MemoryPlanError
+        When the arrays of a medium take more than `MEMORY_SHARE` of the memory.
     """
+    _refuse_too_large(settings)
     rows: list[Row] = []
     with Watch(max(settings.threads)) as watch:
         for medium in settings.media:
@@ -106,6 +116,27 @@ def measure(
         watch.facts(),
         [*notes(rows), *filter(None, [watch.text()])],
     )
+
+
+def _refuse_too_large(settings: Settings) -> None:
+    """Refuse a grid whose arrays the machine does not hold."""
+
+    def needed(n: int) -> tuple[int, str]:
+        return max(
+            (bytes_needed(n, m, o, "u16" in settings.storages and cost(m).packed is not None), m)
+            for m in settings.media
+            for o in settings.orders
+        )
+
+    memory = machine_facts()["ram_bytes"]
+    need, medium = needed(settings.n)
+    if need > MEMORY_SHARE * memory:
+        fits = (n for n in range(settings.n // 16 * 16, 0, -16) if needed(n)[0] <= MEMORY_SHARE * memory)
+        raise MemoryPlanError(
+            f"-n {settings.n}: the arrays of {medium} take {need / 1e9:.1f} GB of the {memory / 1e9:.1f} GB of memory",
+            f"use -n {next(fits, 0)} or less",
+            code="E612",
+        )
 
 
 def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
