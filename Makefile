@@ -74,7 +74,7 @@ sanitize-thread: $(STAMP) ## run the segment tests on a build with the thread sa
 fuzz: build ## damaged files against every reader: COUNT=20000 per format
 	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)
 
-bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives
+bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)
 
 bench-peers: build ## times against Devito and Deepwave, each in an environment of its own: CASES="iso-256 rtm2d ..."

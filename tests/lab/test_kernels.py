@@ -8,7 +8,7 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
-from subsalt.lab import kernel_answers, kernel_bench, kernel_tables, kernels, operations
+from subsalt.lab import kernel_answers, kernel_bench, kernel_cases, kernel_tables, kernels, operations
 from subsalt.lab.machine import KEYS
 
 NATIVE = Path(__file__).resolve().parents[2] / "native" / "kernels"
@@ -51,6 +51,13 @@ def benches():
 @pytest.mark.parametrize("which", [*kernels.MEDIA, "isotropic u16", "vti u16"])
 def test_every_way_of_doing_a_step_gives_the_same_bits(benches, which, isa):
     kernel_answers.verify(benches[which], isa)
+
+
+def test_a_size_that_no_vector_divides_works_too():
+    bench = kernel_bench.Bench(N + 1, "vti", 8, 2)
+    kernel_answers.verify(bench, BEST)
+    for case in kernel_cases.cases(bench, BEST):
+        case.run()
 
 
 def nbytes(bench, packed):

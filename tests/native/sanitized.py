@@ -36,6 +36,8 @@ def main() -> int:
         "test_kernels_points.py",
         "test_kernels_arguments.py",
         "test_segment.py",
+        "lab/test_memory.py",
+        "lab/test_kernels.py",
     ]
     return int(
         pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "--capture=no", "-p", "no:xdist"])

@@ -13,8 +13,13 @@ BYTES = {"update": 16, "triad": 12, "copy": 8}
 
 def allocate(n: int, threads: int) -> NDArray[np.float32]:
     """Return zeros, (n,) with n rounded down to 16 per thread, touched first by the threads that sweep it."""
-    array = _native.allocate([threads, n // (16 * threads) * 16], threads)
-    return array.reshape(-1)
+    return zeros((threads, n // (16 * threads) * 16), threads).reshape(-1)
+
+
+def zeros(shape: tuple[int, ...], threads: int) -> NDArray[np.float32]:
+    """Return zeros, aligned, on large pages when large, touched first by threads along the first axis."""
+    array: NDArray[np.float32] = _native.allocate(list(shape), threads)
+    return array
 
 
 def update(o: NDArray, a: NDArray, p: NDArray, *, threads: int, isa: str) -> None:

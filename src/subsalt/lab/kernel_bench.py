@@ -84,9 +84,7 @@ class Bench:
             self.segments = {boundary: cpu.Segment(p) for boundary, p in self.problems.items()}
             self.state = cpu.new_state(self.problems["pml"])
             self.memory = self.state.memory
-            self.image, self.snap = (
-                sweeps.allocate(n**3, threads).reshape(self.layout.shape3) for _ in range(2)
-            )
+            self.image, self.snap = (sweeps.zeros(self.layout.shape3, threads) for _ in range(2))
         self.points, self.values = self._points(), np.full(RECEIVERS, 1e-9, np.float32)
 
     @property
