@@ -1,12 +1,12 @@
 """What do 16-bit model arrays change in traces and image, and what do they gain?
 
 Models a survey, migrates it with the smoothed model, both with model_storage f32 and u16, and compares; then times
-steps of one wavefield of both kinds in turns, on the same machine in the same minute, and reports medians of the ratios.
+steps of one wavefield of both kinds in turns, in the same minute, and reports medians of the ratios.
 
     python benchmarks/model_storage.py [--model MARMOUSI.npz] [--shots 4] [-n 256] [--rounds 7] [--threads 2]
 
-Without --model: the VTI model of the demo, 3-D. With it: vp, epsilon, delta (nx, nz) every 12.5 m. Prints, last, one JSON
-object.
+Without --model: the VTI model of the demo, 3-D. With it: vp, epsilon, delta (nx, nz) every 12.5 m. Prints, last, one
+JSON object.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from subsalt.imaging.memory import shot_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import ImagingOptions, PropagationOptions
 
-shape, shots, receivers, nt, medium = json.loads(sys.argv[1])
+shape, shots, receivers, nt, medium, storage = json.loads(sys.argv[1])
 
 def status(key):
     return next(int(l.split()[1]) * 1024 for l in open("/proc/self/status") if l.startswith(key))
@@ -41,10 +41,10 @@ rcv = [[x, *middle[1:-1], 20.0] for x in np.linspace(5.0, side[0] - 5.0, receive
 data = np.random.default_rng(0).standard_normal((shots, receivers, nt)).astype(np.float32)
 survey = ss.Survey.from_arrays(src, rcv, nt=nt, dt=0.004, data=data)
 wavelet = ss.ricker(12.0, 0.002)
-setup = MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(), ImagingOptions())
+setup = MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(model_storage=storage), ImagingOptions())
 plan = sum(shot_memory(setup, survey.shots[0], several=shots > 1).values())
 before = status("VmRSS")
-ss.migrate(model, survey, wavelet)
+ss.migrate(model, survey, wavelet, model_storage=storage)
 print(json.dumps([plan, status("VmHWM") - before]))
 """
 
@@ -53,13 +53,16 @@ print(json.dumps([plan, status("VmHWM") - before]))
 @pytest.mark.parametrize(
     "job",
     [
-        ([601, 301], 2, 100, 200, "vti"),
-        ([601, 301], 2, 100, 200, "tti"),
-        ([301, 101], 2, 2000, 500, "isotropic"),
-        ([101, 81, 81], 1, 50, 60, "isotropic"),
-        ([121, 121, 81], 2, 50, 40, "tti"),
+        ([601, 301], 2, 100, 200, "vti", "f32"),
+        ([601, 301], 2, 100, 200, "tti", "f32"),
+        ([301, 101], 2, 2000, 500, "isotropic", "f32"),
+        ([101, 81, 81], 1, 50, 60, "isotropic", "f32"),
+        ([151, 121, 101], 2, 50, 40, "isotropic", "u16"),
+        ([151, 121, 101], 2, 50, 40, "vti", "f32"),
+        ([151, 121, 101], 2, 50, 40, "vti", "u16"),
+        ([121, 121, 81], 2, 50, 40, "tti", "f32"),
     ],
-    ids=("2-D VTI", "2-D TTI", "2-D, many traces", "3-D", "3-D TTI"),
+    ids=lambda job: f"{len(job[0])}-D {job[4]} {job[5]}, {job[2]} traces",
 )
 def test_the_plan_is_within_five_percent_of_the_peak(job) -> None:
     out = subprocess.run(

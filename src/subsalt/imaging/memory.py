@@ -20,7 +20,7 @@ from subsalt.propagator import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
-FLOAT, DOUBLE = 4, 8
+HALF, FLOAT, DOUBLE = 2, 4, 8
 
 #: a large padded array fills whole pages of this size
 HUGE_PAGE = 2 << 20
@@ -56,7 +56,8 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
     stages = [
         model + making + nr * (FLOAT * recorded + DOUBLE * stepped),
         model + nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped),  # scaling what is injected
-        nr * ((2 * FLOAT + DOUBLE) * recorded + 2 * DOUBLE * stepped),  # mapping the traces
+        nr * ((2 * FLOAT + DOUBLE) * recorded + DOUBLE * stepped),  # mapping the traces
+        nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped),  # and weighting them
         # finishing the image
         (3 * DOUBLE + FLOAT) * setup.model.grid.size + (0 if several else image_bytes(setup)),
     ]
@@ -78,6 +79,7 @@ def propagation_memory(
     shape = tuple(n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
     layout = Layout((shape[0], shape[1], shape[2]), radius_of(options.order), grid.ndim)
     padded = allocated(FLOAT * math.prod(layout.padded_shape))
+    packed = allocated(HALF * math.prod(layout.padded_shape))
     medium = physics.medium_of(model, options.medium)
     wavefields = 2 * len(FIELDS[medium]) * padded
     layer = layer_bytes(
@@ -91,7 +93,8 @@ def propagation_memory(
     making = len(volumes) * FLOAT * math.prod(layout.shape3)
     return {
         "wavefields": wavefields,
-        "model arrays": len(parameter_names(medium, grid.ndim)) * padded,
+        "model arrays": len(parameter_names(medium, grid.ndim))
+        * (packed if options.model_storage == "u16" else padded),
         "absorbing layer": layer,
         "working space": max(0, making - wavefields - layer),
     }
