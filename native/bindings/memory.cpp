@@ -1,7 +1,10 @@
-// Zeroed arrays for wavefields: aligned to cache lines, on huge pages when large, touched first by the threads that
-// will work on them (planes of the slowest axis), and their bases a few dozen cache lines apart: with equal offsets
-// from a huge page all streams of a kernel would fall into the same cache sets (x layer 2.4 steps instead of 1.0, Zen
-// 4).
+// Zeroed arrays for wavefields: aligned to cache lines, on huge pages when large, and their bases a few dozen cache
+// lines apart: with equal offsets from a huge page all streams of a kernel would fall into the same cache sets (x layer
+// 2.4 steps instead of 1.0, Zen 4).
+//
+// The threads first touch the pages in turn. They march through x side by side, each on rows of its own, and a huge
+// page holds rows of all of them: on a machine with several memory nodes every plane then lies on all nodes, and the
+// threads draw on all of them at any time.
 #include "memory.hpp"
 
 #ifdef __GLIBC__
@@ -9,6 +12,7 @@
 #endif
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -42,18 +46,14 @@ nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t
 #ifdef MADV_HUGEPAGE
     if (large) madvise(memory, total, MADV_HUGEPAGE);
 #endif
-    const std::size_t planes = shape.empty() ? 1 : shape[0];
-    const std::size_t plane = planes == 0 ? 0 : bytes / planes;
     char* first = memory + offset;
     const std::size_t used = large ? threads : 1;
     {
         nanobind::gil_scoped_release release;
-#pragma omp parallel for schedule(static) num_threads(static_cast<int>(used))
-        for (std::size_t i = 0; i < planes; ++i)
-            std::memset(first + i * plane, 0, plane);
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(used))
+        for (std::size_t page = 0; page < total; page += huge_page)
+            std::memset(memory + page, 0, std::min(huge_page, total - page));
     }
-    std::memset(memory, 0, offset);
-    std::memset(first + bytes, 0, total - offset - bytes);
     nanobind::capsule owner(memory, [](void* p) noexcept { std::free(p); });
     return nanobind::ndarray<nanobind::numpy, float>(first, shape.size(), shape.data(), owner);
 }

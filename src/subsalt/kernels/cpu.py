@@ -83,7 +83,10 @@ def describe() -> dict[str, object]:
     ------
     DeviceError
         When ``SUBSALT_ISA`` names an instruction set that is not available here.
+    ConfigError
+        When ``SUBSALT_TILE_ROWS`` is not a number of rows.
     """
+    tuning.forced_rows()
     try:
         isa, numerics = _Settings.isa or _native.isa(), _native.numerics()
     except RuntimeError as err:
