@@ -14,7 +14,7 @@ import numpy as np
 from cases import parse
 from devito import Buffer, Eq, Function, Grid, Operator, TimeFunction, configuration, cos, sin
 from devito import __version__ as version
-from protocol import serve
+from protocol import save_fields, serve
 
 configuration["log-level"] = "WARNING"
 configuration["language"] = "openmp"
@@ -63,6 +63,7 @@ class DevitoSolver:
         for plane in v:  # plane by plane: no copy of the grid in double precision
             plane[...] = (plane.astype(np.float64) * dt) ** 2
         out = {"m": self._volume("m", v)}
+        del v
         if case.medium == "isotropic":
             return out
         eps, delta = earth.thomsen(case, case.layer)
@@ -181,9 +182,7 @@ class DevitoSolver:
 
     def save(self, out: str) -> float:
         """Save the present time level of every field; return the largest absolute value."""
-        now = [np.asarray(f.data[self.it % f.data.shape[0]]) for f in self.fields]
-        np.save(out, np.stack(now))
-        return float(max(np.abs(w).max() for w in now))
+        return save_fields(out, [np.asarray(f.data[self.it % f.data.shape[0]]) for f in self.fields])
 
 
 if __name__ == "__main__":

@@ -12,13 +12,26 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 
 def peak_memory() -> dict[str, int]:
     """Return bytes: the largest resident memory of this process so far."""
     return {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def save_fields(path: str, fields: Sequence[np.ndarray]) -> float:
+    """Save arrays of one shape as one, without a second copy in memory; return the largest absolute value."""
+    out = np.lib.format.open_memmap(path, "w+", fields[0].dtype, (len(fields), *fields[0].shape))
+    largest = 0.0
+    for to, field in zip(out, fields, strict=True):
+        for plane_to, plane in zip(to, field, strict=True):
+            plane_to[...] = plane
+            largest = max(largest, float(np.abs(plane).max()))
+    return largest
 
 
 def serve(make: Callable[[str, str], Any]) -> None:

@@ -27,16 +27,15 @@ from facts import machine, spread
 
 #: what is timed unless the command says otherwise: rounds, steps of a round, steps of the point source
 DEFAULTS = {"steps": (9, 20, 60), "solution": (9, 20, 60), "plane": (15, 200, 200), "rtm": (5, 0, 0)}
+#: the same for grids of more than 10^8 points
+LARGE = (5, 10, 30)
 
 
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Run one case and return its row."""
-    rounds, steps, check_steps = (
-        given or default
-        for given, default in zip(
-            (options.rounds, options.steps, options.check_steps), DEFAULTS[case.kind], strict=True
-        )
-    )
+    asked = options.rounds, options.steps, options.check_steps
+    usual = LARGE if math.prod(case.shape) > 1e8 else DEFAULTS[case.kind]
+    rounds, steps, check_steps = (a or u for a, u in zip(asked, usual, strict=True))
     sides = sides_of(case, options.device, options.storage)
     workers: dict[str, Worker] = {}
     seconds: dict[str, list[float]] = {name: [] for name in sides}

@@ -13,7 +13,7 @@ from typing import Any
 import earth
 import numpy as np
 from cases import PML_CELLS, Case, parse
-from protocol import serve
+from protocol import save_fields, serve
 
 import subsalt
 from subsalt import kernels
@@ -88,9 +88,8 @@ class SubsaltSolver:
     def save(self, out: str) -> float:
         """Save the present time level of every field; return the largest absolute value."""
         layout = self.prop.layout
-        now = np.stack([layout.view(a).reshape(self.prop.comp_grid.shape) for a in self.state.curr])
-        np.save(out, now)
-        return float(np.abs(now).max())
+        shape = self.prop.comp_grid.shape
+        return save_fields(out, [layout.view(a).reshape(shape) for a in self.state.curr])
 
 
 if __name__ == "__main__":
