@@ -20,7 +20,7 @@ from typing import Any
 import verify
 from cases import EXAMPLES, Case, parse
 from environments import ROOT
-from sides import Worker, sides_of
+from sides import Worker, is_large, sides_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from facts import machine, spread
@@ -34,7 +34,7 @@ LARGE = (5, 10, 30)
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Run one case and return its row."""
     asked = options.rounds, options.steps, options.check_steps
-    usual = LARGE if math.prod(case.shape) > 1e8 else DEFAULTS[case.kind]
+    usual = LARGE if is_large(case) else DEFAULTS[case.kind]
     rounds, steps, check_steps = (a or u for a, u in zip(asked, usual, strict=True))
     sides = sides_of(case, options.device, options.storage)
     workers: dict[str, Worker] = {}
@@ -147,6 +147,8 @@ def main() -> None:
     parser.add_argument("--publish", action="store_true", help="write docs/performance/CASE.json")
     options = parser.parse_args()
     cases = [parse(name) for name in options.cases]  # a wrong name ends the run before it starts
+    if options.publish and any(":" in case.name for case in cases):
+        parser.error("--publish keeps whole cases; leave the divisor away")
     facts = machine(options.threads)
     print(", ".join(f"{k} {v}" for k, v in facts.items()), flush=True)
     rows = {}

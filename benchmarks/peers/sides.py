@@ -57,6 +57,11 @@ class Side:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+def is_large(case: Case) -> bool:
+    """Return whether the grid has more than 10^8 points: few sides at a time, few steps."""
+    return math.prod(case.shape) > 1e8
+
+
 def sides_of(case: Case, device: str = "cpu", storage: str = "") -> dict[str, Side]:
     """Return the sides of a case by name; the first is ours, and the one whose ratio counts."""
     suffix = (f"+{storage}" if storage else "") + ("" if device == "cpu" else f"@{device}")
@@ -64,23 +69,34 @@ def sides_of(case: Case, device: str = "cpu", storage: str = "") -> dict[str, Si
 
 
 def _ours(case: Case, suffix: str) -> dict[str, Side]:
-    tolerance = STORED_U16 if "u16" in suffix else ROUNDING_200 if case.kind == "plane" else ROUNDING
+    rounding = ROUNDING_200 if case.kind == "plane" else ROUNDING
 
-    def step(variant: str) -> Side:
-        return Side("subsalt_worker.py", variant + suffix, tolerance=tolerance)
+    def step(variant: str, storage: str = "") -> Side:
+        told = variant + (f"+{storage}" if storage else suffix)
+        return Side("subsalt_worker.py", told, tolerance=STORED_U16 if "u16" in told else rounding)
 
     pml = f"PML {PML_CELLS}"
     if case.kind == "rtm":
-        device = suffix.replace("+u16", "").replace("+f32", "")
-        script = "subsalt_rtm.py"
-        return {
-            f"every {case.snapshot_every}th sample": Side(script, "every" + device),
-            "own image step": Side(script, "own" + device, tolerance=OTHER_SAMPLES),
-            f"damping {case.layer}": Side(script, f"damping{device}", tolerance=OTHER_LAYER),
-        }
+        return _our_migrations(case, suffix.replace("+u16", "").replace("+f32", ""))
     if case.kind == "steps":
-        return {"damping": step("damping"), pml: step("pml")}
-    return {pml: step("pml-interior"), f"damping {case.layer}": step("damping")}
+        first, second = {"damping": step("damping")}, {pml: step("pml")}
+    else:
+        first, second = {pml: step("pml-interior")}, {f"damping {case.layer}": step("damping")}
+    if case.medium == "vti" and not suffix:
+        name, side = next(iter(first.items()))
+        packed = {f"{name}, u16": step(side.variant, "u16")}
+        # memory holds three sides of the founding grid
+        return first | packed if is_large(case) else first | second | packed
+    return first | second
+
+
+def _our_migrations(case: Case, device: str) -> dict[str, Side]:
+    script = "subsalt_rtm.py"
+    return {
+        f"every {case.snapshot_every}th sample": Side(script, "every" + device),
+        "own image step": Side(script, "own" + device, tolerance=OTHER_SAMPLES),
+        f"damping {case.layer}": Side(script, f"damping{device}", tolerance=OTHER_LAYER),
+    }
 
 
 def _peers(case: Case) -> dict[str, Side]:
@@ -109,9 +125,7 @@ def _peers(case: Case) -> dict[str, Side]:
                 "devito_worker.py", f"{best}-example", "devito", OTHER_SCHEME, env=HUGE_PAGES
             ),
         }
-    # memory holds one peer only beside both of ours on the largest grids
-    large = case.kind == "solution" or case.interior[-1] > 500
-    chosen = list(variants)[-1:] if large else list(variants)
+    chosen = list(variants)[-1:] if case.kind == "solution" or is_large(case) else list(variants)
     same = case.kind == "steps"
     return {
         name: Side("devito_worker.py", variants[name][0], "devito", same_layer=same, env=variants[name][1])
