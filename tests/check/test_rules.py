@@ -11,7 +11,7 @@ from layouts import CLEAN, context
 
 from subsalt import check
 from subsalt.check import Parameter, SampledShot
-from subsalt.check.tilt import STEEPEST_TURN, turn_per_cell
+from subsalt.check.tilt import STEEPEST_TURN, roughness, turn_per_cell
 from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.kernels import cores
@@ -339,6 +339,7 @@ MISTAKES = {
     "azimuth without tilt": ("W538", lambda: context(epsilon=0.2, delta=0.1, phi=30.0)),
     "azimuth in 2-D": ("E526", lambda: tilted(theta=30.0, phi=45.0)),
     "rough tilt": ("W539", lambda: tilted(theta=checkerboard(30.0))),
+    "noisy tilt": ("W543", lambda: tilted(theta=checkerboard(4.0))),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
     "too many threads": ("W705", lambda: with_options(threads=cores() + 1)),
@@ -496,6 +497,22 @@ def test_an_axis_has_no_arrow():
     theta = np.where(np.arange(10)[:, None] % 2, 89.0, -89.0) * np.ones((10, 8))
     model = EarthModel(Grid((10, 8), (10.0, 10.0)), 2000.0, 0.2, 0.1, theta=np.deg2rad(theta))
     assert turn_per_cell(model).max() == pytest.approx(2.0, abs=1e-4)
+
+
+def test_roughness_is_that_of_noise_and_not_of_a_fold(monkeypatch):
+    x = np.arange(40)[:, None] * np.ones((40, 30))
+    grid = Grid((40, 30), (10.0, 10.0))
+    # 5 degrees per cell through the horizontal and round: no axis is off the mean of its neighbours
+    turning = EarthModel(grid, 2000.0, 0.2, 0.1, theta=np.deg2rad((5.0 * x + 90.0) % 180.0 - 90.0))
+    assert roughness(turning) < 1e-3
+    # +4 and -4 degrees in turn: 8 off the mean along both axes
+    noisy = EarthModel(grid, 2000.0, 0.2, 0.1, theta=np.deg2rad(checkerboard(4.0, (40, 30))))
+    assert roughness(noisy) == pytest.approx(8.0, rel=1e-5)
+    random = np.deg2rad(np.random.default_rng(4).uniform(-90, 90, (40, 30)))
+    anything = EarthModel(grid, 2000.0, 0.2, 0.1, theta=random)
+    whole = roughness(anything)
+    monkeypatch.setattr("subsalt.check.tilt.SLAB", 90)
+    assert roughness(anything) == pytest.approx(whole, rel=1e-12)
 
 
 def test_a_rough_tilt_matters_only_where_waves_feel_it():

@@ -84,6 +84,13 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "that of no medium. Often it is noise of a dip estimate, or an angle that was interpolated across 180.",
         "Smooth the axis alone: [model] tilt_smoothing, one cell or more; the map of `subsalt check` shows where.",
     ),
+    "W543": (
+        "Noisy tilt",
+        "The axis lies more than 2.5 degrees off the mean of its neighbours (root of the mean square). P waves, measured, "
+        "then lose some per cent of their waveform every few wavelengths to what the grid does not resolve. A dip "
+        "estimate made trace by trace looks so.",
+        "Smooth the axis alone: [model] tilt_smoothing, three cells or more.",
+    ),
     "E540": (
         "TTI without tilt",
         'The job asks for medium = "tti" and gives no theta.',
