@@ -47,7 +47,7 @@ void memory_step(const Problem& pb, const Levels& lv, const Box& box, int thread
         for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
             for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
                 for (int axis = 0; axis < (pb.dim == 3 ? 2 : 1); ++axis)
-                    kernels.psi(pb, lv, axis, ix, iy, box.lo[2], box.hi[2]);
+                    kernels.psi(pb, lv, axis, ix, iy, box.lo[2], box.hi[2], true);
                 kernels.psi_z(pb, lv, ix, iy, box.lo[2], box.hi[2]);
             }
     }

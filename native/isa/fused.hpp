@@ -26,18 +26,18 @@ inline void plane_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
     if (layer && ix == 0)
         for (Index jx = 0; jx < reach && jx < nx; ++jx)
             for (Index iy = y0; iy < y1; ++iy)
-                kernels.psi(pb, lv, 0, jx, iy, 0, nz);
+                kernels.psi(pb, lv, 0, jx, iy, 0, nz, cold);
     if (layer_y)
         for (Index jx = ix; jx < ix + planes; ++jx)
             for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
-                kernels.psi(pb, lv, 1, jx, iy, 0, nz);
+                kernels.psi(pb, lv, 1, jx, iy, 0, nz, cold);
     const Index from = layer ? ix + reach : nx, to = from + planes < nx ? from + planes : nx;
     const bool psi_x = from < to && (layer_row(pb, 0, from) >= 0 || layer_row(pb, 0, to - 1) >= 0);
     for (Index iy = y0; iy < y1; ++iy) {
-        if (psi_x) kernels.psi_x(pb, lv, from, to, iy);
+        if (psi_x) kernels.psi_x(pb, lv, from, to, iy, cold);
         if (layer_y && layer_row(pb, 1, iy + reach) >= 0 && iy + reach < y1)
             for (Index jx = ix; jx < ix + planes; ++jx)
-                kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz);
+                kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz, cold);
         const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
         field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, skip, cold, true});
     }

@@ -86,12 +86,12 @@ struct RowTask {
 /// The layer's work on a row, for one radius (M) or any (0).
 template <int M>
 struct Layer {
-    /// Psi of x or y on one row, if the row lies in the layer of that axis.
-    static void psi(const Problem& pb, const Levels& lv, int axis, Index ix, Index iy, Index z0, Index z1) {
+    /// Psi of x or y on one row, if the row lies in the layer of that axis. `cold`: its memory is not in cache.
+    static void psi(const Problem& pb, const Levels& lv, int axis, Index ix, Index iy, Index z0, Index z1, bool cold) {
         const Index i = axis == 0 ? ix : iy, r = layer_row(pb, axis, i);
         if (r < 0) return;
         const Index stride = axis == 0 ? pb.plane : pb.row;
-        const Next next{pb.compact_row, axis == 0 ? pb.radius * pb.plane + pb.row : (pb.radius + 1) * pb.row};
+        const Next next{cold ? next_memory(pb, axis) : 0, cold && axis == 0 ? pb.radius * pb.plane + pb.row : 0};
         float* row = lv.psi[axis] + memory_offset(pb, axis, r, ix, iy);
         (z0 == 0 && z1 == pb.n[2] ? psi_row<M, true> : psi_row<M, false>)(row, lv.curr[0] + row_offset(pb, ix, iy),
                                                                           stride, pb.d[axis], pb.radius, pb.b[axis][i],
@@ -99,18 +99,19 @@ struct Layer {
     }
 
     /// Psi of x on a whole row, and on the rows beyond it up to plane `end`.
-    static void psi_x(const Problem& pb, const Levels& lv, Index ix, Index end, Index iy) {
+    static void psi_x(const Problem& pb, const Levels& lv, Index ix, Index end, Index iy, bool cold) {
         if constexpr (M > 0) {
             const Index r = layer_row(pb, 0, ix), r2 = layer_row(pb, 0, ix + 1);
             if (ix + 2 == end && r >= 0 && r2 == r + 1) {
                 float* row = lv.psi[0] + memory_offset(pb, 0, r, ix, iy);
+                const Next next{cold ? next_memory(pb, 0) : 0, M * pb.plane + pb.row};
                 psi_two_planes<M>(row, row + pb.n[1] * pb.compact_row, lv.curr[0] + row_offset(pb, ix, iy), pb.plane,
-                                  pb.d[0], pb.b[0] + ix, pb.n[2], {pb.compact_row, M * pb.plane + pb.row});
+                                  pb.d[0], pb.b[0] + ix, pb.n[2], next);
                 return;
             }
         }
         for (; ix < end; ++ix)
-            psi(pb, lv, 0, ix, iy, 0, pb.n[2]);
+            psi(pb, lv, 0, ix, iy, 0, pb.n[2], cold);
     }
 
     /// Psi of z on one row.
@@ -128,7 +129,8 @@ struct Layer {
         if (!near_y && !near_x && !near_x2) return false;
         const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
         bool done = false;
-        if constexpr (M > 0) done = near_x && near_x2 && whole && terms_x_two_planes(pb, lv, scratch, task.ix, task.iy);
+        if constexpr (M > 0)
+            done = near_x && near_x2 && whole && terms_x_two_planes(pb, lv, scratch, task.ix, task.iy, task.cold);
         for (int i = 0; i < task.planes; ++i) {
             const bool near = i == 0 ? near_x : near_x2;
             if (near && !done) term<false>(pb, lv, scratch, i, 0, task, whole);
@@ -156,10 +158,9 @@ struct Layer {
         const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
         if constexpr (M > 0) {
             if (task.advance_z && whole && pb.wz.front == 16 && pb.wz.back == 16 && total <= pb.n[2]) {
-                constexpr int rows_ahead = 4;
-                (onto ? add_term_z_in_registers<M, true> : add_term_z_in_registers<M, false>)(rows, task.planes, pb.wz,
-                                                                                              pb.n[2], pb.c[2], pb.d[2],
-                                                                                              rows_ahead * total);
+                const Index next = task.cold ? 2 * pb.n[1] * total : 0; // two planes on
+                (onto ? add_term_z_in_registers<M, true>
+                      : add_term_z_in_registers<M, false>)(rows, task.planes, pb.wz, pb.n[2], pb.c[2], pb.d[2], next);
                 return;
             }
         }
@@ -173,6 +174,12 @@ struct Layer {
     }
 
 private:
+    /// Where the memory comes from that is needed next: x the next row, y the same row two planes on, since the march
+    /// leaves the layer of y in every plane.
+    static Index next_memory(const Problem& pb, int axis) {
+        return axis == 0 ? pb.compact_row : 2 * (pb.width[2] + pb.width[3]) * pb.compact_row;
+    }
+
     /// What `planes` rows from (ix, iy) on need along an axis.
     static LayerRow row_of(const Problem& pb, const Levels& lv, const Scratch& scratch, int axis, Index ix, Index iy,
                            int planes) {
@@ -197,18 +204,20 @@ private:
     static void term(const Problem& pb, const Levels& lv, const Scratch& scratch, int i, int axis, const RowTask& task,
                      bool whole) {
         const LayerRow row = row_of(pb, lv, scratch, axis, task.ix + i, task.iy, 1);
-        (whole ? layer_row_term<M, Add, true> : layer_row_term<M, Add, false>)(scratch.extra[i], row, pb.c[axis],
-                                                                               pb.d[axis], pb.radius, task.z0, task.z1,
-                                                                               {pb.compact_row, 0});
+        (whole ? layer_row_term<M, Add, true>
+               : layer_row_term<M, Add, false>)(scratch.extra[i], row, pb.c[axis], pb.d[axis], pb.radius, task.z0,
+                                                task.z1, {task.cold ? next_memory(pb, axis) : 0, 0});
     }
 
     /// The terms of x on a row and the row beyond it; false if one lies in the layer and the other does not.
-    static bool terms_x_two_planes(const Problem& pb, const Levels& lv, const Scratch& scratch, Index ix, Index iy) {
+    static bool terms_x_two_planes(const Problem& pb, const Levels& lv, const Scratch& scratch, Index ix, Index iy,
+                                   bool cold) {
         const LayerRow row = row_of(pb, lv, scratch, 0, ix, iy, 2);
         if ((row.zeta[0] == nullptr) != (row.zeta[1] == nullptr)) return false;
         (row.zeta[0] != nullptr ? layer_two_plane_terms<M, true>
                                 : layer_two_plane_terms<M, false>)(scratch.extra[0], scratch.extra[1], row, pb.c[0],
-                                                                   pb.d[0], pb.n[2], {pb.compact_row, 0});
+                                                                   pb.d[0], pb.n[2],
+                                                                   {cold ? next_memory(pb, 0) : 0, 0});
         return true;
     }
 
