@@ -92,7 +92,8 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
 SUBSALT_INLINE void run_row(const Problem& pb, const RowKernels& kernels, const RowPlan& row, const RowTask& task,
                             Index za, Index zb) {
     Index front = down(row.front + lanes - 1), back = down(row.back);
-    if (row.middle == row.ends || front >= back) {
+    const bool splits_itself = pb.medium == Medium::isotropic && task.planes == 2;
+    if (row.middle == row.ends || front >= back || splits_itself) {
         run_kind(pb, kernels, row.ends, row, task, za, zb);
         return;
     }
@@ -116,6 +117,8 @@ SUBSALT_INLINE void plan_damping(const Problem& pb, RowPlan& row, const RowTask&
     row.front = pb.width[4], row.back = pb.n[2] - pb.width[5];
     row.ends = Kind::damped;
     row.middle = all ? Kind::damped : Kind::plain;
+    row.iso.front = all ? pb.n[2] : down(row.front + lanes - 1);
+    row.iso.back = all ? pb.n[2] : down(row.back);
 }
 
 /// The extra terms of the layer, computed here. A row that has none reads -0.0.
@@ -131,6 +134,8 @@ SUBSALT_INLINE void plan_layer(const Problem& pb, const Levels& lv, const RowKer
         row.vti[i].extra[1] = scratch.ends[i];
     }
     row.ends = row.middle = any ? Kind::extra : Kind::plain;
+    row.iso.front = xy ? pb.n[2] : down(pb.wz.front + lanes - 1);
+    row.iso.back = xy ? pb.n[2] : down(pb.n[2] - pb.wz.back);
 }
 
 /// A time step of one row or of two.
@@ -139,8 +144,16 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
     const Index at = row_offset(pb, task.ix, task.iy), z0 = task.z0, z1 = task.z1;
     const Index za = down(z0), zb = z1 == pb.n[2] ? z1 : down(z1 + lanes - 1);
     RowPlan row;
-    row.iso = {lv.curr[0] + at, lv.prev[0] + at, at,      {scratch.none, scratch.none},
-               scratch.none,    {0.0f, 0.0f},    nullptr, task.skip};
+    row.iso = {lv.curr[0] + at,
+               lv.prev[0] + at,
+               at,
+               {scratch.none, scratch.none},
+               scratch.none,
+               {0.0f, 0.0f},
+               nullptr,
+               task.skip,
+               0,
+               0};
     row.front = za, row.back = zb;
     row.ends = row.middle = Kind::plain;
     if (pb.medium == Medium::vti)
@@ -195,7 +208,8 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
         kernels.vti[static_cast<int>(Kind::laplacian)](
             pb, {{u, fields[1] + at}, {a, b}, at, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0}, down(z0), z1);
     else
-        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0}, down(z0), z1);
+        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0}, down(z0),
+                                                          z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

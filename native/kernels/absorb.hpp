@@ -13,7 +13,9 @@
 //   extra = (term_x + term_y) + term_z; absent terms are -0.0, which adds nothing to any number
 //
 // All functions take the z range [z0, z1) of the box and change no memory field outside it. `M` as in stencil.hpp.
-// Bytes per layer point and axis: Psi and Zeta read and written = 16; operations at order 8: about 45.
+// Bytes per layer point and axis: Psi and Zeta read and written = 16; operations at order 8: about 45. Along x two rows
+// of neighbouring planes share their loads; along z all windows of two rows advance side by side, because one alone is
+// a chain of dependent operations. What a layer costs in steps: `subsalt lab kernels`.
 #pragma once
 
 #include "kernels/stencil.hpp"
