@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_tools import DEVICE, random_tti, random_vti, source_wavelet
 
-from subsalt import EarthModel, Grid, PropagationOptions, Survey, forward, migrate, ricker
+from subsalt import EarthModel, Grid, PropagationOptions, Survey, forward, migrate, ricker, tapers
 from subsalt.errors import ModelError, NumericalFailure, StabilityError
 from subsalt.propagator import Propagator
 from subsalt.segment import FINITE_EVERY
@@ -43,6 +43,17 @@ def test_a9_ten_thousand_steps(boundary, medium, ndim):
         top = max(float(np.abs(prop.layout.view(a)).max()) for a in state.curr)
         early, late = (max(early, top), late) if step < 1000 else (early, max(late, top))
     assert 0 < late <= 2 * early
+
+
+def test_a_tilt_inside_the_layer_would_be_unstable(monkeypatch):
+    # what the taper is there for: the run of A9 without it
+    model = random_tti((44, 40), (10.0, 10.0), 21)
+    monkeypatch.setattr(tapers, "upright_at_layers", lambda local, *_: local)
+    prop = Propagator(model, PropagationOptions(device=DEVICE), model.choose_dt(8))
+    samples = source_wavelet(0.06 / prop.dt, prop.dt, 50)[None]
+    source = prop.source(np.array([[220.0, 0.0, 200.0]]), samples)
+    with pytest.raises(NumericalFailure):
+        prop.advance(prop.new_state(), 3000, sources=[source])
 
 
 def small_survey(model, **axis):
