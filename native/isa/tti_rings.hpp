@@ -34,6 +34,7 @@ public:
         if (floats > size_) {
             std::free(memory_);
             memory_ = static_cast<float*>(std::aligned_alloc(64, static_cast<std::size_t>((floats + 15) / 16 * 64)));
+            if (memory_ == nullptr) std::abort(); // a few megabytes
             size_ = floats;
             // lanes behind the end of a row are never made, and 0 times them must be 0
             for (Index k = 0; k < size_; ++k)

@@ -1,26 +1,28 @@
 // The TTI step on rows along z: slopes and fluxes, their divergence, and the leapfrog.
 //
-//   p_tt = v^2 [e A + s B],  q_tt = v^2 [s A + B],  A = lap p - V p,  B = V q,  e = 1 + 2 epsilon,  s = sqrt(1 + 2
-//   delta) V w = sum_i D1_i F_i + 0.2 lap w,   F_i = n_i g - 0.2 D1_i w,   g = sum_j n_j D1_j w,   n the symmetry axis
+//   p_tt = v^2 [e A + s B],  q_tt = v^2 [s A + B],  A = lap p - V p,  B = V q
+//   V w = sum_i D1_i F_i + 0.2 lap w,  F_i = n_i g - 0.2 D1_i w,  g = sum_j n_j D1_j w,  n the symmetry axis
 //
-// after Zhang, Zhang and Zhang (2011, Geophysics 76): -V and -(lap - V) are symmetric and positive for any axes. The
-// equation, the term 0.2 (lap - D1 D1) and the layer stand in src/subsalt/kernels/tilted.py.
+// with e = 1 + 2 epsilon, s = sqrt(1 + 2 delta), after Zhang, Zhang and Zhang (2011, Geophysics 76): -V and -(lap - V)
+// are symmetric and positive for any axes. src/subsalt/kernels/tilted.py says why, and has the same in NumPy.
 //
-// Weights are those of a unit grid, the same for the three axes; the spacings h_i come in with n_i, the fluxes and the
-// second derivatives. Canonical order per point and field w (upper sign for p, lower for q; z is left out of y in 2-D):
-//   h_i = d_1 (w[+1] - w[-1]); k = 2 .. M: h_i = fma(d_k, w[+k] - w[-k], h_i)               i = x, y, z
-//   u_i = c_1 (w[+1] + w[-1]); k = 2 .. M: u_i = fma(c_k, w[+k] + w[-k], u_i)
-//   a   = centre w; then x, y, z: a = fma(second_i, u_i, a)               second_i = 0.8 / h^2 (p) or 0.2 / h^2 (q)
-//   m_i = n_i / h;  g = m_x h_x; then y, z: g = fma(m_i, h_i, g);  f_i = share_i h_i                   share_i = 0.2 /
-//   h^2 F_i = -(m_i g) + f_i (p), m_i g - f_i (q), in one fma;  0 outside the grid; F_z[-k] = F_z[k] at a free surface
-//   z, then y, then x: k = 1 .. M: a = fma(d_k, F_i[+k] - F_i[-k], a); the layer's term of the axis is added behind
-//   each A = a of p, B = a of q;  p_next, q_next and damping as in vti_step.hpp
+// Weights are those of a unit grid, the same for the three axes; the spacings H_i come in with n_i, the fluxes and the
+// second derivatives. Canonical order per point and field w, i = x, y, z (2-D: x, z), each sum in this order:
+//   slope      h_i = d_1 (w[+1] - w[-1]);  k = 2 .. M: h_i = fma(d_k, w[+k] - w[-k], h_i)
+//   second     u_i = c_1 (w[+1] + w[-1]);  k = 2 .. M: u_i = fma(c_k, w[+k] + w[-k], u_i)
+//   start      a = centre w;  every i: a = fma(second_i, u_i, a);  second_i = 0.8 / H_i^2 for p, 0.2 / H_i^2 for q
+//   along n    m_i = n_i / H_i;  g = m_x h_x;  then a fma per axis
+//   flux       f_i = (0.2 / H_i^2) h_i;  F_i = fma(-m_i, g, f_i) for p, fma(m_i, g, -f_i) for q;
+//              0 outside the grid, F_z[-k] = F_z[k] above a free surface
+//   y, then z  k = 1 .. M: a = fma(d_k, F_y[+k] - F_y[-k], a);  F_z likewise;  a + (the layer's term of y), then of z
+//   x          F_x likewise;  a + (the layer's term of x);  this is A from p, B from q
+//   step       p_next, q_next and damping as in vti_step.hpp
 //
 // Points are computed by this chain whatever the vector, the box or the thread. `P` planes along x are done together:
 // they share the neighbours along x; `P` changes no bit.
 //
-// Per point in 3-D at order 8: 48 bytes from memory (2 curr, 2 prev, 6 models read, 2 written), 54 x 4 + 49 = 265
-// operations; besides the rings of the tile, which stay in L2, and the fluxes beside it, made twice (isa/tti.hpp).
+// Per point in 3-D at order 8: 265 operations, and 48 bytes from memory (2 curr, 2 prev, 6 models read, 2 written),
+// besides the rings of the tile and the fluxes beside it that are made twice (isa/tti.hpp).
 #pragma once
 
 #include "kernels/stencil.hpp"
