@@ -87,8 +87,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W543": (
         "Noisy tilt",
         "The axis lies more than 2.5 degrees off the mean of its neighbours (root of the mean square). P waves, "
-        "measured, then lose some per cent of their waveform every few wavelengths to what the grid does not resolve. A dip "
-        "estimate made trace by trace looks so.",
+        "measured, then lose some per cent of their waveform every few wavelengths to what the grid does not resolve. "
+        "A dip estimate made trace by trace looks so.",
         "Smooth the axis alone: [model] tilt_smoothing, three cells or more.",
     ),
     "E540": (
