@@ -9,6 +9,7 @@ import pytest
 
 from kernel_problems import make_problem
 from subsalt.errors import ConfigError
+from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.tuning import CANDIDATES, ROUNDS, Tuner
 
@@ -22,6 +23,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("SUBSALT_TUNE", raising=False)
     monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
     monkeypatch.setattr(tuning, "SMALLEST", {2: 1, 3: 1})
+    monkeypatch.setattr(tuning, "_memory", TileCache())
     return tmp_path / "cache" / "subsalt" / "tiles.json"
 
 

@@ -13,8 +13,8 @@
 //          stay zero
 //   extra  one row, what the layer adds; -0.0 where nothing is added (exact: a + -0.0 = a for every a)
 //
-// Per point in 3-D at order 8: 16 bytes from memory (p, prev, m read, prev written; 14 with 16-bit m), half of that per
-// step when two steps share a pass; 12 x 3 + 5 = 41 floating-point operations, which are 27 instructions and 8 shifts
+// Per point in 3-D at order 8: 16 bytes from memory (p, prev, m read, prev written; packed m 14), less when several
+// steps share a pass; 12 x 3 + 5 = 41 floating-point operations, which are 27 instructions and 8 shifts
 // per vector. Two rows of neighbouring planes are done together: of 10 planes read, 8 serve both, so that a vector
 // costs 7 cache lines from L2 instead of 11 and 15 loads instead of 19. Share of the roof: `subsalt lab kernels`.
 #pragma once

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from subsalt import injection
 from subsalt.grid import Box
+from subsalt.io.tile_cache import TileCache
+from subsalt.kernels import tuning
 from subsalt.kernels.problem import Problem, State
 
 #: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
@@ -170,6 +172,10 @@ def _image(kernels: ModuleType, problem: Problem, state: State, work: Work) -> N
     if correlation is not None and state.it in correlation.fields:
         u = correlation.fields[state.it]
         kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
+
+
+# tiles found fastest serve the next process of this user too
+tuning.remember_in(TileCache())
 
 
 def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:

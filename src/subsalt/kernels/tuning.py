@@ -1,19 +1,18 @@
 """How a segment cuts its work: rows of y per tile, and time steps in one pass over memory. It changes speed, no bit.
 
 The first steps of a run on a grid that is large enough try some cuts in turn, and the fastest is kept, in this process
-and in ``$XDG_CACHE_HOME/subsalt/tiles.json`` (``~/.cache`` without it) for the next: by processor, instruction set,
-medium, order, layer, threads and rough shape. Trials are steps of the run itself, so nothing is computed in vain.
-``SUBSALT_TUNE=off`` takes the defaults, ``SUBSALT_TILE_ROWS`` forces the rows of a tile.
+and, by `remember_in`, for the next: by processor, instruction set, medium, order, layer, threads and rough shape.
+Trials are steps of the run itself, so nothing is computed in vain. ``SUBSALT_TUNE=off`` takes the defaults,
+``SUBSALT_TILE_ROWS`` forces the rows of a tile.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Problem
@@ -67,6 +66,25 @@ def forced_rows() -> int | None:
     return int(text)
 
 
+class Memory(Protocol):
+    """Where cuts outlive the process; this package knows no files."""
+
+    def read(self) -> dict[str, Cut]:
+        """Return every cut that is known, by `key`."""
+
+    def write(self, name: str, value: Cut) -> None:
+        """Add a cut; a memory that cannot be written says nothing."""
+
+
+_memory: Memory | None = None
+
+
+def remember_in(memory: Memory | None) -> None:
+    """Keep settled cuts in `memory` from now on, and look there first; None: in this process alone."""
+    global _memory
+    _memory = memory
+
+
 class Tuner:
     """Choose the cut of one problem while it runs.
 
@@ -93,7 +111,7 @@ class Tuner:
             return
         if problem.medium == "tti":
             return  # bound by arithmetic: its steps cut themselves
-        known = _read().get(self.key)
+        known = _memory.read().get(self.key) if _memory else None
         if known in CANDIDATES[problem.layout.ndim]:
             self.best = known  # type: ignore[assignment]
             return
@@ -115,7 +133,8 @@ class Tuner:
         if not self.left:
             self.best = min(self.seconds, key=lambda c: min(self.seconds[c]))
             self.settled = True
-            _write(self.key, self.best)
+            if _memory:
+                _memory.write(self.key, self.best)
 
 
 def key(problem: Problem, threads: int, isa: str) -> str:
@@ -146,31 +165,3 @@ def machine() -> str:
     except (OSError, ValueError):
         pass
     return " ".join(words) or "unknown processor"
-
-
-def cache_file() -> Path:
-    """Return where the cuts of this user are kept."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "subsalt" / "tiles.json"
-
-
-def _read() -> dict[str, Cut]:
-    """Return the entries of the cache; none when it is absent or damaged, for a cut is soon found anew."""
-    try:
-        cuts = json.loads(cache_file().read_text())["cuts"]
-        return {str(k): (int(rows), int(depth)) for k, (rows, depth) in cuts.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
-        return {}
-
-
-def _write(name: str, value: Cut) -> None:
-    """Add an entry to the cache, in one move; a cache that cannot be written is no error."""
-    try:
-        path = cache_file()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        cuts = {**_read(), name: value}
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False) as new:
-            json.dump({"cuts": {k: list(cuts[k]) for k in sorted(cuts)}}, new, indent=1)
-        os.replace(new.name, path)
-    except (OSError, RuntimeError):
-        return
