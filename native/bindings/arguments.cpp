@@ -1,5 +1,9 @@
 #include "arguments.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
 namespace subsalt {
 
 Box box_of(const Plan& plan, const Corner& lo, const Corner& hi) {
@@ -72,6 +76,16 @@ PointSet::PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::dev
         item_.insert(item_.end(), by_plane[x].begin(), by_plane[x].end());
         start_.push_back(static_cast<int32_t>(item_.size()));
     }
+    const auto last = [&](Index i, int a) { return std::min<Index>(base_[3 * i + a] + width, shape[a]) - 1; };
+    ending_.resize(n);
+    std::iota(ending_.begin(), ending_.end(), 0);
+    std::sort(ending_.begin(), ending_.end(), [&](Index i, Index j) {
+        return std::tuple(last(i, 0), last(i, 1), i) < std::tuple(last(j, 0), last(j, 1), j);
+    });
+    ended_.assign(shape[0] + 1, 0);
+    for (Index i = 0; i < n; ++i)
+        ++ended_[last(i, 0) + 1];
+    std::partial_sum(ended_.begin(), ended_.end(), ended_.begin());
     pts = {n,
            static_cast<int>(width),
            base_.data(),
@@ -79,7 +93,9 @@ PointSet::PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::dev
            static_cast<Index>(plane_.size()),
            plane_.data(),
            start_.data(),
-           item_.data()};
+           item_.data(),
+           ended_.data(),
+           ending_.data()};
 }
 
 void PointSet::check(const Plan& plan) const {

@@ -67,13 +67,12 @@ public:
     Index it;
 };
 
-/// How many steps the next batch has: as many as fit in its time, not beyond the next check, an even number if
-/// possible.
-Index batch(Index left, Index to_check, double rate) {
-    const double fit = rate * batch_seconds;
-    Index n = fit < 1.0 ? 1 : (fit > static_cast<double>(left) ? left : static_cast<Index>(fit));
-    if (n > 1) n -= n % 2;
-    return std::min(n, std::min(left, to_check));
+/// How many steps the next batch has: as many whole passes as fit in its time, or one where that takes not much longer,
+/// not beyond the next check.
+Index batch(Index left, Index to_check, double rate, Index depth) {
+    const double fit = std::min(rate * batch_seconds, static_cast<double>(left));
+    const Index n = static_cast<Index>(fit), pass = std::min(depth, std::max(Index{1}, static_cast<Index>(4.0 * fit)));
+    return std::min({n < depth ? pass : n - n % depth, left, to_check});
 }
 
 bool advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
@@ -110,7 +109,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
     while (steps > 0) {
         const Levels lv = levels_of(plan, nb::cast<std::vector<Padded>>(state.prev, false),
                                     nb::cast<std::vector<Padded>>(state.curr, false), memory);
-        const Index n = batch(steps, finite_every - state.it % finite_every, rate);
+        const Index n = batch(steps, finite_every - state.it % finite_every, rate, cut[1]);
         const Segment seg{lv,
                           state.it,
                           n,

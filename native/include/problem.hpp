@@ -99,9 +99,11 @@ struct Points {
     const int32_t* base;  // (n, 3), first node
     const float* weights; // (n, 3, width)
     Index n_planes;
-    const int32_t* plane; // (n_planes,) ascending x indices
-    const int32_t* start; // (n_planes + 1,) into item
-    const int32_t* item;  // point numbers, ascending within a plane
+    const int32_t* plane;  // (n_planes,) ascending x indices
+    const int32_t* start;  // (n_planes + 1,) into item
+    const int32_t* item;   // point numbers, ascending within a plane
+    const int32_t* ended;  // (nx + 1,) into `ending`
+    const int32_t* ending; // point numbers by the last plane of their support, within a plane by its last row
 };
 
 } // namespace subsalt

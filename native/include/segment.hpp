@@ -34,10 +34,10 @@ struct Sample {
 /// How the work is cut; changes speed, never bits.
 struct Cut {
     Index rows;  // rows of y per tile; 0: as many as give each thread one tile
-    Index depth; // time steps in one pass over memory; 1 or 2 over tiles, 1 to 4 in the march
+    Index depth; // time steps in one pass over memory, 1 to max_depth
 };
 
-constexpr Index max_depth = 4;
+constexpr Index max_depth = 6;
 
 struct Segment {
     Levels even; // the step from `it` reads even.curr and writes over even.prev; the next one the other way round

@@ -14,46 +14,20 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// Planes a step stays behind the one before, for the sake of the recorded points.
-inline Index lag_of(const Problem& pb, const Segment& seg) {
-    Index lag = pb.radius;
-    for (Index i = 0; i < seg.n_taps; ++i)
-        if (seg.taps[i].points->width / 2 > lag) lag = seg.taps[i].points->width / 2;
-    return lag;
-}
-
-/// Record the points whose last plane is ix.
-inline void tap_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix) {
-    for (Index i = 0; i < seg.n_taps; ++i) {
-        const Tap& tap = seg.taps[i];
-        const Points& pts = *tap.points;
-        const Index j = step.now + 1 < tap.nt ? plane_number(pts, ix) : -1;
-        if (j < 0) continue;
-        for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
-            const Index p = pts.item[a];
-            if (pts.base[3 * p] + count_of(pts, p, 0, pb.n[0]) - 1 == ix) tap_point(pb, step, tap, p);
-        }
-    }
-}
-
 /// This thread's share of all steps of a segment. `done`: a counter per thread, zero.
 inline void march(const Problem& pb, const Segment& seg, const RowKernels& kernels, const Scratch& scratch,
                   Counter* done, int thread, int team) {
     const Index nx = pb.n[0], ny = pb.n[1], depth = seg.cut.depth, lag = lag_of(pb, seg);
-    const auto wanted = [&](Index ix) { // planes of the step before that must be done for plane ix
-        const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag);
-        return end < nx ? end : nx;
-    };
     const auto do_marched = [&](const Step& step, Index ix, int some, bool cold) {
         do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, cold);
         for (int i = 0; i < some; ++i)
-            tap_plane(pb, seg, step, ix + i);
+            tap_plane(pb, seg, step, ix + i, 0, ny);
     };
     Index round = 0;
     for (Index pass = thread; pass * depth < seg.steps; pass += team, ++round) {
         const Index count = seg.steps - pass * depth < depth ? seg.steps - pass * depth : depth;
         Step steps[max_depth];
-        Index planes[max_depth] = {0, 0, 0, 0}; // done by each step
+        Index planes[max_depth] = {}; // done by each step
         for (Index k = 0; k < count; ++k)
             steps[k] = step_of(seg, pass * depth + k);
         // the pass before: by the thread before in this round, or by the last thread in the round before
@@ -63,7 +37,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
         while (planes[count - 1] < nx) {
             if (planes[0] < nx) {
                 const int some = planes_at_once(kernels, planes[0], nx);
-                const Index least = wanted(planes[0] + some - 1);
+                const Index least = wanted(pb, lag, planes[0] + some - 1);
                 // some planes more than needed, so that not every plane waits for a cache line of another core
                 if (known < least) known = wait_for(before, base + (least + 8 < nx ? least + 8 : nx)) - base;
                 do_marched(steps[0], planes[0], some, true);
@@ -72,7 +46,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
             for (Index k = 1; k < count; ++k)
                 while (planes[k] < nx) {
                     const int some = planes_at_once(kernels, planes[k], nx);
-                    if (planes[k - 1] < wanted(planes[k] + some - 1)) break;
+                    if (planes[k - 1] < wanted(pb, lag, planes[k] + some - 1)) break;
                     do_marched(steps[k], planes[k], some, false);
                     planes[k] += some;
                 }

@@ -55,6 +55,23 @@ SUBSALT_INLINE Index reach_behind(const Problem& pb, Index ix) {
     return pb.boundary == Boundary::pml && near_layer(pb, 0, ix) ? 2 * pb.radius : pb.radius;
 }
 
+/// Planes, and in tiles rows, that a step stays behind the one before: M, and as many that the step after next, which
+/// writes over what this one has made, leaves a support of W nodes alone until it is recorded: W / 2.
+inline Index lag_of(const Problem& pb, const Segment& seg) {
+    Index lag = pb.radius;
+    for (Index i = 0; i < seg.n_taps; ++i) {
+        const Index half = (seg.taps[i].points->width + 1) / 2;
+        if (half > lag) lag = half;
+    }
+    return lag;
+}
+
+/// How many planes the step before must have done before a step may do plane ix.
+SUBSALT_INLINE Index wanted(const Problem& pb, Index lag, Index ix) {
+    const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag);
+    return end < pb.n[0] ? end : pb.n[0];
+}
+
 /// A sample's share of the rows [y0, y1) of plane ix, which have just been computed and are in cache.
 inline void sample_plane(const Problem& pb, const Sample& sample, const float* const* fields, Index ix, Index y0,
                          Index y1) {
@@ -93,9 +110,30 @@ inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, c
         share_plane(pb, seg, step, ix + i, y0, y1);
 }
 
-/// Record point i of a tap from the level a step has made.
-SUBSALT_INLINE void tap_point(const Problem& pb, const Step& step, const Tap& tap, Index i) {
-    tap.data[(step.now + 1) * tap.points->n + i] = record_point(pb, step.made(), *tap.points, i);
+/// Record the points whose last plane is ix and whose last row is one of [y0, y1).
+inline void tap_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix, Index y0, Index y1) {
+    for (Index i = 0; i < seg.n_taps; ++i) {
+        const Tap& tap = seg.taps[i];
+        const Points& pts = *tap.points;
+        if (step.now + 1 >= tap.nt) continue;
+        const auto last_row = [&](Index a) {
+            const Index p = pts.ending[a];
+            return pts.base[3 * p + 1] + count_of(pts, p, 1, pb.n[1]) - 1;
+        };
+        Index lo = pts.ended[ix], hi = pts.ended[ix + 1];
+        const Index end = hi;
+        while (lo < hi) {
+            const Index mid = (lo + hi) / 2;
+            if (last_row(mid) < y0)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        for (; lo < end && last_row(lo) < y1; ++lo) {
+            const Index p = pts.ending[lo];
+            tap.data[(step.now + 1) * pts.n + p] = record_point(pb, step.made(), pts, p);
+        }
+    }
 }
 
 } // namespace subsalt::SUBSALT_NS

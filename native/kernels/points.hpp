@@ -40,12 +40,14 @@ SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, con
     }
 }
 
-/// Ask for the rows that point i touches in plane ix: points lie scattered, each row is a miss otherwise.
+/// Ask for the rows in [y0, y1) that point i touches in plane ix: points lie scattered, each row is a miss otherwise.
 template <class Storage>
-SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const Points& pts, Index i, Index ix) {
+SUBSALT_INLINE void prefetch_rows(const Problem& pb, float* const* fields, const Points& pts, Index i, Index ix,
+                                  Index y0, Index y1) {
     const int32_t* base = pts.base + 3 * i;
     const Index ny = count_of(pts, i, 1, pb.n[1]);
-    for (Index jy = 0; jy < ny; ++jy) {
+    const Index from = y0 > base[1] ? y0 - base[1] : 0, to = y1 - base[1] < ny ? y1 - base[1] : ny;
+    for (Index jy = from; jy < to; ++jy) {
         const Index at = (ix + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2];
         prefetch(fields[0] + at);
         prefetch(Storage(pb, Model::m, at).address(0));
@@ -77,7 +79,7 @@ inline void inject_plane_of(const Problem& pb, float* const* fields, const Point
                             Index y0, Index y1) {
     const Index ix = pts.plane[j];
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
-        if (a + 1 < pts.start[j + 1]) prefetch_rows<Storage>(pb, fields, pts, pts.item[a + 1], ix);
+        if (a + 1 < pts.start[j + 1]) prefetch_rows<Storage>(pb, fields, pts, pts.item[a + 1], ix, y0, y1);
         const Index i = pts.item[a];
         const int32_t* base = pts.base + 3 * i;
         const float* w = pts.weights + 3 * i * pts.width;
