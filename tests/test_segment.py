@@ -23,6 +23,7 @@ from subsalt.kernels.problem import Problem, State
 from subsalt.segment import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
 
 NT = 40
+DEPTHS = [1, 2, 3, 4, 5, 6]
 SHAPES = {2: (61, 1, 45), 3: (27, 52, 35)}
 
 
@@ -66,11 +67,13 @@ def work_for(problem: Problem, snapshot_times: range = range(1, NT, 3)) -> Work:
 
 
 def everything(state: State, work: Work) -> list[np.ndarray]:
-    assert work.snapshots is not None
-    assert work.snapshots.energy is not None
-    assert work.correlation is not None
-    sums = [work.snapshots.energy, work.correlation.image]
-    return [*state.arrays(), *(r.data for r in work.recorders), *work.snapshots.fields.values(), *sums]
+    arrays = [*state.arrays(), *(r.data for r in work.recorders)]
+    if work.snapshots is not None:
+        assert work.snapshots.energy is not None
+        arrays += [*work.snapshots.fields.values(), work.snapshots.energy]
+    if work.correlation is not None:
+        arrays.append(work.correlation.image)
+    return arrays
 
 
 def same(a: tuple[State, Work], b: tuple[State, Work]) -> bool:
@@ -79,9 +82,11 @@ def same(a: tuple[State, Work], b: tuple[State, Work]) -> bool:
     )
 
 
-def run(problem: Problem, steps: int, *, native: bool, cuts: tuple[int, ...] = ()) -> tuple[State, Work]:
+def run(
+    problem: Problem, steps: int, *, native: bool, cuts: tuple[int, ...] = (), work: Work | None = None
+) -> tuple[State, Work]:
     """Return state and results after some steps, in one call or cut into several."""
-    state, work = to_cpu(problem, random_state(problem)), work_for(problem)
+    state, work = to_cpu(problem, random_state(problem)), work or work_for(problem)
     assert cpu.is_finite(problem, state.curr)
     for a, b in pairwise((0, *cuts, steps)):
         assert (by_segment if native else by_step)(cpu, problem, state, b - a, work)
@@ -121,7 +126,7 @@ def test_every_order(order: int, ndim: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 @pytest.mark.parametrize("rows", [0, 1, 3, 7, 20, 52])
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", DEPTHS)
 def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: int, depth: int) -> None:
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, depth))
     problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
@@ -130,8 +135,66 @@ def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: 
         assert same(run(problem, 11, native=True), want)
 
 
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+@pytest.mark.parametrize("boundary", ["none", "damping", "pml"])
+@pytest.mark.parametrize("order", [2, 4, 8])
+@pytest.mark.parametrize("free_surface", [False, True])
+def test_deep_passes(
+    monkeypatch: pytest.MonkeyPatch, medium: str, boundary: str, order: int, free_surface: bool
+) -> None:
+    """Steps fewer than a pass is deep, whole passes, and a remainder; with what goes in and out, and without."""
+    problem = make_problem(SHAPES[3], medium, boundary, order, free_surface=free_surface)
+    for steps in (1, 3, 6, 11):
+        want, bare = run(problem, steps, native=False), run(problem, steps, native=False, work=Work())
+        for threads, rows, depth in ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6)):
+            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
+            problem.cache.clear()
+            with cpu.forced(threads=threads):
+                assert same(run(problem, steps, native=True), want), (steps, threads, rows, depth)
+                got = run(problem, steps, native=True, work=Work())
+                assert same(got, bare), (steps, threads, rows, depth)
+
+
+@pytest.mark.parametrize("ny", [9, 11, 16, 19, 23, 27, 31])
+@pytest.mark.parametrize("depth", [2, 4, 6])
+def test_passes_are_less_deep_where_the_layers_of_y_leave_no_room(
+    monkeypatch: pytest.MonkeyPatch, ny: int, depth: int
+) -> None:
+    """At order 8 the first tile holds 3 + 4 depth rows and the last 5 + 4; further tiles lie between, or are empty."""
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (3, depth))
+    problem = make_problem((19, ny, 21), "vti", "pml", 8, widths=(3, 2, 3, 5, 4, 4))
+    want = run(problem, 13, native=False)
+    for threads in (1, 2, 3):
+        with cpu.forced(threads=threads):
+            assert same(run(problem, 13, native=True), want), threads
+
+
+@pytest.mark.parametrize("width", [1, 5, 11])
+@pytest.mark.parametrize("order", [2, 8])
+def test_supports_of_other_widths_are_recorded_before_they_are_overwritten(
+    monkeypatch: pytest.MonkeyPatch, width: int, order: int
+) -> None:
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (4, 4))
+    problem = make_problem(SHAPES[3], "isotropic", "pml", order)
+    rng = np.random.default_rng(8)
+    room = np.array(SHAPES[3]) - width
+    points = Points(
+        rng.integers(0, room + 1, (90, 3)).astype(np.int32),
+        rng.uniform(-1, 1, (90, 3, width)).astype(np.float32),
+    )
+
+    def recorded(native: bool) -> np.ndarray:
+        state = to_cpu(problem, random_state(problem))
+        recorder = Recorder(points, np.zeros((90, 15), np.float32, order="F"))
+        assert (by_segment if native else by_step)(cpu, problem, state, 14, Work(recorders=[recorder]))
+        return recorder.data
+
+    with cpu.forced(threads=3):
+        assert np.array_equal(recorded(True), recorded(False))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("order", [4, 8, 16])
 def test_threads_in_the_march(monkeypatch: pytest.MonkeyPatch, threads: int, depth: int, order: int) -> None:
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (0, depth))
