@@ -301,7 +301,7 @@ def settle(problem: Problem, state: State) -> tuning.Cut:
     """Advance `state` until the cut of a segment of this problem is chosen, and return it: rows, steps per pass."""
     segment, tuner = Segment(problem), _tuner(problem)
     while not tuner.settled:
-        segment.advance(state, tuner.steps, 1 << 30, False)
+        segment.advance(state, tuner.steps(tuner.left[0]), 1 << 30, False)
     return tuner.best
 
 

@@ -20,16 +20,19 @@ from subsalt.kernels.problem import Problem
 #: rows per tile (0: one tile per thread), steps per pass
 Cut = tuple[int, int]
 
-#: cuts worth trying; pairs of steps beat single ones from DRAM, and lose where the grid fits into a cache
+#: steps that a pass may have at most
+DEEPEST = 6
+
+#: cuts worth trying; deep passes beat single steps from DRAM, and lose where the grid fits into a cache
 CANDIDATES: dict[int, tuple[Cut, ...]] = {
-    2: ((0, 1), (0, 2), (0, 3), (0, 4)),
-    3: ((32, 2), (64, 2), (24, 2), (48, 2), (0, 2), (64, 1)),
+    2: ((0, 1), (0, 2), (0, 3), (0, 4), (0, 6)),
+    3: ((48, 6), (64, 4), (32, 4), (96, 4), (32, 2), (64, 1)),
 }
 
 #: grids with fewer points run in a cache, whatever the cut
 SMALLEST = {2: 2e5, 3: 2e6}
 
-#: point-steps per thread of one trial: tens of milliseconds
+#: point-steps per thread of one trial, at least: tens of milliseconds
 TRIAL = 3e7
 
 #: trials of every cut; the fastest counts, the others were disturbed
@@ -37,13 +40,11 @@ ROUNDS = 2
 
 
 def cut(problem: Problem) -> Cut:
-    """Return the default: for 2-D as many steps in a pass as keep a grid out of DRAM, in 3-D pairs on 32 rows."""
+    """Return the default: in 3-D four steps in a pass, in 2-D as many as keep a large grid out of DRAM."""
     rows = forced_rows()
-    if rows is not None:
-        return rows, 2
     if problem.layout.ndim == 3:
-        return 32, 2
-    return (0, 4) if math.prod(problem.layout.shape3) > 1_500_000 else (0, 2)
+        return (48 if rows is None else rows), 4
+    return (0 if rows is None else rows), (4 if math.prod(problem.layout.shape3) > 1_500_000 else 2)
 
 
 def forced_rows() -> int | None:
@@ -101,10 +102,9 @@ class Tuner:
     def __init__(self, problem: Problem, threads: int, isa: str) -> None:
         self.best = cut(problem)
         self.key = key(problem, threads, isa)
-        self.seconds: dict[Cut, list[float]] = {}
+        self.seconds: dict[Cut, list[float]] = {}  # per step
         self.points = math.prod(problem.layout.shape3)
-        whole = 12 if problem.layout.ndim == 2 else 2  # whole passes of every depth
-        self.steps = max(4, math.ceil(TRIAL * threads / self.points / whole) * whole)
+        self.threads = threads
         self.settled = True
         off = os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off"
         if off or forced_rows() is not None or self.points < SMALLEST[problem.layout.ndim]:
@@ -120,15 +120,20 @@ class Tuner:
 
     def trial(self, steps: int) -> tuple[Cut, int]:
         """Return the cut to use next, and for how many of the `steps` ahead."""
-        if self.settled or steps < self.steps:
+        if self.settled or steps < self.steps(self.left[0]):
             return self.best, steps
-        return self.left[0], self.steps
+        return self.left[0], self.steps(self.left[0])
+
+    def steps(self, tried: Cut) -> int:
+        """Return the steps of a trial: whole passes, in 2-D as many as keep all threads busy."""
+        whole = tried[1] * (self.threads if tried[0] == 0 else 1)
+        return max(4, math.ceil(TRIAL * self.threads / self.points / whole) * whole)
 
     def took(self, tried: Cut, steps: int, seconds: float) -> None:
         """Note the time of a trial; after the last one the fastest cut is settled and written down."""
-        if self.settled or steps != self.steps or tried != self.left[0]:
+        if self.settled or tried != self.left[0] or steps != self.steps(tried):
             return
-        self.seconds.setdefault(tried, []).append(seconds)
+        self.seconds.setdefault(tried, []).append(seconds / steps)
         del self.left[0]
         if not self.left:
             self.best = min(self.seconds, key=lambda c: min(self.seconds[c]))
@@ -141,7 +146,7 @@ def key(problem: Problem, threads: int, isa: str) -> str:
     """Return what a cut depends on, as the name of an entry in the cache."""
     nx, ny, nz = problem.layout.shape3
     shape = f"{_class(nx, 1)}x{_class(ny, 2)}x{_class(nz, 4)}"
-    dim = f"{problem.layout.ndim}d"
+    dim = f"{problem.layout.ndim}d to depth {DEEPEST}"
     medium = f"{problem.medium} {problem.model_storage} o{problem.order}"
     return " | ".join((machine(), isa, medium, dim, problem.boundary, shape, f"t{threads}"))
 
