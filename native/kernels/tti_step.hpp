@@ -40,18 +40,93 @@ struct FluxRow {
 };
 
 /// First and second derivative on a unit grid from the same neighbours.
-template <int M>
-SUBSALT_INLINE void derivatives(const float* p, Index stride, const Weights& c, const Weights& d, int radius,
-                                Vec& first, Vec& second) {
-    const int reach = M > 0 ? M : radius;
-    Vec plus = load(p + stride), minus = load(p - stride);
-    first = mul(d.w[1], sub(plus, minus));
-    second = mul(c.w[1], add(plus, minus));
-    for (int k = 2; k <= reach; ++k) {
-        plus = load(p + k * stride), minus = load(p - k * stride);
+struct Derivatives {
+    Vec first, second;
+
+    SUBSALT_INLINE void begin(const Weights& c, const Weights& d, Vec plus, Vec minus) {
+        first = mul(d.w[1], sub(plus, minus));
+        second = mul(c.w[1], add(plus, minus));
+    }
+    SUBSALT_INLINE void add_pair(int k, const Weights& c, const Weights& d, Vec plus, Vec minus) {
         first = fma(d.w[k], sub(plus, minus), first);
         second = fma(c.w[k], add(plus, minus), second);
     }
+};
+
+/// Along x or y; `reach` of the same stride.
+template <int M>
+SUBSALT_INLINE Derivatives derivatives(const float* p, const Reach& reach, Index stride, const Weights& c,
+                                       const Weights& d, int radius) {
+    Derivatives out;
+    if constexpr (M == 0) {
+        out.begin(c, d, load(p + stride), load(p - stride));
+        for (int k = 2; k <= radius; ++k)
+            out.add_pair(k, c, d, load(p + k * stride), load(p - k * stride));
+    } else {
+        out.begin(c, d, ahead<1>(p, reach), behind<1>(p, reach));
+        out.add_pair(2, c, d, ahead<2>(p, reach), behind<2>(p, reach));
+        if constexpr (M == 4) {
+            out.add_pair(3, c, d, ahead<3>(p, reach), behind<3>(p, reach));
+            out.add_pair(4, c, d, ahead<4>(p, reach), behind<4>(p, reach));
+        }
+    }
+    return out;
+}
+
+/// Along x at p and in the plane beyond, of which all but two rows serve both.
+template <int M>
+SUBSALT_INLINE void derivatives_two_planes(const float* p, const float* p2, const Reach& r, const Weights& c,
+                                           const Weights& d, Derivatives* out) {
+    const Vec mid = load(p), mid2 = load(p2);
+    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
+    out[0].begin(c, d, mid2, b1), out[1].begin(c, d, a1, mid);
+    const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
+    out[0].add_pair(2, c, d, a1, b2), out[1].add_pair(2, c, d, a2, b1);
+    if constexpr (M == 4) {
+        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
+        out[0].add_pair(3, c, d, a2, b3), out[1].add_pair(3, c, d, a3, b2);
+        out[0].add_pair(4, c, d, a3, behind<4>(p, r)), out[1].add_pair(4, c, d, ahead<4>(p2, r), b3);
+    }
+}
+
+/// The neighbours k to the right and to the left of the vector at p. With 16 lanes they are shifts between three
+/// aligned vectors: loads across cache lines, each two, were what the loop waited for.
+template <int k>
+SUBSALT_INLINE Vec right_of([[maybe_unused]] const float* p, [[maybe_unused]] const RowWindow& v) {
+#if SUBSALT_LANES == 16
+    return shift<k>(v.mid, v.right);
+#else
+    return load(p + k);
+#endif
+}
+template <int k>
+SUBSALT_INLINE Vec left_of([[maybe_unused]] const float* p, [[maybe_unused]] const RowWindow& v) {
+#if SUBSALT_LANES == 16
+    return shift<16 - k>(v.left, v.mid);
+#else
+    return load(p - k);
+#endif
+}
+
+/// Along z.
+template <int M>
+SUBSALT_INLINE Derivatives derivatives_z(const float* p, const Weights& c, const Weights& d, int radius) {
+    Derivatives out;
+    if constexpr (M == 0) {
+        out.begin(c, d, load(p + 1), load(p - 1));
+        for (int k = 2; k <= radius; ++k)
+            out.add_pair(k, c, d, load(p + k), load(p - k));
+    } else {
+        RowWindow v(p);
+        v.at(p);
+        out.begin(c, d, right_of<1>(p, v), left_of<1>(p, v));
+        out.add_pair(2, c, d, right_of<2>(p, v), left_of<2>(p, v));
+        if constexpr (M == 4) {
+            out.add_pair(3, c, d, right_of<3>(p, v), left_of<3>(p, v));
+            out.add_pair(4, c, d, right_of<4>(p, v), left_of<4>(p, v));
+        }
+    }
+    return out;
 }
 
 /// -(m g) + f for p, m g - f for q.
@@ -67,6 +142,7 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Tilt& tilt = pb.tilt;
     const Weights c(tilt.c, radius), d(tilt.d, radius);
+    const Reach of_x(pb.plane), of_y(pb.row);
     for (Index z = z0; z < z1; z += lanes) {
         // the next row: of the field what is new, the axis once for both fields
         for (int j = 0; j < P; ++j) {
@@ -75,44 +151,33 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
             for (int i = 0; i < 3; ++i)
                 if (Dim == 3 || i != 1) prefetch(row.axis[i] + z + j * pb.plane + pb.row);
         }
-        Vec hx[P], ux[P];
-        if constexpr (P == 1)
-            derivatives<M>(row.w + z, pb.plane, c, d, radius, hx[0], ux[0]);
-        else {
-            Vec v[2 * M + P];
-            for (int k = 0; k < 2 * M + P; ++k)
-                v[k] = load(row.w + z + (k - M) * pb.plane);
-            for (int j = 0; j < P; ++j) {
-                const Vec* at = v + M + j;
-                hx[j] = mul(d.w[1], sub(at[1], at[-1]));
-                ux[j] = mul(c.w[1], add(at[1], at[-1]));
-                for (int k = 2; k <= M; ++k) {
-                    hx[j] = fma(d.w[k], sub(at[k], at[-k]), hx[j]);
-                    ux[j] = fma(c.w[k], add(at[k], at[-k]), ux[j]);
-                }
-            }
-        }
+        Derivatives x[P];
+        if constexpr (P == 2)
+            derivatives_two_planes<M>(row.w + z, row.w + pb.plane + z, of_x, c, d, x);
+        else
+            x[0] = derivatives<M>(row.w + z, of_x, pb.plane, c, d, radius);
         for (int j = 0; j < P; ++j) {
             const float* w = row.w + j * pb.plane + z;
             const Index at = j * pb.plane + z;
             Vec a = mul(set1(tilt.centre[Field]), load(w));
-            a = fma(set1(tilt.second[Field][0]), ux[j], a);
+            a = fma(set1(tilt.second[Field][0]), x[j].second, a);
             const Vec mx = mul(load(row.axis[0] + at), set1(tilt.slope[0]));
-            Vec g = mul(mx, hx[j]), hy, uy, hz, uz, my;
+            Vec g = mul(mx, x[j].first), my;
+            Derivatives y;
             if constexpr (Dim == 3) {
-                derivatives<M>(w, pb.row, c, d, radius, hy, uy);
-                a = fma(set1(tilt.second[Field][1]), uy, a);
+                y = derivatives<M>(w, of_y, pb.row, c, d, radius);
+                a = fma(set1(tilt.second[Field][1]), y.second, a);
                 my = mul(load(row.axis[1] + at), set1(tilt.slope[1]));
-                g = fma(my, hy, g);
+                g = fma(my, y.first, g);
             }
-            derivatives<M>(w, 1, c, d, radius, hz, uz);
-            a = fma(set1(tilt.second[Field][2]), uz, a);
+            const Derivatives zs = derivatives_z<M>(w, c, d, radius);
+            a = fma(set1(tilt.second[Field][2]), zs.second, a);
             const Vec mz = mul(load(row.axis[2] + at), set1(tilt.slope[2]));
-            g = fma(mz, hz, g);
-            if constexpr (Dim == 3) store(row.y[j] + z, flux<Field>(my, g, mul(set1(tilt.share[1]), hy)));
+            g = fma(mz, zs.first, g);
+            if constexpr (Dim == 3) store(row.y[j] + z, flux<Field>(my, g, mul(set1(tilt.share[1]), y.first)));
             if constexpr (All) {
-                store(row.x[j] + z, flux<Field>(mx, g, mul(set1(tilt.share[0]), hx[j])));
-                store(row.z[j] + z, flux<Field>(mz, g, mul(set1(tilt.share[2]), hz)));
+                store(row.x[j] + z, flux<Field>(mx, g, mul(set1(tilt.share[0]), x[j].first)));
+                store(row.z[j] + z, flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first)));
                 store(row.a[j] + z, a);
             }
         }
@@ -157,8 +222,20 @@ void tti_divergence_yz(float* a, const float* const* flux_y, const float* flux_z
         if constexpr (Dim == 3)
             for (int k = 1; k <= reach; ++k)
                 acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
-        for (int k = 1; k <= reach; ++k)
-            acc = fma(d.w[k], sub(load(flux_z + z + k), load(flux_z + z - k)), acc);
+        if constexpr (M == 0) {
+            for (int k = 1; k <= reach; ++k)
+                acc = fma(d.w[k], sub(load(flux_z + z + k), load(flux_z + z - k)), acc);
+        } else {
+            const float* p = flux_z + z;
+            RowWindow v(p);
+            v.at(p);
+            acc = fma(d.w[1], sub(right_of<1>(p, v), left_of<1>(p, v)), acc);
+            acc = fma(d.w[2], sub(right_of<2>(p, v), left_of<2>(p, v)), acc);
+            if constexpr (M == 4) {
+                acc = fma(d.w[3], sub(right_of<3>(p, v), left_of<3>(p, v)), acc);
+                acc = fma(d.w[4], sub(right_of<4>(p, v), left_of<4>(p, v)), acc);
+            }
+        }
         store(a + z, acc);
     }
 }
