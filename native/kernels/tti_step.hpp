@@ -14,8 +14,8 @@
 //   along n    m_i = n_i / H_i;  g = m_x h_x;  then a fma per axis
 //   flux       f_i = (0.2 / H_i^2) h_i;  F_i = fma(-m_i, g, f_i) for p, fma(m_i, g, -f_i) for q;
 //              0 outside the grid, F_z[-k] = F_z[k] above a free surface
-//   y, then z  k = 1 .. M: a = fma(d_k, F_y[+k] - F_y[-k], a);  F_z likewise;  a + (the layer's term of y), then of z
-//   x          F_x likewise;  a + (the layer's term of x);  this is A from p, B from q
+//   y, z, x    k = 1 .. M: a = fma(d_k, F_y[+k] - F_y[-k], a);  a + (the layer's term of y);  then z, then x likewise;
+//              this is A from p, B from q
 //   step       p_next, q_next and damping as in vti_step.hpp
 //
 // Points are computed by this chain whatever the vector, the box or the thread. `P` planes along x are done together:
@@ -210,23 +210,32 @@ void tti_divergence_x(float* const* a, const float* const* flux, const float* we
     }
 }
 
-/// a += D1 F along y (3-D), where flux_y[k] is the row k cells on, and along z.
-template <int M, int Dim>
-void tti_divergence_yz(float* a, const float* const* flux_y, const float* flux_z, const float* weights, int radius,
-                       Index z0, Index z1) {
+/// a += D1 F along y, where flux[k] is the row k cells on.
+template <int M>
+void tti_divergence_y(float* a, const float* const* flux, const float* weights, int radius, Index z0, Index z1) {
     const int reach = M > 0 ? M : radius;
     const Weights d(weights, reach);
-    const float* const* f = flux_y + reach;
+    const float* const* f = flux + reach;
     for (Index z = z0; z < z1; z += lanes) {
         Vec acc = load(a + z);
-        if constexpr (Dim == 3)
-            for (int k = 1; k <= reach; ++k)
-                acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
+        for (int k = 1; k <= reach; ++k)
+            acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
+        store(a + z, acc);
+    }
+}
+
+/// a += D1 F along z.
+template <int M>
+void tti_divergence_z(float* a, const float* flux, const float* weights, int radius, Index z0, Index z1) {
+    const int reach = M > 0 ? M : radius;
+    const Weights d(weights, reach);
+    for (Index z = z0; z < z1; z += lanes) {
+        const float* p = flux + z;
+        Vec acc = load(a + z);
         if constexpr (M == 0) {
             for (int k = 1; k <= reach; ++k)
-                acc = fma(d.w[k], sub(load(flux_z + z + k), load(flux_z + z - k)), acc);
+                acc = fma(d.w[k], sub(load(p + k), load(p - k)), acc);
         } else {
-            const float* p = flux_z + z;
             RowWindow v(p);
             v.at(p);
             acc = fma(d.w[1], sub(right_of<1>(p, v), left_of<1>(p, v)), acc);
