@@ -134,6 +134,31 @@ def test_boxes_do_not_change_bits(medium, boundary, isa):
         assert run(problem, start, 2, list(tiny_boxes(shape, (4, 5, 3))), isa=isa) == whole
 
 
+@pytest.mark.parametrize("surface", [False, True])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("nz", [128, 129, 143, 150, 272])
+def test_tti_rows_longer_than_a_block_along_z(nz, boundary, surface):
+    """Fluxes are made in blocks of 128 points, and their divergence along z 16 points behind."""
+    for order, ndim in ((8, 3), (4, 3), (16, 3), (8, 2)):
+        shape = (20, 19 if ndim == 3 else 1, nz)
+        kw = {"ndim": ndim, "free_surface": surface}
+        p64 = make_problem(shape, "tti", boundary, order, dtype=np.float64, **kw)
+        problem = make_problem(shape, "tti", boundary, order, **kw)
+        start = random_state(p64)
+        got, ref = to_cpu(problem, start), start
+        bound = rounding_bound(p64, ref)
+        made = [run(problem, start, 1, isa=isa) for isa in FMA_ISAS]
+        for at in (7, 112, 128, nz - 3):  # cuts shift the blocks
+            if 0 < at < nz:
+                parts = list(Box((0, 0, 0), shape).split(2, at))
+                made.append(run(problem, start, 1, parts))
+        assert len(set(made)) == 1, (order, ndim)
+        step(cpu, problem, got)
+        step(reference, p64, ref)
+        for a, b in zip(got.curr, ref.curr, strict=True):
+            assert np.abs(a - b).max() <= bound["field"], (order, ndim)
+
+
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("medium", MEDIA)
