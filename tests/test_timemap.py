@@ -24,10 +24,41 @@ def test_same_axis_is_a_copy():
     m = TraceMap(50, 0.004, 0.1, 50, 0.004, 0.1)
     x = RNG.standard_normal((3, 50)).astype(np.float32)
     y = m.apply(x)
-    assert m.is_identity
+    assert m.is_copy
     assert y is not x
     np.testing.assert_array_equal(y, x)
     np.testing.assert_array_equal(m.apply_transpose(x), x)
+
+
+@pytest.mark.parametrize(
+    ("nt_out", "first"), [(50, 0), (57, 0), (43, 0), (60, 3), (20, 3), (50, -7), (9, -60), (9, 60)]
+)
+def test_axes_whose_samples_coincide_are_copied(nt_out, first):
+    m = TraceMap(50, 0.004, 0.1, nt_out, 0.004, 0.1 - 0.004 * first)
+    x = RNG.standard_normal((3, 50))
+    y = m.apply(x)
+    assert m.is_copy
+    expected = np.zeros((3, nt_out))
+    for n in range(50):
+        if 0 <= n + first < nt_out:
+            expected[:, n + first] = x[:, n]
+    np.testing.assert_array_equal(y, expected)
+    z = RNG.standard_normal((3, nt_out))
+    np.testing.assert_allclose(np.vdot(z, y), np.vdot(m.apply_transpose(z), x), atol=200 * EPS)
+
+
+@pytest.mark.parametrize(
+    ("nt", "dt", "t0", "options"),
+    [
+        (50, 0.004, 0.1001, {}),
+        (50, 0.005, 0.1, {}),
+        (50, 0.004, 0.1, {"derivative": 1}),
+        (50, 0.004, 0.1, {"dispersion": ("forward", 0.004)}),
+        (50, 0.004, 0.1, {"fmax": 60.0}),
+    ],
+)
+def test_what_is_no_copy(nt, dt, t0, options):
+    assert not TraceMap(50, 0.004, 0.1, nt, dt, t0, **options).is_copy
 
 
 @pytest.mark.parametrize("nt_in", [36, 37])
@@ -126,7 +157,7 @@ def test_fmax_keeps_what_is_below():
     dt, nt = 0.004, 500
     t = dt * np.arange(nt)
     m = TraceMap(nt, dt, 0.0, nt, dt, 0.0, fmax=40.0)
-    assert not m.is_identity
+    assert not m.is_copy
     low, high = packet(t, 25.0, 1.0, 0.08), packet(t, 70.0, 1.0, 0.08)
     assert np.abs(m.apply(low) - low).max() < 1e-6
     assert np.abs(m.apply(high)).max() < 1e-6

@@ -66,8 +66,11 @@ PointSet::PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::dev
         for (int a = 0; a < 3; ++a)
             if (base_[3 * i + a] < 0 || base_[3 * i + a] >= shape[a])
                 throw std::invalid_argument("point " + std::to_string(i) + " starts outside the grid");
-        for (Index k = 0; k < width && base_[3 * i] + k < shape[0]; ++k)
-            by_plane[base_[3 * i] + k].push_back(static_cast<int32_t>(i));
+        // a plane without weight is left out (a point on a node has one plane), but not the last: its step records
+        const Index count = std::min(width, shape[0] - base_[3 * i]);
+        for (Index k = 0; k < count; ++k)
+            if (k == count - 1 || weights_[3 * i * width + k] != 0.0f)
+                by_plane[base_[3 * i] + k].push_back(static_cast<int32_t>(i));
     }
     start_.push_back(0);
     for (Index x = 0; x < shape[0]; ++x) {

@@ -135,8 +135,8 @@ void bind_kernels(nb::module_& m) {
     m.def("isa", [] { return std::string(kernels().name); }, "Name of the instruction set in use.");
     m.def("numerics", [] { return std::string(kernels().numerics); }, "Numerics class of the instruction set in use.");
     m.def("available_isas", &available, "Names of the instruction sets that are built and supported here.");
-    m.def("allocate", &allocate, "shape"_a, "threads"_a,
-          "Return a zeroed float32 array, aligned, on huge pages when large, first touched by the threads.");
+    m.def("allocate", &allocate, "shape"_a, "threads"_a, "zeroed"_a = true,
+          "Return a float32 array, aligned, on huge pages when large, first touched by the threads.");
 
     nb::class_<Plan>(m, "Plan")
         .def(nb::init<std::array<Index, 3>, int, int, Index, std::array<Index, 6>, const std::string&, bool, Table2,

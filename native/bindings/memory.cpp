@@ -1,4 +1,4 @@
-// Zeroed arrays for wavefields: aligned to cache lines, on huge pages when large, and their bases a few dozen cache
+// Arrays for wavefields: aligned to cache lines, on huge pages when large, and their bases a few dozen cache
 // lines apart: with equal offsets from a huge page all streams of a kernel would fall into the same cache sets (x layer
 // 2.4 steps instead of 1.0, Zen 4).
 //
@@ -23,11 +23,12 @@ namespace subsalt {
 
 namespace {
 
-constexpr std::size_t line = 64, huge_page = std::size_t{2} << 20, stagger = 37 * line, staggers = 64;
+constexpr std::size_t line = 64, huge_page = std::size_t{2} << 20, small_page = 4096, stagger = 37 * line,
+                      staggers = 64;
 
 } // namespace
 
-nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads) {
+nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads, bool zeroed) {
     if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     std::size_t count = 1;
     for (std::size_t n : shape)
@@ -51,8 +52,15 @@ nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t
     {
         nanobind::gil_scoped_release release;
 #pragma omp parallel for schedule(static, 1) num_threads(static_cast<int>(used))
-        for (std::size_t page = 0; page < total; page += huge_page)
-            std::memset(memory + page, 0, std::min(huge_page, total - page));
+        for (std::size_t page = 0; page < total; page += huge_page) {
+            const std::size_t size = std::min(huge_page, total - page);
+            if (zeroed) {
+                std::memset(memory + page, 0, size);
+                continue;
+            }
+            for (std::size_t at = 0; at < size; at += small_page) // the system clears what is touched
+                static_cast<volatile char*>(memory)[page + at] = 0;
+        }
     }
     nanobind::capsule owner(memory, [](void* p) noexcept { std::free(p); });
     return nanobind::ndarray<nanobind::numpy, float>(first, shape.size(), shape.data(), owner);

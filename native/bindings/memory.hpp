@@ -8,8 +8,8 @@
 
 namespace subsalt {
 
-/// A zeroed float32 array as a NumPy array that owns it.
-nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads);
+/// A float32 array as a NumPy array that owns it: zeroed, or with every page there and contents left open.
+nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t>& shape, int threads, bool zeroed);
 
 /// Let every large array of the process go back to the system when it is freed.
 void return_large_arrays();

@@ -34,6 +34,9 @@ Dispersion = tuple[Literal["forward", "inverse"], float]
 #: fraction of the band over which the cosine taper falls to zero
 TAPER = 0.15
 
+#: samples of two axes coincide when they are less than this share of an interval apart
+COINCIDE = 1e-9
+
 #: period of the frequency sum over the duration that covers both axes
 PAD = 2.0
 
@@ -57,9 +60,11 @@ class TraceMap:
         Highest frequency to keep, Hz; it and all below pass unchanged (as far as the axes can carry them),
         the taper follows. Without it the taper ends at the lower Nyquist frequency.
 
-    Notes ----- A map does not keep tables: it costs (nt_in + nt_out) nk multiply-adds per trace, with nk =
-    fmax times twice the covering duration, and memory for 512 traces at a time. Call it with many traces at
-    once.
+    Notes
+    -----
+    Where nothing but the ends of the axes differs, samples are copied: there is nothing to interpolate, and outside the
+    input axis is zero. Else a map does not keep tables: it costs (nt_in + nt_out) nk multiply-adds per trace, with nk =
+    fmax times twice the covering duration, and memory for 512 traces at a time. Call it with many traces at once.
     """
 
     def __init__(
@@ -79,9 +84,12 @@ class TraceMap:
         self.nt_out, self.dt_out, self.t0_out = int(nt_out), float(dt_out), float(t0_out)
         self.dispersion, self.derivative, self.fmax = dispersion, derivative, fmax
         self._check()
-        same_axis = (self.nt_in, self.dt_in, self.t0_in) == (self.nt_out, self.dt_out, self.t0_out)
-        self.is_identity = same_axis and dispersion is None and derivative == 0 and fmax is None
-        if not self.is_identity:
+        offset = (self.t0_in - self.t0_out) / self.dt_out
+        #: output sample at which the first input sample stands, where the samples of both axes coincide
+        self.shift = round(offset)
+        plain = dispersion is None and derivative == 0 and fmax is None
+        self.is_copy = plain and self.dt_in == self.dt_out and abs(offset - self.shift) < COINCIDE
+        if not self.is_copy:
             self._prepare()
 
     def apply(self, x: NDArray) -> NDArray:
@@ -102,8 +110,8 @@ class TraceMap:
                 "order traces as (trace, sample)",
                 code="E163",
             )
-        if self.is_identity:
-            return traces.copy()
+        if self.is_copy:
+            return _shifted(traces, -self.shift if transpose else self.shift, nt_to)
         rows = np.ascontiguousarray(traces).reshape(-1, nt_from)
         out = np.empty((len(rows), nt_to), dtype=rows.dtype)
         if transpose:
@@ -198,3 +206,12 @@ class TraceMap:
             return w_in, w_in
         # rounding may carry the last frequency past 2/dt
         return 2.0 / dt * fixedmath.asin(np.minimum(1.0, w_out * dt / 2.0)), w_out
+
+
+def _shifted(traces: NDArray, shift: int, nt: int) -> NDArray:
+    """Return `nt` samples of which number `shift` is the first of `traces`; zero where these have none."""
+    out = np.zeros((*traces.shape[:-1], nt), dtype=traces.dtype)
+    first, last = max(0, shift), min(nt, shift + traces.shape[-1])
+    if first < last:
+        out[..., first:last] = traces[..., first - shift : last - shift]
+    return out

@@ -7,9 +7,11 @@ Sample n of the source field meets sample N - 1 - n of the reversed receiver fie
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,15 +61,16 @@ class SnapshotPool:
     def __init__(self) -> None:
         self._store = np.empty(0, dtype=np.float32)
 
-    def take(self, count: int, shape: tuple[int, int, int], dtype: type) -> list[NDArray]:
-        """Return `count` arrays of `shape`; they stay valid until the next call."""
-        size = int(np.prod(shape))
+    def take(
+        self, kernels: ModuleType, count: int, shape: tuple[int, int, int], dtype: type
+    ) -> list[NDArray]:
+        """Return `count` arrays of `shape`, contents left open; they stay valid until the next call."""
+        size = math.prod(shape)
         if self._store.size < count * size or self._store.dtype != dtype:
             self._store = np.empty(0, dtype=dtype)  # give the old memory back first
-            self._store = np.empty(count * size, dtype=dtype)
-            self._store.fill(0)  # touch every page now: a lack of memory shows before the first time step
-        flat = self._store[: count * size].reshape(count, *shape)
-        return list(flat)
+            # every page is there: a lack of memory shows before the first time step
+            self._store = kernels.reserve(count * size, dtype)
+        return list(self._store[: count * size].reshape(count, *shape))
 
 
 def migrate_shot(
@@ -126,7 +129,9 @@ def migrate_shot(
         receivers = prop.source(shot.rcv, samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
         times = setup.imaged_samples
-        snapshots = dict(zip(times, pool.take(len(times), prop.interior.shape, prop.dtype), strict=True))
+        snapshots = dict(
+            zip(times, pool.take(prop.kernels, len(times), prop.interior.shape, prop.dtype), strict=True)
+        )
     steps = setup.axis.nt - 1
     state = prop.new_state()
     scale = setup.image_step * setup.axis.dt

@@ -101,6 +101,11 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
     return _native.allocate(list(layout.padded_shape), _Settings.threads)
 
 
+def reserve(size: int, dtype: type = np.float32) -> NDArray:
+    """Return `size` numbers to be written, with every page of their memory there; large ones on huge pages."""
+    return _native.allocate([size], _Settings.threads, zeroed=False)
+
+
 def _allocate_packed(layout: Layout) -> NDArray[np.uint16]:
     """Return a padded array of 16-bit zeros, aligned, on huge pages when large."""
     nx, ny, row = layout.padded_shape

@@ -30,6 +30,13 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
     return np.zeros(layout.padded_shape, dtype=dtype)
 
 
+def reserve(size: int, dtype: type = np.float32) -> NDArray:
+    """Return `size` numbers to be written, with every page of their memory there."""
+    out: NDArray = np.empty(size, dtype=dtype)
+    out.fill(0)
+    return out
+
+
 def _param(problem: Problem, name: str) -> NDArray:
     """Return `Problem.param`, unpacked once: every step and injection asks for it."""
     if not problem.scales:
