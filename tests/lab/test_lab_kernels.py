@@ -117,7 +117,7 @@ def test_a_call_of_several_steps_counts_them_all(result):
     assert row["points_per_s"] == pytest.approx(steps * N**3 / 0.5)
     assert row["core_steps"] == pytest.approx(1 / steps)
     assert row["of_roof"] == pytest.approx(steps)
-    assert (row["loop"], row["steps_per_pass"]) == ("segment", 2)
+    assert (row["loop"], row["steps_per_pass"]) == ("segment", 4)
 
 
 def test_a_layer_costs_what_it_adds_to_the_core_done_the_same_way(result):

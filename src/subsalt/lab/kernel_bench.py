@@ -24,7 +24,7 @@ SMALLEST = 96
 WITH_PLAIN_LOOP = ("isotropic", "vti")
 #: receivers of a shot, for what recording and injection cost
 RECEIVERS = 2000
-#: time steps per call of the segment, whole passes of every depth; fewer for TTI, which does one per pass and takes long
+#: time steps per call of the segment, whole passes of every depth; fewer for TTI, which does one per pass
 STEPS_PER_CALL = {"isotropic": 12, "vti": 12, "tti": 2}
 #: no time index is a multiple of it: whether the field is finite is timed by itself
 NEVER = 1 << 30
