@@ -64,6 +64,25 @@ def elliptical_near(model: EarthModel, positions: NDArray[np.float64], cells: fl
     return replace(model, epsilon=lowered.reshape(model.grid.shape))
 
 
+def upright_cells(
+    options: PropagationOptions, widths: tuple[int, int, int, int, int, int]
+) -> list[int | None]:
+    """Return on how many cells of each side the axis has to be upright, layer included; None: none.
+
+    Parameters
+    ----------
+    options : PropagationOptions
+        Boundary, order and free surface.
+    widths : tuple of int
+        Cells of the layer on the six sides.
+    """
+    m = radius_of(options.order)
+    quiet = [w + m if w and options.boundary == "pml" else None for w in widths]
+    if options.free_surface:
+        quiet[4] = m + 1
+    return quiet
+
+
 def upright_at_layers(
     local: EarthModel, options: PropagationOptions, widths: tuple[int, int, int, int, int, int]
 ) -> EarthModel:
@@ -87,10 +106,7 @@ def upright_at_layers(
     """
     if local.theta is None:
         return local
-    m = radius_of(options.order)
-    quiet = [w + m if w and options.boundary == "pml" else None for w in widths]
-    if options.free_surface:
-        quiet[4] = m + 1
+    quiet = upright_cells(options, widths)
     theta = local.theta.reshape(local.grid.shape3).copy()
     for factor in tilt.taper(local.grid.shape3, quiet):
         theta *= factor

@@ -17,6 +17,7 @@ from subsalt.grid import Frame, Grid
 from subsalt.kernels import cores
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagator import Propagator
 from subsalt.survey import Survey, TimeAxis
 from subsalt.wavelet import Wavelet, ricker
 
@@ -340,6 +341,7 @@ MISTAKES = {
     "azimuth in 2-D": ("E526", lambda: tilted(theta=30.0, phi=45.0)),
     "rough tilt": ("W539", lambda: tilted(theta=checkerboard(30.0))),
     "noisy tilt": ("W543", lambda: tilted(theta=checkerboard(4.0))),
+    "thin tilted model": ("W544", lambda: tilted(shape=(101, 24), theta=20.0)),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
     "too many threads": ("W705", lambda: with_options(threads=cores() + 1)),
@@ -480,6 +482,45 @@ def test_numbers_of_the_model_are_those_of_its_grid():
     assert "[data] frame = {x0 = 50000, y0 = 0}" in by["E330"].fix
     (finding,) = [f for f in problems(moved(context(), (0, 0, -20), (0, 0, 0))) if f.code == "E333"]
     assert "up to 15 m (z = -15, the model begins at 0)" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "found"),
+    [
+        # order 8: 14 cells on either side; tapers that touch leave 98 %, those that overlap by two cells less than 95
+        ((101, 28), {}, []),
+        ((101, 26), {}, [("z", 26)]),
+        ((24, 81), {}, [("x", 24)]),
+        ((20, 81), {"order": 2}, [("x", 20)]),
+        ((20, 20), {"boundary": "damping"}, []),
+        ((20, 20), {"boundary": "none"}, []),
+        ((101, 12), {"boundary": "none", "free_surface": True}, [("z", 12)]),
+        ((101, 26), {"medium": "vti"}, []),
+    ],
+)
+def test_tapers_that_meet_are_named_by_axis(shape, options, found):
+    given = tilted(shape=shape, theta=20.0)
+    given.propagation = PropagationOptions(**options)
+    assert [(f.evidence["axis"], f.evidence["cells"]) for f in problems(given) if f.code == "W544"] == found
+
+
+def test_what_the_check_says_of_the_taper_is_what_the_propagator_does():
+    model = tilted(shape=(101, 24), theta=20.0)
+    (finding,) = [f for f in problems(model) if f.code == "W544"]
+    run = Propagator(model.model, PropagationOptions(), dt=1e-3)
+    # in 2-D the last axis; sin theta is largest where the taper is
+    largest = np.degrees(np.arcsin(run.problem.params["nx"].max()))
+    assert largest == pytest.approx(20.0 * finding.evidence["reached"], rel=1e-5)
+
+
+def test_a_narrow_aperture_tapers_the_tilt():
+    given = tilted(shape=(201, 81), theta=20.0)
+    given.imaging = ImagingOptions(aperture=50.0)
+    near = [dataclasses.replace(s, rcv=s.src[None] + [[50.0, 0.0, 0.0]]) for s in given.survey.shots]
+    given.survey = dataclasses.replace(given.survey, shots=near)
+    (finding,) = [f for f in problems(given) if f.code == "W544"]
+    assert finding.evidence["cells"] == 16
+    assert "aperture" in finding.fix
 
 
 def test_the_turn_of_an_axis_is_that_between_neighbours():

@@ -91,6 +91,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A dip estimate made trace by trace looks so.",
         "Smooth the axis alone: [model] tilt_smoothing, three cells or more.",
     ),
+    "W544": (
+        "Tilt tapered throughout",
+        "In front of a PML and a free surface the tilt is tapered to zero, over the outermost M + 10 cells of a shot's "
+        "window (14 at order 8). Here the tapers of two sides meet: the waves feel less tilt than the model has.",
+        'Widen the model or [imaging] aperture, or set boundary = "damping", which needs no taper.',
+    ),
     "E540": (
         "TTI without tilt",
         'The job asks for medium = "tti" and gives no theta.',
