@@ -144,6 +144,13 @@ def test_the_gate_and_windows_keep_the_tilt():
         ((4, 5, 6), {"theta": 0.3, "phi": 90.0}, "E525", "phi: 120 of 120 values outside -2 pi to 2 pi"),
         ((5, 6), {"theta": np.nan}, "E410", "theta: 30 of 30 values not finite"),
         ((5, 6), {"theta": 0.3, "phi": 1.0}, "E526", "phi: 30 of 30 values neither 0 nor pi"),
+        (
+            (5, 6),
+            {"theta": "30 deg"},
+            "E405",
+            "theta is not real numbers: '30 deg'; give theta .* in radians",
+        ),
+        ((5, 6), {"theta": np.zeros((5, 6), complex)}, "E405", "theta holds complex128"),
         ((5, 6), {"theta": np.zeros((6, 5))}, "E401", r"theta has shape \(6, 5\), the grid has \(5, 6\)"),
     ],
 )

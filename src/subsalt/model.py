@@ -22,9 +22,21 @@ AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
 _ANGLE_ROUNDING = 1e-6
 
 
+#: units of the volumes, for messages
+_UNITS = {"vp": "m/s", "epsilon": "fractions", "delta": "fractions", "theta": "radians", "phi": "radians"}
+
+
 def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
     """Return `values` as a C-ordered float32 array on `grid`, or say why not."""
     a = np.asarray(values)
+    if a.dtype.kind not in "fiu":
+        raise ModelError(
+            f"{name} is not real numbers: {values!r:.60}"
+            if a.ndim == 0
+            else f"{name} holds {a.dtype}, not real numbers",
+            f"give {name} as a number or an array in {_UNITS[name]}",
+            code="E405",
+        )
     if a.ndim == 0:
         return np.full(grid.shape, a, dtype=np.float32)
     if a.shape != grid.shape:

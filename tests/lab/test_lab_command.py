@@ -104,6 +104,7 @@ def test_csv_can_be_piped(run, monkeypatch):
         (("kernels", "--isa", "v9"), "E702", 69, "v9"),
         (("memory", "--isa", ","), "E702", 69, "empty"),
         (("kernels", "-n", "95"), "E128", 2, "96"),
+        (("kernels", "--medium", "tti", "--storage", "u16"), "E128", 2, "tti has no 16-bit models"),
         (("kernels", "--threads", "0"), "E128", 2, "--threads 0"),
         (("memory", "--threads", "two"), "E128", 2, "two"),
         (("memory", "--threads", usable_cores() + 1), "E128", 2, f"may use {usable_cores()} core"),

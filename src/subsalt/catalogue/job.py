@@ -41,7 +41,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E105": (
         "Unknown medium",
         "The wave equation asked for is not one of those that this version solves.",
-        "Use auto, isotropic or vti.",
+        "Use auto, isotropic, vti or tti.",
     ),
     "E106": (
         "Not a TOML file",
@@ -87,7 +87,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E121": (
         "Unknown medium",
         "The medium of the options is not one of those that can be solved.",
-        "Use auto, isotropic or vti.",
+        "Use auto, isotropic, vti or tti.",
     ),
     "E122": (
         "VTI without parameters",
@@ -109,7 +109,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E124": (
         "No shot files",
         "`init` needs recorded shots to look at.",
-        "Name them with --from; patterns are allowed.",
+        "Name them with --from; patterns are allowed. A job that models shots has none: write it by hand, with "
+        "[acquisition].",
     ),
     "E125": (
         "Not a percentile",

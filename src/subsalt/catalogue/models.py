@@ -31,6 +31,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Two volumes lie at different places of the map.",
         "Check their coordinates; the frame of vp is used.",
     ),
+    "E405": (
+        "Not real numbers",
+        "A parameter of a model is text, complex numbers or objects.",
+        "Give numbers in the unit that the message names; texts with units are for job files.",
+    ),
     "E410": (
         "Values not finite",
         "A volume holds NaN or infinity.",

@@ -70,7 +70,11 @@ def init(
 
     out = Out(as_json)
     if not files:
-        raise ConfigError("no shot files given", "add --from 'shots/*.sgy'", code="E124")
+        raise ConfigError(
+            "no shot files given",
+            "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
+            code="E124",
+        )
     model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
     result = write_job(job, files, **model, f0=f0, preset=preset, force=force)
     out.findings(result.findings)

@@ -52,17 +52,25 @@ def kernels(
     """Measure the kernels."""
     from subsalt.lab import kernel_tables
     from subsalt.lab import kernels as measurement
+    from subsalt.lab.operations import cost
 
     path = _prepared(file, how)
     counts = asked.threads(threads)
+    media = asked.choices("--medium", medium, measurement.MEDIA, measurement.MEDIA)
+    storages = asked.choices(
+        "--storage", storage, measurement.STORAGES, ("f32",) if quick else measurement.STORAGES
+    )
+    if storage is not None and "u16" in storages and all(cost(m).packed is None for m in media):
+        raise asked.wrong(
+            f"--storage u16: {' and '.join(media)} has no 16-bit models",
+            "leave --storage out, or choose another --medium",
+        )
     settings = measurement.Settings(
-        asked.choices("--medium", medium, measurement.MEDIA, measurement.MEDIA),
+        media,
         asked.numbers("--order", order, measurement.ORDERS, (8,) if quick else measurement.ORDERS),
         asked.instruction_sets(isa),
         counts[-1:] if quick and threads is None else counts,
-        asked.choices(
-            "--storage", storage, measurement.STORAGES, ("f32",) if quick else measurement.STORAGES
-        ),
+        storages,
         asked.points(n),
         rounds or (3 if quick else 7),
     )
