@@ -107,8 +107,10 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
     const double points = static_cast<double>(plan.pb.n[0] * plan.pb.n[1] * plan.pb.n[2]);
     double rate = 5e7 * threads / points / batch_seconds; // steps per second, low until one batch has been timed
     while (steps > 0) {
-        const Levels lv = levels_of(plan, nb::cast<std::vector<Padded>>(state.prev, false),
-                                    nb::cast<std::vector<Padded>>(state.curr, false), memory);
+        // held by name: another thread of Python may put other arrays into the lists meanwhile
+        const auto prev = nb::cast<std::vector<Padded>>(state.prev, false);
+        const auto curr = nb::cast<std::vector<Padded>>(state.curr, false);
+        const Levels lv = levels_of(plan, prev, curr, memory);
         const Index n = batch(steps, finite_every - state.it % finite_every, rate, cut[1]);
         const Segment seg{lv,
                           state.it,
@@ -131,7 +133,8 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         steps -= n;
         state.moved(n);
         if (state.it % finite_every == 0 || (steps == 0 && check_last)) {
-            const auto fields = level(plan, nb::cast<std::vector<Padded>>(state.curr, false), "curr");
+            const auto newest = nb::cast<std::vector<Padded>>(state.curr, false);
+            const auto fields = level(plan, newest, "curr");
             nb::gil_scoped_release release;
             if (!k.is_finite(plan.pb, fields.data(), threads)) return false;
         }

@@ -26,11 +26,17 @@ struct Reach {
     }
 };
 
+#if SUBSALT_LANES >= 8 && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SUBSALT_WRITTEN_OUT 1 // what is written out in assembly no sanitizer sees
+#else
+#define SUBSALT_WRITTEN_OUT 0
+#endif
+
 /// The vector `scale` times `bytes` from p. Written out for AVX: compilers turn several such addresses into chains of
 /// additions and spill them (0.86 of the rate in cache). A row kernel must not write what it reads this way.
 template <int scale>
 SUBSALT_INLINE Vec load_at(const float* p, Index bytes) {
-#if SUBSALT_LANES >= 8
+#if SUBSALT_WRITTEN_OUT
     Vec v;
     asm("vmovups (%1,%2,%c3), %0" : "=v"(v) : "r"(p), "r"(bytes), "i"(scale), "m"(*p));
     return v;
@@ -42,7 +48,7 @@ SUBSALT_INLINE Vec load_at(const float* p, Index bytes) {
 /// a + load_at<scale>(p, bytes)
 template <int scale>
 SUBSALT_INLINE Vec add_at(Vec a, const float* p, Index bytes) {
-#if SUBSALT_LANES >= 8
+#if SUBSALT_WRITTEN_OUT
     Vec v;
     asm("vaddps (%1,%2,%c3), %4, %0" : "=v"(v) : "r"(p), "r"(bytes), "i"(scale), "v"(a), "m"(*p));
     return v;

@@ -35,9 +35,11 @@ def main() -> int:
         "test_kernels.py",
         "test_kernels_points.py",
         "test_kernels_arguments.py",
+        "test_kernels_tti.py",
+        "test_packing.py",
         "test_segment.py",
-        "lab/test_memory.py",
-        "lab/test_kernels.py",
+        "lab/test_lab_memory.py",
+        "lab/test_lab_kernels.py",
     ]
     return int(
         pytest.main([*(str(ROOT / "tests" / f) for f in files), "-x", "--capture=no", "-p", "no:xdist"])
