@@ -328,6 +328,30 @@ def test_ctrl_c_ends_one_long_segment_within_a_second() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("wrong", ["strided", "float64", "read-only"])
+def test_what_is_written_must_be_the_array_itself(wrong: str) -> None:
+    """A converted copy would be written, and the result be lost."""
+    problem, box = make_problem(SHAPES[3], "vti", "none", 8), Box((0, 0, 0), SHAPES[3])
+    good = np.ones(SHAPES[3], np.float32)
+    bad = np.zeros((*SHAPES[3], 2), np.float32)[..., 0] if wrong == "strided" else good.copy()
+    bad = bad.astype(np.float64) if wrong == "float64" else bad
+    bad.flags.writeable = wrong != "read-only"
+    data = np.zeros(
+        (3, 9), np.float64 if wrong == "float64" else np.float32, order="F" if wrong != "strided" else "C"
+    )
+    data.flags.writeable = wrong != "read-only"
+    for name, work in (
+        ("the snapshot", {"snapshots": Snapshots(box, {1: bad})}),
+        ("the energy", {"snapshots": Snapshots(box, {1: good}, bad)}),
+        ("the image", {"correlation": Correlation(box, {1: good}, bad, 1.0)}),
+        ("recorded data", {"recorders": [Recorder(points_everywhere(problem, 3, 1), data)]}),
+    ):
+        state = cpu.new_state(problem)
+        with pytest.raises(ValueError, match=f"{name} must be float32, contiguous"):
+            cpu.Segment(problem, **work).advance(state, 2, 50, True)  # type: ignore[arg-type]
+        assert state.it == 0
+
+
 def test_wrong_arguments_are_refused() -> None:
     problem, other = (
         make_problem(SHAPES[3], "isotropic", "none", 8),

@@ -21,9 +21,9 @@ namespace {
 using Series = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstSeries = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FeedArgument = std::tuple<nb::object, ConstSeries>;
-using TapArgument = std::tuple<nb::object, Series>;
-using SampleArgument = std::tuple<Index, Corner, Corner, std::optional<PlainArray>, std::optional<PlainArray>,
-                                  std::optional<PlainArray>, std::optional<PlainArray>, float>;
+// what is written comes as an object: a tuple of arrays would let nanobind convert them, and the copy be written
+using TapArgument = std::tuple<nb::object, nb::object>;
+using SampleArgument = std::tuple<Index, Corner, Corner, nb::object, nb::object, nb::object, nb::object, float>;
 
 /// A batch takes about so long: Ctrl-C is noticed within a second, and the pause between two batches costs nothing.
 constexpr double batch_seconds = 0.15;
@@ -38,9 +38,20 @@ std::pair<const Points*, Index> series_of(const Plan& plan, const nb::object& po
     return {&set.pts, static_cast<Index>(series.shape(0))};
 }
 
-/// Data of an array that may be absent.
-float* given(const std::optional<PlainArray>& a, const Box& box, const char* what) {
-    return a.has_value() ? boxed(*a, box, what) : nullptr;
+/// The array itself, never a copy of it.
+template <class Array>
+Array as_it_is(const nb::object& a, const char* what) {
+    Array out;
+    if (!nb::try_cast<Array>(a, out, false))
+        throw std::invalid_argument(std::string(what) +
+                                    " must be float32, contiguous, and writeable where it is written");
+    return out;
+}
+
+/// Data of an array that may be None.
+template <class Array>
+auto given(const nb::object& a, const Box& box, const char* what) {
+    return a.is_none() ? nullptr : boxed(as_it_is<Array>(a, what), box, what);
 }
 
 /// A state whose levels are put back in order whenever control returns to Python, also by an exception.
@@ -87,17 +98,19 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         feeds.push_back({pts, samples.data(), nt});
     }
     std::vector<Tap> taps;
-    for (const auto& [points, data] : recorders) {
+    for (const auto& [points, array] : recorders) {
+        const Series data = as_it_is<Series>(array, "recorded data");
         const auto [pts, nt] = series_of(plan, points, data);
         taps.push_back({pts, data.data(), nt});
     }
     std::vector<Sample> visits;
     for (const auto& [it, lo, hi, copy, energy, partner, image, scale] : samples) {
         if (!visits.empty() && visits.back().it > it) throw std::invalid_argument("the samples are not in order");
-        if (partner.has_value() != image.has_value()) throw std::invalid_argument("an image needs a partner");
+        if (partner.is_none() != image.is_none()) throw std::invalid_argument("an image needs a partner");
         const Box box = box_of(plan, lo, hi);
-        visits.push_back({it, box, given(copy, box, "the snapshot"), given(energy, box, "the energy"),
-                          given(partner, box, "the partner"), given(image, box, "the image"), scale});
+        visits.push_back({it, box, given<PlainArray>(copy, box, "the snapshot"),
+                          given<PlainArray>(energy, box, "the energy"), given<ConstArray>(partner, box, "the partner"),
+                          given<PlainArray>(image, box, "the image"), scale});
     }
     std::vector<PlainArray> memory;
     for (nb::handle field : state_object.attr("memory").attr("values")())
