@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_problems import SPACING, make_problem, random_state
+from kernel_problems import SPACING, make_problem, random_state, to_cpu
 from subsalt.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.differences import at
@@ -136,6 +136,28 @@ def test_energy_is_conserved_in_a_closed_box(ndim):
         state.rotate()
     assert abs(energy() - first) <= 1e-11 * first
     assert first > 0
+
+
+@pytest.mark.parametrize("nz", [17, 24, 31, 32])
+@pytest.mark.parametrize("order", [4, 8, 16])
+def test_a_blow_up_leaves_nothing_behind_in_the_thread(order, nz):
+    """The rings of a thread outlive a run; what lies behind the ends of their rows must not reach the next one."""
+    problem, larger = (make_problem(shape, "tti", "none", order) for shape in ((19, 18, nz), (21, 23, 90)))
+
+    def advanced(problem, value=None):
+        state = to_cpu(problem, random_state(problem))
+        for u in state.curr if value is not None else ():
+            problem.layout.view(u)[...] = value
+        for _ in range(6):
+            cpu.time_step(problem, state)
+            state.rotate()
+        return [u.tobytes() for u in state.arrays()]
+
+    for isa in cpu.available():
+        with cpu.forced(isa, threads=1):
+            want = advanced(problem)
+            advanced(larger, np.inf)
+            assert advanced(problem) == want, isa
 
 
 def test_the_memory_of_the_layer_is_one_psi_and_two_zeta_per_axis():

@@ -175,9 +175,10 @@ private:
             if (z0 == fz0_)
                 for (Index k = 0; k < z_front; k += lanes)
                     store(flux - z_front + k, set1(0.0f));
+            // as far as the vector of the last point reads: NaN that a blow-up left here would spread from its lanes
             if (z1 == fz1_)
-                for (Index k = 0; k < z_front; k += lanes)
-                    store(flux + pb_.n[2] + k, set1(0.0f));
+                for (Index z = pb_.n[2]; z < down(pb_.n[2] - 1) + lanes + z_front; z += lanes)
+                    store(flux + z, set1(0.0f));
             if (pb_.free_surface && z0 == fz0_)
                 for (Index k = 1; k <= reach_ && k < fz1_; ++k)
                     flux[-k] = flux[k];
