@@ -10,12 +10,13 @@ namespace subsalt::SUBSALT_NS {
 using IsoKernel = void (*)(const Problem&, const IsoRow&, Index, Index);
 using VtiKernel = void (*)(const Problem&, const VtiRow&, Index, Index);
 
-/// The functions of a row for one dimension and radius; the row kernels by kind. `iso` first by what is known of the
-/// row: 0 in cache, 1 from memory; `iso_two`, for the row and the row beyond it, is null for radii without it.
+/// The functions of a row for one dimension and radius; the row kernels by kind. First by what is known of the
+/// row: 0 in cache, 1 from memory; `_two`, for the row and the row beyond it, is null for radii without it.
 struct RowKernels {
     IsoKernel iso[2][4];
     IsoKernel iso_two[2][3];
-    VtiKernel vti[4];
+    VtiKernel vti[2][4];
+    VtiKernel vti_two[2][3];
     decltype(&Layer<0>::psi) psi;
     decltype(&Layer<0>::psi_x) psi_x;
     decltype(&Layer<0>::psi_z) psi_z;
@@ -31,6 +32,14 @@ constexpr IsoKernel two_planes() {
         return nullptr;
 }
 
+template <int M, int Dim, Kind K, bool Cold, class S>
+constexpr VtiKernel vti_two_planes() {
+    if constexpr (M > 0)
+        return vti_row_two_planes<M, Dim, K, Cold, S>;
+    else
+        return nullptr;
+}
+
 template <int M, int Dim, class S>
 constexpr RowKernels kernels_for = {
     {{iso_row<M, Dim, Kind::plain, false, S>, iso_row<M, Dim, Kind::extra, false, S>,
@@ -41,8 +50,14 @@ constexpr RowKernels kernels_for = {
       two_planes<M, Dim, Kind::damped, false, S>()},
      {two_planes<M, Dim, Kind::plain, true, S>(), two_planes<M, Dim, Kind::extra, true, S>(),
       two_planes<M, Dim, Kind::damped, true, S>()}},
-    {vti_row<M, Dim, Kind::plain, S>, vti_row<M, Dim, Kind::extra, S>, vti_row<M, Dim, Kind::damped, S>,
-     vti_row<M, Dim, Kind::laplacian, S>},
+    {{vti_row<M, Dim, Kind::plain, false, S>, vti_row<M, Dim, Kind::extra, false, S>,
+      vti_row<M, Dim, Kind::damped, false, S>, vti_row<M, Dim, Kind::laplacian, false, S>},
+     {vti_row<M, Dim, Kind::plain, true, S>, vti_row<M, Dim, Kind::extra, true, S>,
+      vti_row<M, Dim, Kind::damped, true, S>, vti_row<M, Dim, Kind::laplacian, true, S>}},
+    {{vti_two_planes<M, Dim, Kind::plain, false, S>(), vti_two_planes<M, Dim, Kind::extra, false, S>(),
+      vti_two_planes<M, Dim, Kind::damped, false, S>()},
+     {vti_two_planes<M, Dim, Kind::plain, true, S>(), vti_two_planes<M, Dim, Kind::extra, true, S>(),
+      vti_two_planes<M, Dim, Kind::damped, true, S>()}},
     Layer<M>::psi,
     Layer<M>::psi_x,
     Layer<M>::psi_z,
@@ -72,7 +87,7 @@ inline void reflect_row(float* u, int radius, Index z0, Index z1) {
 /// Rows with their kernel by kind: the ends (where the layer along z is) and the middle.
 struct RowPlan {
     IsoRow iso;
-    VtiRow vti[2];
+    VtiRow vti;
     Index front, back; // the ends are [.., front) and [back, ..)
     Kind ends, middle;
 };
@@ -82,8 +97,7 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
     if (z0 >= z1) return;
     const int k = static_cast<int>(kind);
     if (pb.medium == Medium::vti)
-        for (int i = 0; i < task.planes; ++i)
-            kernels.vti[k](pb, row.vti[i], z0, z1);
+        (task.planes == 2 ? kernels.vti_two[task.cold] : kernels.vti[task.cold])[k](pb, row.vti, z0, z1);
     else
         (task.planes == 2 ? kernels.iso_two[task.cold] : kernels.iso[task.cold])[k](pb, row.iso, z0, z1);
 }
@@ -92,7 +106,7 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
 SUBSALT_INLINE void run_row(const Problem& pb, const RowKernels& kernels, const RowPlan& row, const RowTask& task,
                             Index za, Index zb) {
     Index front = down(row.front + lanes - 1), back = down(row.back);
-    const bool splits_itself = pb.medium == Medium::isotropic && task.planes == 2;
+    const bool splits_itself = task.planes == 2;
     if (row.middle == row.ends || front >= back || splits_itself) {
         run_kind(pb, kernels, row.ends, row, task, za, zb);
         return;
@@ -109,16 +123,15 @@ SUBSALT_INLINE void plan_damping(const Problem& pb, RowPlan& row, const RowTask&
     bool all = false;
     for (int i = 0; i < task.planes; ++i) {
         const float t = pb.dim == 3 ? pb.t[0][task.ix + i] + pb.t[1][task.iy] : pb.t[0][task.ix + i];
-        row.iso.t_xy[i] = row.vti[i].t_xy = t;
-        row.vti[i].t = pb.t[2];
+        row.iso.t_xy[i] = row.vti.t_xy[i] = t;
         all = all || t != 0.0f;
     }
-    row.iso.t = pb.t[2];
+    row.iso.t = row.vti.t = pb.t[2];
     row.front = pb.width[4], row.back = pb.n[2] - pb.width[5];
     row.ends = Kind::damped;
     row.middle = all ? Kind::damped : Kind::plain;
-    row.iso.front = all ? pb.n[2] : down(row.front + lanes - 1);
-    row.iso.back = all ? pb.n[2] : down(row.back);
+    row.iso.front = row.vti.front = all ? pb.n[2] : down(row.front + lanes - 1);
+    row.iso.back = row.vti.back = all ? pb.n[2] : down(row.back);
 }
 
 /// The extra terms of the layer, computed here. A row that has none reads -0.0.
@@ -130,12 +143,12 @@ SUBSALT_INLINE void plan_layer(const Problem& pb, const Levels& lv, const RowKer
     if (along_z) kernels.term_z(pb, lv, scratch, extra, xy && !vti, task);
     for (int i = 0; i < task.planes; ++i) {
         row.iso.extra[i] = extra[i];
-        row.vti[i].extra[0] = xy ? scratch.extra[i] : scratch.none;
-        row.vti[i].extra[1] = scratch.ends[i];
+        row.vti.extra[0][i] = xy ? scratch.extra[i] : scratch.none;
+        row.vti.extra[1][i] = scratch.ends[i];
     }
     row.ends = row.middle = any ? Kind::extra : Kind::plain;
-    row.iso.front = xy ? pb.n[2] : down(pb.wz.front + lanes - 1);
-    row.iso.back = xy ? pb.n[2] : down(pb.n[2] - pb.wz.back);
+    row.iso.front = row.vti.front = xy ? pb.n[2] : down(pb.wz.front + lanes - 1);
+    row.iso.back = row.vti.back = xy ? pb.n[2] : down(pb.n[2] - pb.wz.back);
 }
 
 /// A time step of one row or of two.
@@ -157,17 +170,16 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
     row.front = za, row.back = zb;
     row.ends = row.middle = Kind::plain;
     if (pb.medium == Medium::vti)
-        for (int i = 0; i < task.planes; ++i) {
-            const Index here = at + i * pb.plane;
-            row.vti[i] = {{lv.curr[0] + here, lv.curr[1] + here},
-                          {lv.prev[0] + here, lv.prev[1] + here},
-                          here,
-                          {scratch.none, scratch.none},
-                          nullptr,
-                          0.0f,
-                          {nullptr, nullptr},
-                          task.skip};
-        }
+        row.vti = {{lv.curr[0] + at, lv.curr[1] + at},
+                   {lv.prev[0] + at, lv.prev[1] + at},
+                   at,
+                   {{scratch.none, scratch.none}, {scratch.none, scratch.none}},
+                   scratch.none,
+                   {0.0f, 0.0f},
+                   {nullptr, nullptr},
+                   task.skip,
+                   0,
+                   0};
     if (pb.boundary == Boundary::damping) plan_damping(pb, row, task);
     if (pb.boundary == Boundary::pml) plan_layer(pb, lv, kernels, scratch, row, task);
 
@@ -205,8 +217,8 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
     const Index at = row_offset(pb, ix, iy);
     const float* u = fields[0] + at;
     if (pb.medium == Medium::vti)
-        kernels.vti[static_cast<int>(Kind::laplacian)](
-            pb, {{u, fields[1] + at}, {a, b}, at, {nullptr, nullptr}, nullptr, 0.0f, {a, b}, 0}, down(z0), z1);
+        kernels.vti[0][static_cast<int>(Kind::laplacian)](
+            pb, {{u, fields[1] + at}, {a, b}, at, {{u, u}, {u, u}}, u, {0.0f, 0.0f}, {a, b}, 0, 0, 0}, down(z0), z1);
     else
         kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0}, down(z0),
                                                           z1);

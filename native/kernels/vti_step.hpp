@@ -14,75 +14,152 @@
 //   extra[2]          one row each, -0.0 where the layer adds nothing
 //
 // Per point in 3-D at order 8: 36 bytes from memory (2 curr, 2 prev, 3 models read, 2 written; packed models 30),
-// 9 x 4 + 15 = 51 operations. What limits it is memory: loops that need fewer instructions ran 1.2 times faster from L2
-// and no faster from L3 or DRAM.
+// 9 x 4 + 15 = 51 operations. From DRAM that is what limits it; in cache the
+// instructions do, hence two neighbouring planes at a time (all but two of the loads of p along x serve both) and
+// shifts instead of loads along z. Share of the roof: `subsalt lab kernels`.
 #pragma once
 
 #include "kernels/iso_step.hpp"
 
 namespace subsalt::SUBSALT_NS {
 
+/// Pointers to z = 0 of a row; the row beyond it, in plane x + 1, lies pb.plane floats on.
 struct VtiRow {
     const float* curr[2];
     float* prev[2];
-    Index at;              // offset of the row in the padded model arrays
-    const float* extra[2]; // Kind::extra
-    const float* t;        // Kind::damped
-    float t_xy;
-    float* out[2]; // Kind::laplacian: A and B
+    Index at;                 // offset of the row in the padded model arrays
+    const float* extra[2][2]; // Kind::extra: of p and q, for the row and the row beyond
+    const float* t;           // Kind::damped
+    float t_xy[2];            // Kind::damped: of the row and of the row beyond
+    float* out[2];            // Kind::laplacian: A and B
     Index ahead;
+    Index front, back; // two planes: in [front, back), whole vectors, the rows are plain
 };
 
-template <int M, int Dim, Kind K, class Storage>
+/// p_prev <- p_next and q_prev <- q_next at z, from A and B; `i`: the row (0) or the row beyond (1).
+template <Kind K, class Storage>
+SUBSALT_INLINE void vti_leapfrog(const VtiRow& row, const Storage* models, Index z, [[maybe_unused]] int i,
+                                 Index beyond, Vec a, Vec b, Vec p, Vec q) {
+    if constexpr (K == Kind::extra) {
+        a = add(a, load(row.extra[0][i] + z));
+        b = add(b, load(row.extra[1][i] + z));
+    }
+    const Index at = z + beyond;
+    float *p_made = row.prev[0] + at, *q_made = row.prev[1] + at;
+    const Vec two = set1(2.0f), m = models[0](at), e = models[1](at), s = models[2](at);
+    const Vec p_prev = load(p_made), q_prev = load(q_made);
+    Vec p_next = fma(m, fma(e, a, mul(s, b)), fms(two, p, p_prev));
+    Vec q_next = fma(m, fma(s, a, b), fms(two, q, q_prev));
+    if constexpr (K == Kind::damped) {
+        const Vec t = add(set1(row.t_xy[i]), load(row.t + z)), one_t = add(set1(1.0f), t);
+        p_next = where_nonzero(t, div(fma(t, p_prev, p_next), one_t), p_next);
+        q_next = where_nonzero(t, div(fma(t, q_prev, q_next), one_t), q_next);
+    }
+    store(p_made, p_next);
+    store(q_made, q_next);
+}
+
+/// Fetch what the row `ahead` needs at z.
+template <class Storage>
+SUBSALT_INLINE void vti_prefetch(const VtiRow& row, const Storage* models, Index z, Index reach) {
+    const Index next = z + row.ahead;
+    prefetch(row.curr[0] + next + reach);
+    prefetch(row.curr[1] + next);
+    prefetch(row.prev[0] + next);
+    prefetch(row.prev[1] + next);
+    for (int i = 0; i < 3; ++i)
+        prefetch(models[i].address(next));
+}
+
+/// One row. `Cold` as in iso_row.
+template <int M, int Dim, Kind K, bool Cold, class Storage>
 void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
-    const Vec centre = set1(pb.centre), two = set1(2.0f);
+    const Vec centre = set1(pb.centre);
     const Reach x(pb.plane), y(pb.row);
     const Storage models[3] = {{pb, Model::m, row.at}, {pb, Model::e, row.at}, {pb, Model::s, row.at}};
-    const Index far = row.ahead + radius * pb.plane;
 
     const float *w = row.curr[0] + z0, *u = row.curr[1] + z0;
-    prefetch(u - lanes + row.ahead); // the padding at both ends is read along z
-    prefetch(u + (z1 - z0) + row.ahead);
+    RowWindow v(u);
+    if constexpr (Cold) {
+        prefetch(u - lanes + row.ahead); // the padding at both ends is read along z
+        prefetch(u + (z1 - z0) + row.ahead);
+    }
     for (Index z = z0; z < z1; z += lanes, w += lanes, u += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w));
 #endif
-        prefetch(w + far);
-        prefetch(u + row.ahead);
-        prefetch(row.prev[0] + z + row.ahead);
-        prefetch(row.prev[1] + z + row.ahead);
-        if constexpr (K != Kind::laplacian)
-            for (const Storage& model : models)
-                prefetch(model.address(z + row.ahead));
-        const Vec p = load(w), q = load(u);
+        if constexpr (Cold) vti_prefetch(row, models, z, radius * pb.plane);
+        const Vec p = load(w);
         Vec a = mul(centre, p);
         a = add_d2<M>(a, w, x, cx, radius);
         if constexpr (Dim == 3) a = add_d2<M>(a, w, y, cy, radius);
-        // unaligned loads along z: 1.15 of the rate with shifts between registers (one core, 256^3, Zen 5)
-        Vec b = d2_axis<M>(u, 1, cz, radius);
+        v.at(u);
+        const Vec b = add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, radius);
         if constexpr (K == Kind::laplacian) {
             store(row.out[0] + z, a);
             store(row.out[1] + z, b);
         } else {
-            if constexpr (K == Kind::extra) {
-                a = add(a, load(row.extra[0] + z));
-                b = add(b, load(row.extra[1] + z));
-            }
-            const Vec m = models[0](z), e = models[1](z), s = models[2](z);
-            const Vec p_prev = load(row.prev[0] + z), q_prev = load(row.prev[1] + z);
-            Vec p_next = fma(m, fma(e, a, mul(s, b)), fms(two, p, p_prev));
-            Vec q_next = fma(m, fma(s, a, b), fms(two, q, q_prev));
-            if constexpr (K == Kind::damped) {
-                const Vec t = add(set1(row.t_xy), load(row.t + z)), one_t = add(set1(1.0f), t);
-                p_next = where_nonzero(t, div(fma(t, p_prev, p_next), one_t), p_next);
-                q_next = where_nonzero(t, div(fma(t, q_prev, q_next), one_t), q_next);
-            }
-            store(row.prev[0] + z, p_next);
-            store(row.prev[1] + z, q_next);
+            vti_leapfrog<K>(row, models, z, 0, 0, a, b, p, v.mid);
         }
+        v.next();
     }
+}
+
+/// The row and the row beyond it, which share most of what they read of p along x.
+template <int M, int Dim, Kind K, bool Cold, class Storage>
+void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
+    const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
+    const Vec centre = set1(pb.centre);
+    const Reach x(pb.plane), y(pb.row);
+    const Storage models[3] = {{pb, Model::m, row.at}, {pb, Model::e, row.at}, {pb, Model::s, row.at}};
+    const Index beyond = pb.plane;
+
+    const float *w = row.curr[0] + z0, *w2 = w + beyond, *u = row.curr[1] + z0, *u2 = u + beyond;
+    RowWindow v(u), v2(u2);
+    if constexpr (Cold) {
+        prefetch(u - lanes + row.ahead);
+        prefetch(u2 - lanes + row.ahead);
+        prefetch(u + (z1 - z0) + row.ahead);
+        prefetch(u2 + (z1 - z0) + row.ahead);
+    }
+    Index z = z0;
+    const auto up_to = [&]<Kind Here>(Index stop) __attribute__((always_inline)) {
+        for (; z < stop; z += lanes, w += lanes, w2 += lanes, u += lanes, u2 += lanes) {
+#if defined(__x86_64__)
+            asm("" : "+r"(w), "+r"(w2));
+#endif
+            if constexpr (Cold) {
+                vti_prefetch(row, models, z, M * pb.plane);
+                vti_prefetch(row, models, z + beyond, M * pb.plane);
+            }
+            const Vec p = load(w), p2 = load(w2);
+            Vec a = mul(centre, p), a2 = mul(centre, p2);
+            add_d2_two_planes<M>(a, a2, w, w2, p, p2, x, cx);
+            if constexpr (Dim == 3) {
+                a = add_d2<M>(a, w, y, cy, M);
+                a2 = add_d2<M>(a2, w2, y, cy, M);
+            }
+            if constexpr (Cold && Dim == 3) { // loads along z: from DRAM faster than shifts
+                vti_leapfrog<Here>(row, models, z, 0, 0, a, d2_axis<M>(u, 1, cz, M), p, load(u));
+                vti_leapfrog<Here>(row, models, z, 1, beyond, a2, d2_axis<M>(u2, 1, cz, M), p2, load(u2));
+            } else {
+                v.at(u);
+                vti_leapfrog<Here>(row, models, z, 0, 0, a, add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, M), p, v.mid);
+                v.next();
+                v2.at(u2);
+                vti_leapfrog<Here>(row, models, z, 1, beyond, a2, add_d2_z<M>(mul(cz.w[0], v2.mid), u2, v2, cz, M), p2,
+                                   v2.mid);
+                v2.next();
+            }
+        }
+    };
+    if constexpr (K != Kind::plain) {
+        up_to.template operator()<K>(row.front < z1 ? row.front : z1);
+        up_to.template operator()<Kind::plain>(row.back < z1 ? row.back : z1);
+    }
+    up_to.template operator()<K>(z1);
 }
 
 } // namespace subsalt::SUBSALT_NS
