@@ -95,13 +95,20 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
         Vec a = mul(centre, p);
         a = add_d2<M>(a, w, x, cx, radius);
         if constexpr (Dim == 3) a = add_d2<M>(a, w, y, cy, radius);
-        v.at(u);
-        const Vec b = add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, radius);
+        Vec b, q;
+        if constexpr (Cold && Dim == 3) { // loads along z: from DRAM faster than shifts
+            q = load(u);
+            b = d2_axis<M>(u, 1, cz, radius);
+        } else {
+            v.at(u);
+            q = v.mid;
+            b = add_d2_z<M>(mul(cz.w[0], q), u, v, cz, radius);
+        }
         if constexpr (K == Kind::laplacian) {
             store(row.out[0] + z, a);
             store(row.out[1] + z, b);
         } else {
-            vti_leapfrog<K>(row, models, z, 0, 0, a, b, p, v.mid);
+            vti_leapfrog<K>(row, models, z, 0, 0, a, b, p, q);
         }
         v.next();
     }
@@ -141,18 +148,13 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
                 a = add_d2<M>(a, w, y, cy, M);
                 a2 = add_d2<M>(a2, w2, y, cy, M);
             }
-            if constexpr (Cold && Dim == 3) { // loads along z: from DRAM faster than shifts
-                vti_leapfrog<Here>(row, models, z, 0, 0, a, d2_axis<M>(u, 1, cz, M), p, load(u));
-                vti_leapfrog<Here>(row, models, z, 1, beyond, a2, d2_axis<M>(u2, 1, cz, M), p2, load(u2));
-            } else {
-                v.at(u);
-                vti_leapfrog<Here>(row, models, z, 0, 0, a, add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, M), p, v.mid);
-                v.next();
-                v2.at(u2);
-                vti_leapfrog<Here>(row, models, z, 1, beyond, a2, add_d2_z<M>(mul(cz.w[0], v2.mid), u2, v2, cz, M), p2,
-                                   v2.mid);
-                v2.next();
-            }
+            v.at(u);
+            vti_leapfrog<Here>(row, models, z, 0, 0, a, add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, M), p, v.mid);
+            v.next();
+            v2.at(u2);
+            vti_leapfrog<Here>(row, models, z, 1, beyond, a2, add_d2_z<M>(mul(cz.w[0], v2.mid), u2, v2, cz, M), p2,
+                               v2.mid);
+            v2.next();
         }
     };
     if constexpr (K != Kind::plain) {
