@@ -92,33 +92,12 @@ struct RowPlan {
     Kind ends, middle;
 };
 
-/// In 3-D the rows of two planes are done one after the other, with prefetch also in cached steps: that many streams
-/// come from L3 or memory, and two rows at once gained nothing there (0.94 to 1.05); in 2-D they gain half.
-SUBSALT_INLINE bool vti_planes_apart(const Problem& pb) {
-    return pb.dim == 3;
-}
-
-/// The row beyond, as a row of its own.
-SUBSALT_INLINE VtiRow beyond(VtiRow row, Index plane) {
-    for (int f = 0; f < 2; ++f) {
-        row.curr[f] += plane;
-        row.prev[f] += plane;
-        row.extra[f][0] = row.extra[f][1];
-    }
-    row.at += plane;
-    row.t_xy[0] = row.t_xy[1];
-    return row;
-}
-
 SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind kind, const RowPlan& row,
                              const RowTask& task, Index z0, Index z1) {
     if (z0 >= z1) return;
     const int k = static_cast<int>(kind);
-    if (pb.medium == Medium::vti && !vti_planes_apart(pb))
+    if (pb.medium == Medium::vti)
         (task.planes == 2 ? kernels.vti_two[task.cold] : kernels.vti[task.cold])[k](pb, row.vti, z0, z1);
-    else if (pb.medium == Medium::vti)
-        for (int i = 0; i < task.planes; ++i)
-            kernels.vti[1][k](pb, i == 0 ? row.vti : beyond(row.vti, pb.plane), z0, z1);
     else
         (task.planes == 2 ? kernels.iso_two[task.cold] : kernels.iso[task.cold])[k](pb, row.iso, z0, z1);
 }
@@ -127,7 +106,7 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
 SUBSALT_INLINE void run_row(const Problem& pb, const RowKernels& kernels, const RowPlan& row, const RowTask& task,
                             Index za, Index zb) {
     Index front = down(row.front + lanes - 1), back = down(row.back);
-    const bool splits_itself = task.planes == 2 && !(pb.medium == Medium::vti && vti_planes_apart(pb));
+    const bool splits_itself = task.planes == 2;
     if (row.middle == row.ends || front >= back || splits_itself) {
         run_kind(pb, kernels, row.ends, row, task, za, zb);
         return;
