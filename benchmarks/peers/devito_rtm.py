@@ -100,10 +100,10 @@ class DevitoMigration:
         if self.case.ndim == 3 or not names:
             op.apply(time_m=1, time_M=3, autotune=("aggressive", "destructive"))
             tuned = [e.get("tuned", {}) for e in op._state.get("autotuning", [])]
-            return {k: v for e in tuned for k, v in e.items() if k != "nthreads"}
+            return {k: int(v) for e in tuned for k, v in e.items() if k != "nthreads"}
         seconds = {}
         for size in (8, 8, 16, 32, 64, 128):  # the first trial compiles
-            blocks = dict.fromkeys(names, size)
+            blocks = dict.fromkeys(names, int(size))
             start = time.perf_counter()
             op.apply(time_m=1, time_M=steps, autotune=False, **blocks)
             seconds[size] = time.perf_counter() - start
