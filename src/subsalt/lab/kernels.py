@@ -151,8 +151,8 @@ def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
             for m in dict.fromkeys(r["medium"] for r in passes)
         )
         out.append(
-            f"several steps a pass over memory move fewer bytes per step (two: {least}), so they may exceed the roof of "
-            "one step"
+            f"several steps a pass over memory move fewer bytes per step (two: {least}), so they may exceed the roof "
+            "of one step"
         )
     return out
 
