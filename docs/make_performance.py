@@ -1,7 +1,8 @@
 """Write the tables of docs/performance.md from the results in docs/performance; with --check, only compare.
 
 A result is a JSON file: what `make bench-peers PUBLISH=1` and `make bench-founding PUBLISH=1` write, or the last
-line of `subsalt lab kernels --json`. Everything between the two marks of the page is made here.
+line of `subsalt lab kernels --json` without its `machine_file`, a path of the machine. Everything between the two
+marks of the page is made here.
 """
 
 from __future__ import annotations
@@ -153,7 +154,8 @@ def lab(found: Sequence[Result]) -> str:
         m = result["machine"]
         parts.append(
             f"{m['cpu']}, {m['cores']} cores, {m['ram_bytes'] / 2**30:.0f} GiB, {result['date'][:10]}; "
-            "`subsalt lab kernels`" + ("; the machine was not idle" if result["load"].get("noisy") else "")
+            f"`{result.get('command', 'subsalt lab kernels')}`"
+            + ("; the machine was not idle" if result["load"].get("noisy") else "")
         )
         for identity, group in groupby(result["rows"], key=lambda r: tuple(r[k] for k in keys)):
             mine = list(group)

@@ -1,6 +1,7 @@
 """The tables of docs/performance.md are those of its results."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,10 @@ def test_tables_are_replaced_not_added(maker):
     assert "old" not in once
     assert once == maker.page(once, [FOUNDING])
     assert maker.page(once, []) == f"before\n{maker.BEGIN}\n{maker.END}\nafter\n"
+
+
+def test_published_results_name_no_path_of_a_machine():
+    files = sorted((Path(__file__).parents[2] / "docs" / "performance").glob("*.json"))
+    assert files
+    for file in files:
+        assert not re.search(r'"/[a-z]+/', file.read_text(encoding="utf-8")), file.name
