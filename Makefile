@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt
 	@[ -x $(PY) ] || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing pinned packages and compiling the kernels"
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
-	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev]'
+	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]'
 	@touch $@
 
 build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment
