@@ -110,4 +110,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Threads that share a core take turns, and every time step waits for the last of them.",
         "Use as many threads as cores, or leave it out.",
     ),
+    "E720": (
+        "Too many ranks for one shot",
+        "The ranks of a group cut a shot into slabs along x. A slab must be at least as thick as the halo that the "
+        "ranks beside it hold of it: the radius of the stencil, twice that in tilted media and where a cut lies near "
+        "an absorbing layer.",
+        "The message names the largest number of ranks per shot that works; more ranks then work on other shots.",
+    ),
 }

@@ -1,0 +1,104 @@
+"""Slabs: every plane has one owner, ghost planes are what a step reads, and groups that are too large are refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from subsalt.decomp import Slab, cut, largest_group
+from subsalt.errors import ConfigError
+
+MEDIA = ("isotropic", "vti", "tti")
+
+
+def reads(ix: int, nx: int, medium: str, radius: int, layer: tuple[int, int]) -> set[int]:
+    """Return the planes of p that a step of plane ix reads, by the definition of the scheme."""
+    near = {i for i in range(ix - radius, ix + radius + 1) if 0 <= i < nx}
+    further = near if medium == "tti" else {i for i in near if i < layer[0] or i >= nx - layer[1]}
+    return near | {j for i in further for j in range(i - radius, i + radius + 1) if 0 <= j < nx}
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+@pytest.mark.parametrize("radius", [1, 2, 4, 8])
+def test_every_plane_has_one_owner_and_all_that_its_step_reads(medium: str, radius: int) -> None:
+    tried = 0
+    for nx, layer in itertools.product((31, 64, 97), ((0, 0), (12, 12), (0, 20), (5, 3))):
+        for ranks in range(1, largest_group(nx, medium, radius, layer) + 1):
+            try:
+                slabs = cut(nx, ranks, medium=medium, radius=radius, layer=layer)
+            except ConfigError:  # a smaller group may be refused where its cuts meet the layer
+                continue
+            tried += 1
+            assert [ix for s in slabs for ix in range(s.lo, s.hi)] == list(range(nx))
+            for s in slabs:
+                held = set(range(s.first, s.last))
+                needed = set().union(*(reads(ix, nx, medium, radius, layer) for ix in range(s.lo, s.hi)))
+                assert needed <= held <= set(range(nx)), (nx, ranks, s)
+                # no plane is held that one of the two sides could do without: all ghosts but those up to a full halo
+                assert s.ghost_lo in (0, radius, 2 * radius)
+                if s.ghost_lo == 2 * radius:
+                    assert needed - set(range(s.lo - radius, nx))
+    assert tried > 20
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+@pytest.mark.parametrize("layer", [(0, 0), (12, 12)])
+def test_what_a_rank_holds_beyond_a_cut_its_neighbour_owns(medium: str, layer: tuple[int, int]) -> None:
+    most = largest_group(100, medium, 4, layer)
+    slabs = cut(100, most, medium=medium, radius=4, layer=layer)
+    for below, above in itertools.pairwise(slabs):
+        assert below.ghost_hi <= above.hi - above.lo
+        assert above.ghost_lo <= below.hi - below.lo
+
+
+def test_slabs_are_even_and_uneven_counts_differ_by_one() -> None:
+    sizes = [s.hi - s.lo for s in cut(103, 5, medium="isotropic", radius=4)]
+    assert sum(sizes) == 103
+    assert max(sizes) - min(sizes) == 1
+
+
+def test_ghosts_are_double_where_the_layer_is_near_the_cut() -> None:
+    # cuts at 20, 40, 60, 80: the layer of 17 ends within 4 cells of none of them, that of 16 + 1 at the far end does
+    a = cut(100, 5, medium="vti", radius=4, layer=(16, 17))
+    assert [s.ghost_lo for s in a] == [0, 4, 4, 4, 4]
+    assert [s.ghost_hi for s in a] == [4, 4, 4, 8, 0]  # planes 80 to 83: the layer starts at 83
+    # a cut inside the layer is doubled on both sides
+    b = cut(100, 5, medium="vti", radius=4, layer=(30, 0))
+    assert [(s.ghost_lo, s.ghost_hi) for s in b] == [(0, 8), (8, 4), (4, 4), (4, 4), (4, 0)]
+
+
+def test_as_thin_as_the_halo_is_allowed_and_thinner_is_not() -> None:
+    assert [s.hi - s.lo for s in cut(32, 8, medium="isotropic", radius=4)] == [4] * 8
+    with pytest.raises(ConfigError, match="at most 8 ranks") as caught:
+        cut(32, 9, medium="isotropic", radius=4)
+    assert caught.value.code == "E720"
+    assert "slab 0 has 3" in caught.value.message
+    assert largest_group(32, "isotropic", 4) == 8
+    assert largest_group(32, "tti", 4) == 4
+    with pytest.raises(ConfigError, match="at most 1 rank per shot"):
+        cut(10, 2, medium="tti", radius=8)
+    with pytest.raises(ConfigError, match="40 ranks for the 32 planes"):
+        cut(32, 40, medium="isotropic", radius=4)
+    with pytest.raises(ConfigError, match="group of 0 ranks"):
+        cut(32, 0, medium="isotropic", radius=4)
+
+
+def test_the_largest_count_works_and_no_larger_one() -> None:
+    for medium, layer in itertools.product(MEDIA, ((0, 0), (12, 12), (40, 12))):
+        most = largest_group(96, medium, 4, layer)
+        cut(96, most, medium=medium, radius=4, layer=layer)
+        for more in range(most + 1, 30):
+            with pytest.raises(ConfigError):
+                cut(96, more, medium=medium, radius=4, layer=layer)
+
+
+def test_local_planes_layers_and_clipping() -> None:
+    s = Slab(1, 3, 90, 30, 60, 4, 8)
+    assert (s.first, s.last, s.planes, s.owned_local) == (26, 68, 42, (4, 34))
+    assert s.clip(0, 40) == (30, 40)
+    assert s.clip(0, 10) == (30, 30)
+    assert s.clip(80, 90) == (60, 60)
+    assert s.layer_widths(28, 30) == (2, 8)
+    assert s.layer_widths(12, 12) == (0, 0)
+    assert Slab(0, 9, 90, 0, 8, 0, 8).layer_widths(20, 0) == (16, 0)  # wholly inside the layer
