@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import tilt
-from subsalt.errors import ConfigError, Finding, ModelError, StabilityError
+from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Box, Frame, Grid
+from subsalt.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
 from subsalt.stencil import nyquist_symbol
 
-Medium = Literal["isotropic", "vti", "tti"]
-AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
+__all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 
 #: what rounding to float32 may add to an angle of pi or 2 pi
 _ANGLE_ROUNDING = 1e-6
@@ -49,7 +48,7 @@ def _volume(name: str, values: ArrayLike, grid: Grid) -> NDArray[np.float32]:
 
 
 @dataclass
-class EarthModel:
+class EarthModel(TimeStep):
     """P velocity, Thomsen parameters and the tilt of their symmetry axis on a grid.
 
     Parameters
@@ -111,6 +110,16 @@ class EarthModel:
         if self.epsilon is None:
             return "isotropic"
         return "tti" if self._tilted else "vti"
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """Names of the parameters that the model has: vp, epsilon, delta, theta, phi."""
+        return tuple(name for name in VOLUMES if getattr(self, name) is not None)
+
+    def limits(self, name: str) -> tuple[float, float]:
+        """Return the smallest and the largest value of a parameter."""
+        a = getattr(self, name)
+        return float(a.min()), float(a.max())
 
     @property
     def tilt_is_idle(self) -> bool:
@@ -236,35 +245,6 @@ class EarthModel:
         for first in range(0, self.grid.shape[0], planes):
             yield slice(first, first + planes)
 
-    def stable_dt(self, order: int) -> float:
-        """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""
-        return 2.0 / math.sqrt(self.max_eigenvalue(order))
-
-    def choose_dt(self, order: int, dt: float | None = None, reserve: float = 0.0) -> float:
-        """Return `dt` when it is stable, or 0.95 of the bound when it is None.
-
-        Parameters
-        ----------
-        reserve : float
-            Part of the bound to be left free (`PropagationOptions.dt_reserve`).
-
-        Raises
-        ------
-        StabilityError
-            When `dt` is above the bound.
-        """
-        bound = self.stable_dt(order)
-        if dt is None:
-            return 0.95 * bound
-        bound *= 1 - reserve
-        if not 0 < dt <= bound:
-            raise StabilityError(
-                f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
-                f"use dt <= {0.95 * bound * 1e3:.4g} ms, or leave dt out",
-                code="E501",
-            )
-        return dt
-
     def anisotropy_gate(self, rule: AnisotropyRule = "lower-delta") -> tuple[EarthModel, int]:
         """Return the model with delta <= epsilon everywhere, and the number of nodes that were changed.
 
@@ -300,6 +280,16 @@ class EarthModel:
         volumes = (self.epsilon, self.delta, self.theta, self.phi)
         epsilon, delta, theta, phi = (None if a is None else a[ix] for a in volumes)
         return EarthModel(self.grid.window(box), self.vp[ix], epsilon, delta, theta, phi, self.frame)
+
+    def values(self, name: str, box: Box) -> NDArray[np.float32]:
+        """Return one parameter in a box inside the grid, (nx, ny, nz) of the box; no copy."""
+        whole: NDArray[np.float32] = getattr(self, name)
+        return whole.reshape(self.grid.shape3)[box.slices]
+
+    def at(self, positions: NDArray[np.float64], name: str = "vp") -> NDArray[np.float32]:
+        """Return a parameter at the nodes nearest to local positions (n, 3), m; outside the grid that of its edge."""
+        whole: NDArray[np.float32] = getattr(self, name)
+        return whole.reshape(self.grid.shape3)[tuple(nearest_nodes(self.grid, positions).T)]
 
 
 def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: str, fix: str) -> Finding:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.setup import gate, shot_window
 from subsalt.imaging.traces import propagation_axis, source_samples, to_record
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.propagator import Propagator
 from subsalt.survey import Shot, TimeAxis
@@ -21,7 +21,7 @@ from subsalt.wavelet import Wavelet
 class ModellingSetup:
     """What all shots share: gated model, time axes, wavelet on the propagation axis."""
 
-    model: EarthModel
+    model: ModelLike
     repaired: int
     propagation: PropagationOptions
     wavelet: Wavelet
@@ -33,7 +33,7 @@ class ModellingSetup:
     @classmethod
     def build(
         cls,
-        model: EarthModel,
+        model: ModelLike,
         wavelet: Wavelet,
         record: TimeAxis,
         propagation: PropagationOptions,

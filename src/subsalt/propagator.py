@@ -19,7 +19,7 @@ from subsalt.fields import Layout
 from subsalt.grid import Box, Grid
 from subsalt.kernels.packing import Scale
 from subsalt.kernels.problem import Problem, State
-from subsalt.model import EarthModel
+from subsalt.model import EarthModel, ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.physics import storage
 from subsalt.segment import (
@@ -75,7 +75,7 @@ class Propagator:
 
     Parameters
     ----------
-    model : EarthModel
+    model : ModelLike
         The whole model, already past `anisotropy_gate`.
     options : PropagationOptions
         Scheme, boundary, device.
@@ -93,7 +93,7 @@ class Propagator:
 
     def __init__(
         self,
-        model: EarthModel,
+        model: ModelLike,
         options: PropagationOptions,
         dt: float,
         *,
@@ -135,7 +135,7 @@ class Propagator:
         y = w if self.layout.ndim == 3 else 0
         return w, w, y, y, 0 if self.options.free_surface else w, w
 
-    def _problem(self, local: EarthModel, whole: EarthModel, vmax: float) -> Problem:
+    def _problem(self, local: EarthModel, whole: ModelLike, vmax: float) -> Problem:
         """Return the discretised problem on the computational grid."""
         opts, shape, widths = self.options, self.layout.shape3, self.widths
         sigma = decay = None

@@ -14,7 +14,7 @@ from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.propagator import padding
 from subsalt.stencil import radius_of
@@ -70,7 +70,7 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
 
 
 def propagation_memory(
-    model: EarthModel, options: PropagationOptions, window: Box, shot: Shot
+    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot
 ) -> dict[str, int]:
     """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak."""
     grid = model.grid.window(window)
@@ -86,11 +86,8 @@ def propagation_memory(
         layout, options.boundary, options.layer_cells, options.free_surface, kinds=len(MEMORY[medium])
     )
     # the model of the window, epsilon also as it was before the taper around the sources
-    used = model.as_medium(medium)
-    volumes = [
-        a for a in (used.vp, used.epsilon, used.epsilon, used.delta, used.theta, used.phi) if a is not None
-    ]
-    making = len(volumes) * FLOAT * math.prod(layout.shape3)
+    volumes = model.as_medium(medium).volumes
+    making = (len(volumes) + ("epsilon" in volumes)) * FLOAT * math.prod(layout.shape3)
     return {
         "wavefields": wavefields,
         "model arrays": len(parameter_names(medium, grid.ndim))

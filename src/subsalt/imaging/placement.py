@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import GeometryError
 from subsalt.grid import Grid
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.survey import Shot, Survey
 
 #: positions this far outside, in cells, count as on the edge: coordinates are rounded to centimetres
@@ -21,12 +21,12 @@ EDGE = 1e-3
 ON_SURFACE = 1e-2
 
 
-def check_survey(model: EarthModel, survey: Survey, free_surface: bool) -> None:
+def check_survey(model: ModelLike, survey: Survey, free_surface: bool) -> None:
     """Refuse a survey that does not lie on the model.
 
     Parameters
     ----------
-    model : EarthModel
+    model : ModelLike
         Its grid rules.
     survey : Survey
         Sources and receivers, local coordinates.

@@ -255,7 +255,7 @@ class ImageSum:
 
     def _sums(self, fields: dict[str, NDArray[np.float64]], box: Box) -> ImagingSums:
         model = self.setup.model
-        vp = model.vp.reshape(model.grid.shape3)[box.slices]
+        vp = model.values("vp", box)
         return ImagingSums(fields, model.grid.window(box), vp, self.setup.imaging.normalise)
 
     def finish(self) -> NDArray[np.float32]:

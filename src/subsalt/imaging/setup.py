@@ -12,7 +12,7 @@ from subsalt import physics
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Box
 from subsalt.imaging.traces import propagation_axis, source_samples
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.physics import storage
 from subsalt.survey import Shot, TimeAxis
@@ -25,7 +25,7 @@ class MigrationSetup:
 
     Parameters
     ----------
-    model : EarthModel
+    model : ModelLike
         Past the anisotropy gate.
     repaired : int
         Nodes the gate changed.
@@ -43,7 +43,7 @@ class MigrationSetup:
         Wavelet on the propagation axis, dispersed beforehand.
     """
 
-    model: EarthModel
+    model: ModelLike
     repaired: int
     propagation: PropagationOptions
     imaging: ImagingOptions
@@ -56,7 +56,7 @@ class MigrationSetup:
     @classmethod
     def build(
         cls,
-        model: EarthModel,
+        model: ModelLike,
         wavelet: Wavelet,
         record: TimeAxis,
         propagation: PropagationOptions,
@@ -94,7 +94,7 @@ class MigrationSetup:
         return shot_window(self.model, shot, self.imaging.aperture)
 
 
-def gate(model: EarthModel, propagation: PropagationOptions) -> tuple[EarthModel, int]:
+def gate(model: ModelLike, propagation: PropagationOptions) -> tuple[ModelLike, int]:
     """Return the model as it will be propagated, delta <= epsilon everywhere, and the number of nodes changed."""
     medium = physics.medium_of(model, propagation.medium)
     storage.refuse_tti(medium, propagation.model_storage)
@@ -107,7 +107,7 @@ def image_step(fmax: float, dt: float) -> int:
     return max(1, math.floor(0.8 / (2.0 * fmax * dt)))
 
 
-def shot_window(model: EarthModel, shot: Shot, aperture: float | None) -> Box:
+def shot_window(model: ModelLike, shot: Shot, aperture: float | None) -> Box:
     """Return the model window of a shot: its sources and receivers plus the aperture on both sides in x and y.
 
     Parameters

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from subsalt import fixedmath
 from subsalt.errors import ConfigError
 from subsalt.imaging.filters import ramp
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.survey import Shot, TimeAxis
 from subsalt.timemap import TraceMap
 from subsalt.wavelet import Wavelet
@@ -150,8 +150,6 @@ def _spacing(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return (width / count)[index]
 
 
-def velocity_at(model: EarthModel, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+def velocity_at(model: ModelLike, positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return vp at the nodes nearest to local positions (n, 3), m/s."""
-    shape = model.grid.shape3
-    index = np.clip(np.rint(model.grid.to_index(positions)).astype(int), 0, np.array(shape) - 1)
-    return model.vp.reshape(shape)[tuple(index.T)].astype(np.float64)
+    return model.at(positions).astype(np.float64)

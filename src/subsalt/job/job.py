@@ -31,7 +31,7 @@ from subsalt.job.sections import (
 from subsalt.job.types import Section, auto_to_none
 
 if TYPE_CHECKING:
-    from subsalt.model import EarthModel
+    from subsalt.model import EarthModel, ModelLike
     from subsalt.options import ImagingOptions, PropagationOptions
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
@@ -216,6 +216,10 @@ class Job(Section):
 
         model: EarthModel = self.remember("model", lambda: load_model(self))
         return model
+
+    def open_model(self) -> ModelLike:
+        """Return the earth model as a run uses it: numbers about the whole, values by window."""
+        return self.load_model()
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""

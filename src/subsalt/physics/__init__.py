@@ -7,13 +7,13 @@ that every discrete mode has a real frequency, energy is conserved, and the time
 from __future__ import annotations
 
 from subsalt.errors import ConfigError
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.physics import isotropic, tti, vti
 
 MEDIA = {"isotropic": isotropic, "vti": vti, "tti": tti}
 
 
-def medium_of(model: EarthModel, asked: str = "auto") -> str:
+def medium_of(model: ModelLike, asked: str = "auto") -> str:
     """Return the medium to propagate `model` as.
 
     Parameters

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError
 from subsalt.fields import Layout, Plane
 from subsalt.kernels.packing import TOP, Scale
-from subsalt.model import EarthModel
+from subsalt.model import EarthModel, ModelLike
 from subsalt.physics import isotropic, vti
 
 #: relative error of the velocity from which on it is worth a warning: 1 ms after a second
@@ -64,30 +64,28 @@ def refuse_tti(medium: str, storage: str) -> None:
         )
 
 
-def scales_of(model: EarthModel, medium: str, dt: float) -> dict[str, Scale]:
+def scales_of(model: ModelLike, medium: str, dt: float) -> dict[str, Scale]:
     """Return what the 16-bit numbers of each array stand for.
 
     Parameters
     ----------
-    model : EarthModel
+    model : ModelLike
         The whole model, past the gate.
     medium : {"isotropic", "vti"}
         What it is propagated as.
     dt : float
         Time step, s.
     """
-    scales = {"m": Scale.from_zero((float(model.vp.max()) * dt) ** 2)}
+    scales = {"m": Scale.from_zero((model.limits("vp")[1] * dt) ** 2)}
     if medium == "isotropic":
         return scales
-    assert model.epsilon is not None
-    assert model.delta is not None
-    low = float(model.delta.min())  # near sources epsilon is lowered to delta
-    scales["e"] = Scale.between(1 + 2 * low, 1 + 2 * float(model.epsilon.max()))
-    scales["s"] = Scale.between(np.sqrt(1 + 2 * low), np.sqrt(1 + 2 * float(model.delta.max())))
+    low, high = model.limits("delta")  # near sources epsilon is lowered to delta
+    scales["e"] = Scale.between(1 + 2 * low, 1 + 2 * model.limits("epsilon")[1])
+    scales["s"] = Scale.between(np.sqrt(1 + 2 * low), np.sqrt(1 + 2 * high))
     return scales
 
 
-def storage_error(model: EarthModel, medium: str) -> StorageError:
+def storage_error(model: ModelLike, medium: str) -> StorageError:
     """Return bounds of the error of 16-bit storage of a model.
 
     Notes
@@ -95,13 +93,12 @@ def storage_error(model: EarthModel, medium: str) -> StorageError:
     m is off by half a number, v = sqrt(m) / dt by half of that in relative terms; e is rounded up and s down by less
     than a number, epsilon = (e - 1) / 2 and delta = (s^2 - 1) / 2.
     """
-    slow, fast = float(model.vp.min()), float(model.vp.max())
+    slow, fast = model.limits("vp")
     vp = (fast / slow) ** 2 / (4 * TOP)
     if medium == "isotropic":
         return StorageError(vp, 0.0, 0.0)
-    assert model.delta is not None
     scales = scales_of(model, medium, 1.0)
-    top = float(np.sqrt(1 + 2 * float(model.delta.max())))
+    top = float(np.sqrt(1 + 2 * model.limits("delta")[1]))
     return StorageError(vp, scales["e"].scale / 2, top * scales["s"].scale)
 
 

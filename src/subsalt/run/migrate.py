@@ -29,7 +29,7 @@ from subsalt.imaging.memory import check_memory
 from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, make_folder, publish_text
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.physics.storage import storage_error
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
@@ -129,7 +129,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     with clock("check"):
         findings = raise_on_errors(check_job(job).findings, strict)
     with clock("model input"):
-        model = job.load_model()
+        model = job.open_model()
     with clock("survey"):
         survey = survey_of(job, model)
     with clock("setup"):
@@ -185,7 +185,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     )
 
 
-def survey_of(job: Job, model: EarthModel) -> Survey:
+def survey_of(job: Job, model: ModelLike) -> Survey:
     """Return the recorded survey of a job in the local frame of its model.
 
     A 2-D model without a place on the map lies along the line of the survey itself.
@@ -196,7 +196,7 @@ def survey_of(job: Job, model: EarthModel) -> Survey:
     return open_survey(job, None if on_line else model.frame)
 
 
-def migration_setup(job: Job, model: EarthModel, survey: Survey) -> MigrationSetup:
+def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:
     """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation."""
     from subsalt.imaging.setup import gate
 

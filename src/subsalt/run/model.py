@@ -88,7 +88,7 @@ def model_job(
         with clock("check"):
             raise_on_errors(check_job(job).findings)
     with clock("model input"):
-        model = job.load_model()
+        model = job.open_model()
     with clock("setup"):
         survey = replace(job.acquisition_survey(), frame=model.frame)
         options, aperture = job.propagation_options, job.imaging_options.aperture

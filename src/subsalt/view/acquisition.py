@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
 from subsalt.grid import Box, Frame, Grid
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.survey import Shot, Survey
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def survey_map(
     survey: Survey,
-    model: EarthModel | Grid,
+    model: ModelLike | Grid,
     path: str | Path,
     *,
     frame: Frame | None = None,
@@ -45,7 +45,7 @@ def survey_map(
     ----------
     survey : Survey
         Its positions; what lies outside the model is drawn in red, shots with their number.
-    model : EarthModel or Grid
+    model : ModelLike or Grid
         Its outline, and beneath it vp where a model is given.
     path : path
         PNG to write.
@@ -71,9 +71,9 @@ def survey_map(
     """
     out = png_path(path, "survey_map.png")
     grid = model if isinstance(model, Grid) else model.grid
-    frame = model.frame if isinstance(model, EarthModel) else (frame or survey.frame)
+    frame = (frame or survey.frame) if isinstance(model, Grid) else model.frame
     where = placed(survey, grid, frame)
-    vp = model.vp if isinstance(model, EarthModel) else None
+    vp = None if isinstance(model, Grid) else model.values("vp", grid.box)
     if isinstance(window, Box):
         window = grid.window(window)
     if coordinates not in ("local", "map"):

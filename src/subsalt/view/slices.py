@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.grid import Frame, Grid
-from subsalt.model import EarthModel
+from subsalt.model import EarthModel, ModelLike
 from subsalt.survey import Survey
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points
@@ -30,7 +30,7 @@ def sections(
     grid: Grid,
     path: str | Path,
     *,
-    model: EarthModel | NDArray | None = None,
+    model: ModelLike | NDArray | None = None,
     survey: Survey | None = None,
     frame: Frame | None = None,
     at: Sequence[float] | None = None,
@@ -53,7 +53,7 @@ def sections(
     path : path
         PNG to write; in 3-D the overview, beside which come ``NAME_inline.png``, ``NAME_crossline.png`` and
         ``NAME_depth.png``.
-    model : EarthModel or ndarray of the image's shape, optional
+    model : ModelLike or ndarray of the image's shape, optional
         Velocity laid over the image in colour, m/s.
     survey : Survey, optional
         Sources and receivers are marked: all on the map, those near the plane on the sections.
@@ -81,7 +81,7 @@ def sections(
         What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``depth``.
     """
     out = png_path(path, "image.png")
-    vp = model.vp if isinstance(model, EarthModel) else model
+    vp = model if model is None or isinstance(model, np.ndarray) else model.values("vp", model.grid.box)
     src, rcv = survey_points(survey, frame)
     limit = style.clip_limit(image, clip)
     look = Look(
