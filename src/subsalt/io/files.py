@@ -10,6 +10,7 @@ from types import TracebackType
 
 from subsalt.errors import DataError, MissingInputError, ResourceError, SegyError
 from subsalt.io.faults import ask
+from subsalt.io.traffic import COUNTED
 
 
 class InputFile:
@@ -62,7 +63,7 @@ class InputFile:
         return bytes(buffer)
 
     def read_into(self, offset: int, out: memoryview) -> None:
-        """Fill `out` with the bytes from `offset`."""
+        """Fill `out` with the bytes from `offset`; they are counted (`traffic.COUNTED`)."""
         view = out.cast("B")
         done = 0
         while done < len(view):
@@ -84,6 +85,7 @@ class InputFile:
                     code="E213",
                 )
             done += n
+        COUNTED.add(read=done)
 
     def close(self) -> None:
         """Close the file; more than once is fine."""

@@ -1,0 +1,63 @@
+"""Bytes that input moves, counted where they move: asked for, read from files, received from other ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of input.
+
+    Parameters
+    ----------
+    wanted : int
+        What was asked for: the planes or traces that whoever asked goes on to use.
+    read : int
+        What came from files.
+    received : int
+        What another rank read and sent.
+    """
+
+    wanted: int = 0
+    read: int = 0
+    received: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Bytes read or received."""
+        return self.read + self.received
+
+    @property
+    def redundancy(self) -> float:
+        """Bytes moved per byte wanted; NaN when nothing was."""
+        return self.moved / self.wanted if self.wanted else float("nan")
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.wanted + other.wanted, self.read + other.read, self.received + other.received)
+
+    def __sub__(self, other: Traffic) -> Traffic:
+        return Traffic(self.wanted - other.wanted, self.read - other.read, self.received - other.received)
+
+
+class Counter:
+    """Counts traffic; several threads may add."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._total = Traffic()
+
+    def add(self, *, wanted: int = 0, read: int = 0, received: int = 0) -> None:
+        """Count bytes."""
+        with self._lock:
+            self._total += Traffic(wanted, read, received)
+
+    def now(self) -> Traffic:
+        """Return what was counted since the process began; a phase is the difference of two calls."""
+        with self._lock:
+            return self._total
+
+
+#: of this process; `InputFile` counts what it reads here
+COUNTED = Counter()
