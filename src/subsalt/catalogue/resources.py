@@ -117,4 +117,15 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "an absorbing layer.",
         "The message names the largest number of ranks per shot that works; more ranks then work on other shots.",
     ),
+    "E770": (
+        "Unknown way to read",
+        "Input is read by every rank for itself (per-rank), or by one rank that sends it to all (broadcast).",
+        "Use per-rank, or broadcast.",
+    ),
+    "E771": (
+        "Not a file of time slices",
+        "Dense traces are an RSF cube of 4-byte floats with y fastest, then x, then time (2-D: x, then time), the last "
+        "axis labelled t, and exactly the bytes that its axes need.",
+        "Order the samples so, set the labels, and check that the copy is complete.",
+    ),
 }

@@ -1,0 +1,167 @@
+"""How the ranks of a group get their input: each reads its part, or one reads everything and sends it to all.
+
+`PerRank` is how subsalt reads. `Broadcast` is what the first parallel codes did and many still do: the first rank
+reads, sends all of it to everybody, and all wait. It is kept so that the difference can be measured on any machine, and
+for file systems that cannot take many readers. Results do not depend on the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from subsalt.errors import ConfigError
+from subsalt.io.traffic import COUNTED
+
+if TYPE_CHECKING:
+    from subsalt.comm import Comm
+
+#: the names of `[parallel] io`
+NAMES = ("per-rank", "broadcast")
+
+#: bytes that `Broadcast` sends at a time: enough to hide latencies, little beside a slab
+PIECE_BYTES = 32 << 20
+
+#: fills an array (n, ...) with the given rows of a file
+RowReader = Callable[[NDArray[np.int64], NDArray], None]
+
+
+class Planes(Protocol):
+    """An array (nx, ...) in a file, of which any x planes can be read."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points along x and the other axes."""
+
+    @property
+    def dtype(self) -> DTypeLike:
+        """Type of the values that `read` delivers."""
+
+    def read(self, lo: int, hi: int, out: NDArray) -> None:
+        """Fill `out` (hi - lo, ...) with the planes lo ... hi - 1."""
+
+
+class Reading(Protocol):
+    """The way to read; both calls are collective over the group where `collective` is true."""
+
+    name: str
+    collective: bool
+
+    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
+        """Fill `out` (hi - lo, ...) with planes of `source`."""
+
+    def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
+        """Fill `out` (len(rows), ...) with those rows, ascending, of the `count` that `read` can deliver."""
+
+
+class PerRank:
+    """Every rank reads its own part, whenever it likes."""
+
+    name = "per-rank"
+    collective = False
+
+    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
+        """Fill `out` (hi - lo, ...) with planes of `source`."""
+        COUNTED.add(wanted=out.nbytes)
+        if hi > lo:
+            source.read(lo, hi, out)
+
+    def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
+        """Fill `out` (len(rows), ...) with those rows."""
+        COUNTED.add(wanted=out.nbytes)
+        if len(rows):
+            read(rows, out)
+
+
+class Broadcast:
+    """The first rank reads everything, piece by piece, and sends it to all; nobody goes on before all have it.
+
+    Parameters
+    ----------
+    comm : Comm
+        The group. Both calls are collective: every rank makes them in the same order with the same source.
+    piece_bytes : int
+        Bytes sent at a time; the memory this costs on every rank.
+    """
+
+    name = "broadcast"
+    collective = True
+
+    def __init__(self, comm: Comm, piece_bytes: int = PIECE_BYTES) -> None:
+        self.comm = comm
+        self.piece_bytes = piece_bytes
+        self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
+        """Fill `out` (hi - lo, ...) with planes of `source`; all of its planes are read and sent."""
+        COUNTED.add(wanted=out.nbytes)
+        nx, rest = source.shape[0], tuple(source.shape[1:])
+        for first, last in self._pieces(nx, math.prod(rest) * np.dtype(source.dtype).itemsize):
+            piece = self._shared(
+                (last - first, *rest),
+                np.dtype(source.dtype),
+                lambda into, a=first, b=last: source.read(a, b, into),  # type: ignore[misc]
+            )
+            begin, end = max(first, lo), min(last, hi)
+            if begin < end:
+                out[begin - lo : end - lo] = piece[begin - first : end - first]
+
+    def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
+        """Fill `out` (len(rows), ...) with those rows; all `count` are read and sent."""
+        COUNTED.add(wanted=out.nbytes)
+        rest = out.shape[1:]
+        for first, last in self._pieces(count, math.prod(rest) * out.dtype.itemsize):
+            piece = self._shared(
+                (last - first, *rest),
+                out.dtype,
+                lambda into, a=first, b=last: read(np.arange(a, b, dtype=np.int64), into),  # type: ignore[misc]
+            )
+            begin, end = np.searchsorted(rows, (first, last))
+            out[begin:end] = piece[rows[begin:end] - first]
+
+    def _pieces(self, count: int, each: int) -> list[tuple[int, int]]:
+        """Return ranges of `count` things of `each` bytes that go out together."""
+        step = max(1, self.piece_bytes // max(1, each))
+        return [(a, min(a + step, count)) for a in range(0, count, step)]
+
+    def _shared(self, shape: tuple[int, ...], dtype: np.dtype, fill: Callable[[NDArray], None]) -> NDArray:
+        """Return an array that the first rank filled, valid until the next call; its error is raised on all."""
+        nbytes = math.prod(shape) * dtype.itemsize
+        if len(self._buffer) < 8 + nbytes:
+            self._buffer = np.empty(8 + nbytes, np.uint8)
+        # eight bytes before the data say whether they are good: one message, and nobody waits for a rank that failed
+        message = self._buffer[: 8 + nbytes]
+        values = message[8:].view(dtype).reshape(shape)
+        failure: Exception | None = None
+        if self.comm.is_root:
+            message[:8] = 0
+            try:
+                fill(values)
+            except Exception as e:  # raised on all ranks below
+                failure = e
+                message[0] = 1
+        self.comm.bcast_array(message)
+        if message[0]:
+            self.comm.agree(failure)
+        if not self.comm.is_root:
+            COUNTED.add(received=nbytes)
+        if self.comm.mpi is not None:
+            self.comm.mpi.Barrier()  # as in the codes this stands for: the slowest rank sets the pace
+        return values
+
+
+def of(name: str, comm: Comm) -> Reading:
+    """Return the way to read that `[parallel] io` names.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such way.
+    """
+    if name not in NAMES:
+        raise ConfigError(f"io = {name!r} is not known", f"choose from {', '.join(NAMES)}", code="E770")
+    return Broadcast(comm) if name == "broadcast" else PerRank()
