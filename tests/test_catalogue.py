@@ -49,6 +49,7 @@ def test_parts_keep_to_their_hundreds():
         "models": "4",
         "physics": "5",
         "resources": "67",
+        "parallel": "467",
         "runs": "8",
     }
     for part, digits in ranges.items():

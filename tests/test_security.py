@@ -20,6 +20,21 @@ MODULES = {
     *("socket", "ssl", "http", "urllib", "requests", "ftplib", "smtplib", "xmlrpc"),
 }
 BUILTINS = {"eval", "exec", "compile", "__import__", "execfile"}
+#: methods of an mpi4py communicator that pickle what they are given; those with a capital letter send buffers
+PICKLING = (
+    "send",
+    "recv",
+    "sendrecv",
+    "isend",
+    "irecv",
+    "issend",
+    "ssend",
+    "bsend",
+    "bcast",
+    "gather",
+    "scatter",
+)
+PICKLING += ("allgather", "alltoall", "reduce", "allreduce", "scan", "exscan")
 OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
 
 
@@ -37,6 +52,12 @@ def _forbidden(tree: ast.AST) -> Iterator[int]:
             continue
         f = node.func
         if isinstance(f, ast.Name) and f.id in BUILTINS:
+            yield node.lineno
+        if (
+            isinstance(f, ast.Attribute)
+            and f.attr in PICKLING
+            and ast.unparse(f.value).split(".")[-1] == "mpi"
+        ):
             yield node.lineno
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name):
             if f.value.id == "os" and f.attr.startswith(OF_OS):
@@ -66,6 +87,8 @@ def _forbidden(tree: ast.AST) -> Iterator[int]:
         "np.load(path, allow_pickle=True)",
         "read_array(f, allow_pickle=flag)",
         "run(command, shell=True)",
+        "comm.mpi.bcast(x)",
+        "mpi.allreduce(x)",
     ],
 )
 def test_the_search_finds(code: str) -> None:

@@ -125,6 +125,13 @@ class DeviceError(SubsaltError, RuntimeError):
     default_code = "E700"
 
 
+class ParallelError(SubsaltError, RuntimeError):
+    """MPI is not usable as it was started, or a rank of it was lost."""
+
+    exit_code = 69
+    default_code = "E711"
+
+
 class NumericalFailure(SubsaltError, ArithmeticError):
     """The wavefield became non-finite or grew without bound."""
 

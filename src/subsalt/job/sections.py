@@ -131,6 +131,15 @@ class ParallelSection(Section):
 
     threads: AutoInt = Field("auto", description="threads; auto: all processors")
     device: Literal["cpu", "reference"] = Field("cpu", description="compiled kernels, or the NumPy reference")
+    ranks_per_shot: AutoInt = Field(
+        "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
+    )
+    io: Literal["per-rank", "broadcast"] = Field(
+        "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
+    )
+    watchdog: AutoTime = Field(
+        "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
+    )
 
 
 class OutputSection(Section):

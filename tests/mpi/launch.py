@@ -1,0 +1,232 @@
+"""Starts programs under mpiexec, for the tests of ranks.
+
+    from launch import needs_mpi, run        # for a whole module: from launch import MPI; pytestmark = MPI
+
+    @needs_mpi
+    def test_sums():
+        done = run(3, '''
+            from subsalt.comm import world
+            w = world()
+            print(w.sum(w.rank))
+        ''')
+        assert done.rc == 0, done
+        assert done.out == ["3\\n"] * 3          # by rank
+
+    done = run(4, ["subsalt", "migrate", job, "--run", folder])     # the real command
+
+A program is the text of a Python script (indented as it stands in the test), a command is a list. What every rank
+prints is told apart: `out[rank]`, `err[rank]`; what mpiexec itself says is `mpiexec`. Each launch costs about a second:
+put several checks into one. Nothing outlives `run`: after `timeout` seconds mpiexec and all below it are killed, and
+`rc` is None. `Launched` is a run that goes on, to be struck: `ranks()` gives the process ids.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+#: generous: two cores, four ranks, and other tests at the same time
+TIMEOUT = 120.0
+
+
+def mpiexec() -> str | None:
+    """Return the mpiexec beside this Python, or the first on PATH."""
+    return shutil.which("mpiexec", path=str(BIN)) or shutil.which("mpiexec")
+
+
+def _why_not() -> str | None:
+    if find_spec("mpi4py") is None:
+        return "mpi4py is not installed"
+    if mpiexec() is None:
+        return "no mpiexec beside this Python or on PATH"
+    return None
+
+
+#: the marks of a test of MPI, for `pytestmark = MPI`; it is skipped where MPI is absent
+MPI = [pytest.mark.mpi, pytest.mark.skipif(_why_not() is not None, reason=str(_why_not()))]
+
+
+def needs_mpi(test):
+    """Mark one test as one of MPI."""
+    for mark in MPI:
+        test = mark(test)
+    return test
+
+
+@dataclass
+class Done:
+    """What a launch left behind."""
+
+    rc: int | None
+    out: list[str]
+    err: list[str]
+    mpiexec: str
+    seconds: float
+
+    def __str__(self) -> str:
+        """Return everything said, for the message of a failed assertion."""
+        said = "".join(
+            f"--- rank {r} {name} ---\n{text}"
+            for r, (o, e) in enumerate(zip(self.out, self.err, strict=True))
+            for name, text in (("out", o), ("err", e))
+            if text
+        )
+        return f"rc {self.rc} after {self.seconds:.1f} s\n{said}--- mpiexec ---\n{self.mpiexec}"
+
+    __repr__ = __str__
+
+
+class Launched:
+    """A running mpiexec: to be struck, and waited for."""
+
+    def __init__(
+        self,
+        n: int,
+        what: str | Sequence[object],
+        *,
+        cwd: Path | str | None = None,
+        env: Mapping[str, str] | None = None,
+        threads: int = 1,
+        per_rank_env: Mapping[str, str] | None = None,
+    ) -> None:
+        if isinstance(what, str):
+            command = [sys.executable, "-c", textwrap.dedent(what)]
+        else:
+            command = [str(w) for w in what]
+            if command[0] == "subsalt":
+                command[:1] = [sys.executable, "-m", "subsalt"]
+        path = mpiexec()
+        assert path is not None
+        own = [x for name, value in (per_rank_env or {}).items() for x in ("-genv", name, value)]
+        self.n = n
+        self.begin = time.monotonic()
+        self.folder = tempfile.TemporaryDirectory(prefix="subsalt-ranks-")
+        # every rank writes into files of its own: mpiexec mixes what arrives at the same time
+        shell = 'exec "$@" > "$0/out.$PMI_RANK" 2> "$0/err.$PMI_RANK"'
+        self.process = subprocess.Popen(
+            [path, *own, "-n", str(n), "/bin/sh", "-c", shell, self.folder.name, *command],
+            cwd=cwd,
+            env=_environment(threads) | dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def wait(self, timeout: float = TIMEOUT) -> Done:
+        """Wait for the end and return what was said; after `timeout` seconds everything is killed."""
+        rc: int | None = None
+        try:
+            said, _ = self.process.communicate(timeout=timeout)
+            rc = self.process.returncode
+        except subprocess.TimeoutExpired:
+            kill_tree(self.process.pid)
+            said, _ = self.process.communicate()
+        seconds = time.monotonic() - self.begin
+        out, err = ([self.said(f"{kind}.{r}") for r in range(self.n)] for kind in ("out", "err"))
+        self.folder.cleanup()
+        return Done(rc, out, err, said.decode(errors="replace"), seconds)
+
+    def said(self, name: str) -> str:
+        """Return what a rank has written so far, such as ``said("err.0")``."""
+        file = Path(self.folder.name, name)
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def ranks(self) -> dict[int, int]:
+        """Return the process ids of the ranks alive below mpiexec, by rank."""
+        found = {}
+        for pid in descendants(self.process.pid):
+            try:
+                environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            rank = next((v[9:] for v in environment if v.startswith(b"PMI_RANK=")), None)
+            if rank is not None:
+                # a rank may start programs of its own: the oldest one is the rank
+                found.setdefault(int(rank), pid)
+        return found
+
+
+def run(
+    n: int,
+    what: str | Sequence[object],
+    *,
+    timeout: float = TIMEOUT,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    threads: int = 1,
+    per_rank_env: Mapping[str, str] | None = None,
+) -> Done:
+    """Run a program or a command on `n` ranks.
+
+    Parameters
+    ----------
+    n : int
+        Ranks.
+    what : str or list
+        Python code, or a command; ``["subsalt", ...]`` is the command of this environment.
+    timeout : float
+        Seconds after which all is killed.
+    cwd : path, optional
+        Working folder.
+    env : mapping, optional
+        Further variables, of mpiexec and ranks.
+    threads : int
+        OMP_NUM_THREADS.
+    per_rank_env : mapping, optional
+        Variables of the ranks alone, not of mpiexec: LD_PRELOAD.
+    """
+    return Launched(n, what, cwd=cwd, env=env, threads=threads, per_rank_env=per_rank_env).wait(timeout)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return all processes below one, parents before children."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rsplit(")", 1)[1].split()
+        except (OSError, IndexError):
+            continue
+        children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
+    found, new = [], [pid]
+    while new:
+        new = sorted(c for p in new for c in children.get(p, []))
+        found += new
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all below it."""
+    for p in [pid, *descendants(pid)]:
+        try:
+            os.kill(p, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _environment(threads: int) -> dict[str, str]:
+    """Return the variables of the tests, without those of a launcher around them."""
+    kept = {k: v for k, v in os.environ.items() if not re.match(r"(PMI|PMIX|OMPI|HYDI?|MPI|SLURM)_", k)}
+    return kept | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", "SUBSALT_TUNE": "off"}
