@@ -38,7 +38,11 @@ PICKLING += ("allgather", "alltoall", "reduce", "allreduce", "scan", "exscan")
 OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
 
 
-def _forbidden(tree: ast.AST) -> Iterator[int]:
+#: what starts the programs that the user asks to be measured; a shell is forbidden there too
+LAUNCHER = PACKAGE / "lab" / "launcher.py"
+
+
+def _forbidden(tree: ast.AST, allowed: frozenset[str] = frozenset()) -> Iterator[int]:
     """Yield the lines that run code from data, start programs, unpickle or reach for a network."""
     for node in ast.walk(tree):
         names: list[str] = []
@@ -46,7 +50,7 @@ def _forbidden(tree: ast.AST) -> Iterator[int]:
             names = [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or ""]
-        if any(n.split(".")[0] in MODULES for n in names):
+        if any(n.split(".")[0] in MODULES - allowed for n in names):
             yield node.lineno
         if not isinstance(node, ast.Call):
             continue
@@ -99,7 +103,8 @@ def test_the_search_finds(code: str) -> None:
     "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
 )
 def test_no_code_from_data(path: Path) -> None:
-    lines = list(_forbidden(ast.parse(path.read_text("utf-8"))))
+    allowed = frozenset({"subprocess"}) if path == LAUNCHER else frozenset()
+    lines = list(_forbidden(ast.parse(path.read_text("utf-8")), allowed))
     assert not lines, f"{path.name}: lines {lines}"
 
 

@@ -35,7 +35,7 @@ COMMANDS = (
 def run(monkeypatch, capfd):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
     monkeypatch.setenv("NO_COLOR", "1")
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in guard.STOPPING}
 
     def call(*args):
         try:
@@ -46,7 +46,8 @@ def run(monkeypatch, capfd):
         return code, out, err
 
     yield call
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def start(*args, **more):
@@ -381,7 +382,9 @@ def wait_for(condition, seconds=60):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)]
+)
 def test_stopped_in_the_middle_of_a_shot_and_continued(tmp_path, number, code):
     path = slow_job(tmp_path)
     run_dir = tmp_path / "line.run"

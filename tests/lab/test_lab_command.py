@@ -19,7 +19,7 @@ def run(monkeypatch, capfd, tmp_path):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in guard.STOPPING}
 
     def call(*args):
         try:
@@ -30,7 +30,8 @@ def run(monkeypatch, capfd, tmp_path):
         return code, out, err
 
     yield call
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("command", ["memory", "kernels"])

@@ -1,5 +1,8 @@
 """Who else used the processor: from the counters of the system, or from the load average."""
 
+import subprocess
+import sys
+
 import pytest
 
 from subsalt.lab.load import Usage, Watch
@@ -61,3 +64,10 @@ def test_own_work_is_not_somebody_else():
         total = sum(i * i for i in range(300_000))
     assert total > 0
     assert set(w.facts()) >= {"load_average_before", "cores", "threads", "cores_used_by_others", "noisy"}
+
+
+def test_a_program_that_was_started_is_not_somebody_else():
+    code = "sum(i * i for i in range(3_000_000))"
+    begin = Usage.now()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert Usage.now().own - begin.own > 0.02

@@ -3,7 +3,7 @@
 import pytest
 
 from subsalt.lab.rounds import repeats, round_robin
-from subsalt.lab.stats import ratio, summary
+from subsalt.lab.stats import interval, ratio, summary
 from subsalt.lab.table import Column, render
 
 
@@ -31,6 +31,20 @@ def test_a_ratio_of_rounds_does_not_see_what_slows_both():
 def test_a_ratio_needs_samples_of_the_same_rounds():
     with pytest.raises(ValueError):
         ratio([1.0, 2.0], [1.0])
+
+
+def test_the_interval_of_a_ratio_holds_it_and_repeats_itself():
+    over, under = [2.0, 2.1, 1.9, 2.05, 1.95], [1.0, 1.02, 0.98, 1.01, 0.99]
+    low, high = interval(over, under)
+    # a median of draws never leaves the samples
+    assert 1.9 / 1.02 <= low < 2.0 < high <= 2.1 / 0.98
+    assert interval(over, under) == (low, high)
+    narrow = interval(over, under, level=0.5)
+    assert low <= narrow[0] <= narrow[1] <= high
+
+
+def test_one_sample_bounds_nothing():
+    assert interval([2.0], [1.0, 1.1]) == (0.0, float("inf"))
 
 
 class Clock:

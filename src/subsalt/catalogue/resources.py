@@ -105,6 +105,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A kernel or sweep that was to be timed did not compute what it should; no figure is given.",
         "Run `subsalt doctor`; report it with the line.",
     ),
+    "E780": (
+        "No MPI launcher",
+        "Ranks are started by mpiexec (or srun); none was found, or the one named with --launcher is not on PATH.",
+        "`pip install 'subsalt[mpi]'` brings one; on a cluster name that of the site, such as --launcher srun.",
+    ),
+    "E781": (
+        "A measured command failed",
+        "A program that was to be timed could not be started, did not end with exit code 0, or took too long; no figure is given.",
+        "The message has its last lines; run that command by itself to see all it says.",
+    ),
     "W705": (
         "More threads than cores",
         "Threads that share a core take turns, and every time step waits for the last of them.",

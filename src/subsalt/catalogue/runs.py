@@ -3,7 +3,7 @@
 ENTRIES: dict[str, tuple[str, str, str]] = {
     "E801": (
         "Interrupted",
-        "Ctrl-C or SIGTERM ended the command. Finished shots are kept, nothing half-written remains.",
+        "Ctrl-C, SIGTERM or SIGUSR1 ended the command. Finished shots are kept, nothing half-written remains.",
         "The same command goes on from there.",
     ),
     "E802": (

@@ -24,6 +24,7 @@ EXIT_CODES = {
     70: "internal error: please report it",
     73: "an output cannot be created",
     74: "reading or writing failed, or the disk is full",
+    75: "stopped before the end of its time (SIGUSR1); the same command goes on",
     78: "the job file is wrong",
     130: "interrupted (Ctrl-C); the same command goes on",
     141: "the reader of the output went away",
@@ -35,12 +36,21 @@ _USAGE: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name
 _CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
+#: signals that end a command cleanly: its exit code, and what is said. A batch system sends SIGUSR1 when the time that
+#: it gave is nearly over, and starts the job again on 75
+STOPPING = {signal.SIGTERM: (143, "terminated"), signal.SIGUSR1: (75, "stopped")}
+
+
 class Terminated(BaseException):
-    """SIGTERM arrived; passes through every handler of ordinary errors."""
+    """A signal of `STOPPING` arrived; passes through every handler of ordinary errors."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__(number)
+        self.exit_code, self.word = STOPPING[signal.Signals(number)]
 
 
-def _on_sigterm(number: int, frame: object) -> None:
-    raise Terminated
+def _on_stop(number: int, frame: object) -> None:
+    raise Terminated(number)
 
 
 def run(app: typer.Typer, argv: list[str]) -> int:
@@ -64,7 +74,8 @@ def run(app: typer.Typer, argv: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with contextlib.suppress(ValueError):  # not in the main thread: the caller keeps its signals
-        signal.signal(signal.SIGTERM, _on_sigterm)
+        for number in STOPPING:
+            signal.signal(number, _on_stop)
     try:
         return _guarded(app, argv, out, debug)
     finally:
@@ -87,8 +98,8 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         return int(leave.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         return _stopped(out, 130, "interrupted")
-    except Terminated:
-        return _stopped(out, 143, "terminated")
+    except Terminated as stop:
+        return _stopped(out, stop.exit_code, stop.word)
     except BrokenPipeError:
         return 141
     except SystemExit as leave:

@@ -37,7 +37,10 @@ class Usage:
             user, nice, system, _, _, irq, softirq, steal = (float(w) for w in words[1:9])
             tick = os.sysconf("SC_CLK_TCK")
             busy, stolen = (user + nice + system + irq + softirq) / tick, steal / tick
-        return cls(time.monotonic(), time.process_time(), busy, stolen)
+        # programs that a measurement started and that have ended count as its own
+        children = os.times()
+        own = time.process_time() + children.children_user + children.children_system
+        return cls(time.monotonic(), own, busy, stolen)
 
 
 def load_average() -> float:

@@ -1,0 +1,193 @@
+"""Start programs for a measurement: one process, or n ranks under the MPI launcher; never through a shell.
+
+The one module of the package that starts programs. Every program runs in a session of its own, so that a stop or a
+time-out ends all of its processes: TERM first, KILL to what is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.errors import DeviceError, SubsaltError
+
+#: seconds between TERM and KILL
+GRACE = 5.0
+#: lines of a failed program's output that an error repeats
+LAST_LINES = 6
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One program that came to its end.
+
+    Parameters
+    ----------
+    stdout, stderr : str
+        What it printed.
+    seconds : float
+        From its start to its end.
+    """
+
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What starts ranks.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Its command; ``{ranks}`` stands for the number of ranks. Without it, ``-n RANKS`` is added.
+    """
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def find(cls, command: str | None = None) -> Launcher:
+        """Return the launcher that was asked for, or the mpiexec of this environment, or the one on PATH.
+
+        Parameters
+        ----------
+        command : str, optional
+            Such as ``"srun --mpi=pmi2"`` or ``"mpiexec -hosts a,b -n {ranks}"``; split as a shell would.
+
+        Raises
+        ------
+        DeviceError
+            When there is none.
+        """
+        if command is not None:
+            words = split(command)
+            if not words or shutil.which(words[0]) is None:
+                raise _missing(f"the launcher {words[0] if words else command!r} is not on PATH")
+            return cls(tuple(words))
+        # the one that belongs to the MPI of this environment; another one starts n runs of one rank
+        beside = Path(sys.executable).with_name("mpiexec")
+        found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+        if found is None:
+            raise _missing("no mpiexec was found")
+        return cls((found,))
+
+    @property
+    def name(self) -> str:
+        """The command without folders, for a record."""
+        return shlex.join([Path(self.words[0]).name, *self.words[1:]])
+
+    def start(self, ranks: int, program: Sequence[str]) -> list[str]:
+        """Return the arguments that start `program` on `ranks` ranks."""
+        words = [w.replace("{ranks}", str(ranks)) for w in self.words]
+        count = [] if any("{ranks}" in w for w in self.words) else ["-n", str(ranks)]
+        return [*words, *count, *program]
+
+
+def _missing(what: str) -> DeviceError:
+    return DeviceError(
+        what,
+        "install the MPI of the wheel with pip install 'subsalt[mpi]', or name the one of the site with --launcher",
+        code="E780",
+    )
+
+
+def split(command: str) -> list[str]:
+    """Return the words of a command as a shell would split them.
+
+    Raises
+    ------
+    SubsaltError
+        When a quotation is not closed.
+    """
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        wrong = SubsaltError(f"{command!r}: {error}", "close the quotation", code="E781")
+        wrong.exit_code = 2
+        raise wrong from None
+
+
+def run(
+    words: Sequence[str],
+    *,
+    what: str,
+    extra: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Ran:
+    """Run a program to its end.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The program and its arguments.
+    what : str
+        How an error calls it.
+    extra : mapping of str to str, optional
+        Environment variables beside those of this process.
+    timeout : float, optional
+        Seconds after which it is ended.
+
+    Raises
+    ------
+    SubsaltError
+        When it cannot be started, does not end with 0, or takes too long (E781).
+    """
+    begin = time.perf_counter()
+    try:
+        child = subprocess.Popen(
+            list(words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **(extra or {})},
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
+    try:
+        stdout, stderr = child.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _end(child)
+        raise failed(f"{what} did not end within {timeout:g} s", "") from None
+    except BaseException:
+        _end(child)
+        raise
+    seconds = time.perf_counter() - begin
+    if child.returncode:
+        raise failed(f"{what} ended with exit code {child.returncode}", stderr.strip() or stdout.strip())
+    return Ran(stdout, stderr, seconds)
+
+
+def failed(what: str, said: str, code: int = 70) -> SubsaltError:
+    """Return the error of a measured command that did not do what it should."""
+    last = " | ".join(said.splitlines()[-LAST_LINES:])
+    error = SubsaltError(
+        f"{what}{': ' + last if last else ''}", "run that command by itself to see all it says", code="E781"
+    )
+    error.exit_code = code
+    return error
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End a program and all of its session."""
+    for number, wait in ((signal.SIGTERM, GRACE), (signal.SIGKILL, None)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=wait)
+            # the launcher has ended; what of its ranks has not is ended at once
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            return
