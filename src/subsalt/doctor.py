@@ -104,7 +104,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
     self_test : bool
         Compute the dot product and restart tests too (seconds).
     """
-    from subsalt.imaging.memory import available_memory
+    from subsalt.host import available_memory
     from subsalt.run.provenance import machine_facts
 
     begin = time.perf_counter()

@@ -1,4 +1,6 @@
-"""Which machine this is: processor, cores, caches, memory. Nothing that names a person, host or path."""
+"""Which machine this is: processor, cores, caches, memory, and what of it is free. Nothing that names a person, host
+or path.
+"""
 
 from __future__ import annotations
 
@@ -52,3 +54,47 @@ def cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict
         if kind != "Instruction" and size.rstrip("KMG").isdigit():
             found[f"L{level}"] = int(size.rstrip("KMG")) * unit
     return dict(sorted(found.items()))
+
+
+def available_memory() -> int:
+    """Return the bytes this process may still use: the least of what the machine has free and its control group."""
+    free = _meminfo("MemAvailable")
+    for limit_file, used_file in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        limit, used = _number(limit_file), _number(used_file)
+        if limit is not None and used is not None:
+            free = min(free, max(0, limit - used))
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY:
+        free = min(free, max(0, soft - _status("VmSize")))
+    return free
+
+
+def resident_memory() -> int:
+    """Return the bytes of memory that this process has, shared pages included."""
+    return _status("VmRSS")
+
+
+def _meminfo(key: str) -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _status(key: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None

@@ -74,6 +74,42 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The file holds measurements of another processor or system; rates of two machines do not mix.",
         "Give another name with --out.",
     ),
+    "E660": (
+        "A rank has too little memory",
+        "What a rank needs by array is more than it has; nothing was started.",
+        "The message names the smallest change that fits: more ranks per shot or more ranks, then choices of the job. "
+        "`subsalt plan` shows the table.",
+    ),
+    "E661": (
+        "More ranks per shot than ranks",
+        "A group of ranks that share a shot cannot be larger than all ranks together.",
+        'Start more ranks, or set [parallel] ranks_per_shot = "auto".',
+    ),
+    "E662": (
+        "No amount of memory",
+        "The memory per rank is not a number with a unit.",
+        "Write 16GB, 900 MB or 12GiB.",
+    ),
+    "E663": (
+        "The disk is too small for the run",
+        "Partial images and outputs together need more space than is free; nothing was started.",
+        "Free space, or choose another run directory.",
+    ),
+    "W660": (
+        "Thin slabs",
+        "A slab has more ghost planes than planes of its own: memory and reading are mostly those of its neighbours.",
+        "Use fewer ranks per shot with more memory each.",
+    ),
+    "W661": (
+        "Little memory is left",
+        "The run fits, but takes more than 80 % of what is free: input read ahead has little room.",
+        "Use more ranks per shot, or fewer ranks on a node.",
+    ),
+    "W662": (
+        "Ranks wait behind the last shots",
+        "The shots do not divide evenly over the groups, so that some groups are done long before the others.",
+        "Use a number of groups that divides the shots, or more ranks per shot.",
+    ),
     "E700": (
         "Device unavailable",
         "The device or instruction set is not available here.",

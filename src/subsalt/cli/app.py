@@ -181,6 +181,36 @@ def migrate(
 
 
 @app.command(
+    short_help="Say what a job takes on so many ranks; start nothing.",
+    epilog=_example("subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB"),
+)
+def plan(
+    job: JobFile,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks to be started.")] = 1,
+    memory_per_rank: Annotated[
+        str | None,
+        typer.Option(help='Such as 16GB; what is free on this machine over the ranks when left out.'),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of each rank; the cores over the ranks when left out.")
+    ] = None,
+    machine: Annotated[
+        Path | None,
+        typer.Option(help="machine.json of the machine that will run it; that of this one when left out.", readable=False),
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
+    ] = None,
+    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    json: Json = False,
+) -> None:
+    """Say what memory, disk and time a job takes on so many ranks, and whether it fits; nothing is started."""
+    from subsalt.cli import plan_command
+
+    plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json)
+
+
+@app.command(
     short_help="Draw a run, a model, an image or shots.",
     epilog=_example("subsalt view survey.run -o image.png"),
 )

@@ -1,10 +1,10 @@
-"""How much memory a shot will need, by array, before any of it is allocated; and how much there is."""
+"""How much memory a shot will need, by array, before any of it is allocated."""
 
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,21 +12,31 @@ from subsalt import physics
 from subsalt.errors import MemoryPlanError
 from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.grid import Box
+from subsalt.host import available_memory
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.injection import RADIUS
 from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.propagator import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
+if TYPE_CHECKING:
+    from subsalt.decomp import Slab
+
 HALF, FLOAT, DOUBLE = 2, 4, 8
 
 #: a large padded array fills whole pages of this size
 HUGE_PAGE = 2 << 20
 
+#: planes along x that a tile of the TTI step does at a time
+TILT_PLANES = 2
 
-def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> dict[str, int]:
+
+def shot_memory(
+    setup: MigrationSetup, shot: Shot, *, several: bool = True, image: bool = True, slab: Slab | None = None
+) -> dict[str, int]:
     """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
 
     Parameters
@@ -38,6 +48,10 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
     several : bool
         Other shots come before it, and the image, their snapshots' memory and last sums are held. The image of a single
         shot takes no memory before its fields are gone.
+    image : bool
+        The sums over shots are held meanwhile; a run keeps them in files.
+    slab : Slab, optional
+        What one rank of a group holds of the computational grid; all of it when None.
 
     Notes
     -----
@@ -46,10 +60,11 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
     """
     window = setup.window(shot)
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    window_bytes = FLOAT * window.size
-    plan = propagation_memory(setup.model, setup.propagation, window, shot)
+    share = share_of_slab(setup.model, setup.propagation, window, shot, slab)
+    window_bytes = FLOAT * share.image_points
+    plan = propagation_memory(setup.model, setup.propagation, window, shot, slab)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
-    nr, recorded, stepped = len(shot.rcv), setup.record.nt, setup.axis.nt
+    nr, recorded, stepped = share.receivers, setup.record.nt, setup.axis.nt
     # as they came; to be injected, in double and in single precision
     plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped)
     model = plan["model arrays"]
@@ -58,43 +73,137 @@ def shot_memory(setup: MigrationSetup, shot: Shot, *, several: bool = True) -> d
         model + nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped),  # scaling what is injected
         nr * ((2 * FLOAT + DOUBLE) * recorded + DOUBLE * stepped),  # mapping the traces
         nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped),  # and weighting them
-        # finishing the image
-        (3 * DOUBLE + FLOAT) * setup.model.grid.size + (0 if several else image_bytes(setup)),
     ]
-    if several:
+    held = image and several
+    if image:
+        # finishing the image
+        stages.append(
+            (3 * DOUBLE + FLOAT) * setup.model.grid.size + (0 if several else image_bytes(setup)),
+        )
+    if held:
         plan["image"] = image_bytes(setup)
     plan["snapshots"] = len(setup.imaged_samples) * window_bytes
     plan["image accumulators"] = (2 if several else 1) * accumulators * window_bytes
-    before = plan["image"] + plan["snapshots"] + accumulators * window_bytes if several else 0
+    before = plan.get("image", 0) + plan["snapshots"] + accumulators * window_bytes if several else 0
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
-def propagation_memory(
+@dataclass(frozen=True)
+class Share:
+    """What a rank holds of the computational grid of one shot.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of its padded arrays.
+    x_layer : int
+        Planes of it that lie in the absorbing layers at the ends of x.
+    image_points : int
+        Points of the window whose image it makes.
+    receivers : int
+        Receivers whose support touches the planes that it owns.
+    """
+
+    layout: Layout
+    x_layer: int
+    image_points: int
+    receivers: int
+
+
+def computational_shape(
     model: ModelLike, options: PropagationOptions, window: Box, shot: Shot
+) -> tuple[tuple[int, int, int], int]:
+    """Return the points of the computational grid of `shot`, and its first plane along x that is in the window."""
+    grid = model.grid.window(window)
+    pad = padding(grid, options, np.concatenate([shot.src[None], shot.rcv]))
+    nx, ny, nz = (n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
+    return (nx, ny, nz), pad[0]
+
+
+def share_of_slab(
+    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, slab: Slab | None = None
+) -> Share:
+    """Return what the owner of `slab` holds; without a slab what one process holds."""
+    (nx, ny, nz), front = computational_shape(model, options, window, shot)
+    radius, ndim, width = radius_of(options.order), model.grid.ndim, options.layer_cells
+    if slab is None:
+        return Share(Layout((nx, ny, nz), radius, ndim), 2 * width, window.size, len(shot.rcv))
+    in_layer = sum(slab.layer_widths(width, width))
+    lo, hi = slab.clip(front, front + window.shape[0])
+    owned = hi - lo
+    x = model.grid.to_index(shot.rcv)[:, 0] - window.lo[0] + front
+    touching = int(((x + RADIUS > slab.lo) & (x - RADIUS < slab.hi - 1)).sum())
+    points = owned * window.shape[1] * window.shape[2]
+    layout = Layout((slab.planes, ny, nz), radius, ndim)
+    return Share(layout, in_layer, points, touching)
+
+
+def propagation_memory(
+    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, slab: Slab | None = None
 ) -> dict[str, int]:
     """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak."""
-    grid = model.grid.window(window)
-    positions = np.concatenate([shot.src[None], shot.rcv])
-    pad = padding(grid, options, positions)
-    shape = tuple(n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
-    layout = Layout((shape[0], shape[1], shape[2]), radius_of(options.order), grid.ndim)
+    share = share_of_slab(model, options, window, shot, slab)
+    layout = share.layout
     padded = allocated(FLOAT * math.prod(layout.padded_shape))
     packed = allocated(HALF * math.prod(layout.padded_shape))
     medium = physics.medium_of(model, options.medium)
     wavefields = 2 * len(FIELDS[medium]) * padded
     layer = layer_bytes(
-        layout, options.boundary, options.layer_cells, options.free_surface, kinds=len(MEMORY[medium])
+        layout,
+        options.boundary,
+        options.layer_cells,
+        options.free_surface,
+        kinds=len(MEMORY[medium]),
+        x_layer=share.x_layer,
     )
     # the model of the window, epsilon also as it was before the taper around the sources
     volumes = model.as_medium(medium).volumes
     making = (len(volumes) + ("epsilon" in volumes)) * FLOAT * math.prod(layout.shape3)
     return {
         "wavefields": wavefields,
-        "model arrays": len(parameter_names(medium, grid.ndim))
+        "model arrays": len(parameter_names(medium, model.grid.ndim))
         * (packed if options.model_storage == "u16" else padded),
         "absorbing layer": layer,
         "working space": max(0, making - wavefields - layer),
     }
+
+
+def modelled_shot_memory(
+    model: ModelLike,
+    options: PropagationOptions,
+    window: Box,
+    shot: Shot,
+    samples: tuple[int, int],
+    slab: Slab | None = None,
+) -> dict[str, int]:
+    """Return bytes by array for modelling `shot`; the values sum to its peak beyond model and interpreter.
+
+    Parameters
+    ----------
+    model, options, window, shot, slab
+        As in `propagation_memory`.
+    samples : tuple of int
+        Of a trace as written, and as recorded at every time step.
+    """
+    written, stepped = samples
+    plan = propagation_memory(model, options, window, shot, slab)
+    nr = share_of_slab(model, options, window, shot, slab).receivers
+    plan["traces"] = nr * FLOAT * stepped
+    # mapped to the axis of the record after the time loop, when the wavefields are gone
+    mapping = nr * (DOUBLE * stepped + (DOUBLE + FLOAT) * written)
+    gone = plan["wavefields"] + plan["absorbing layer"]
+    plan["working space"] = max(plan["working space"], mapping - gone)
+    return plan
+
+
+def tilt_scratch(layout: Layout) -> int:
+    """Return the bytes of the flux rings that a thread keeps for a tile of the TTI step (native/isa/tti_rings.hpp)."""
+    reach, planes = layout.radius, TILT_PLANES
+    rows = min(layout.shape3[1], max(16, min(64, 64 * 272 // layout.row)))
+    row = _vectors(layout.shape3[2]) + 64
+    slots = 2 * (2 * reach + planes) + 2 * (reach + planes) + planes
+    across = planes * (2 * reach + 1 if layout.ndim == 3 else 1)
+    return FLOAT * row * (slots * rows + across + 2)
 
 
 def allocated(size: int) -> int:
@@ -102,13 +211,36 @@ def allocated(size: int) -> int:
     return size if size < 2 * HUGE_PAGE else -(-(size + 64) // HUGE_PAGE) * HUGE_PAGE
 
 
-def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool, kinds: int = 2) -> int:
-    """Return the bytes of the memory fields of the PML: `kinds` of them per axis, in rows along z of whole vectors."""
+def layer_bytes(
+    layout: Layout,
+    boundary: str,
+    width: int,
+    free_surface: bool,
+    kinds: int = 2,
+    x_layer: int | None = None,
+) -> int:
+    """Return the bytes of the memory fields of the PML: `kinds` of them per axis, in rows along z of whole vectors.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the planes that are held.
+    boundary : str
+        Kind of layer.
+    width : int
+        Cells of the layer.
+    free_surface : bool
+        There is none at the top.
+    kinds : int
+        Memory fields per axis.
+    x_layer : int, optional
+        Planes that lie in the layers at the ends of x; both layers whole when None.
+    """
     if boundary != "pml":
         return 0
     nx, ny, nz = layout.shape3
     row, window = _vectors(nz), _vectors(width + layout.radius)
-    sizes = [2 * width * ny * row, (1 if free_surface else 2) * window * nx * ny]
+    sizes = [(2 * width if x_layer is None else x_layer) * ny * row, (1 if free_surface else 2) * window * nx * ny]
     if layout.ndim == 3:
         sizes.append(2 * width * nx * row)
     return kinds * sum(allocated(FLOAT * n) for n in sizes)
@@ -117,24 +249,6 @@ def layer_bytes(layout: Layout, boundary: str, width: int, free_surface: bool, k
 def _vectors(n: int) -> int:
     """Return `n` rounded up to whole vectors of 16 floats."""
     return -(-n // 16) * 16
-
-
-def available_memory() -> int:
-    """Return the bytes this process may still use: the least of what the machine has free and its control group."""
-    free = _meminfo("MemAvailable")
-    for limit_file, used_file in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
-        limit, used = _number(limit_file), _number(used_file)
-        if limit is not None and used is not None:
-            free = min(free, max(0, limit - used))
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        free = min(free, max(0, soft - _status("VmSize")))
-    return free
 
 
 def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None = None) -> dict[str, int]:
@@ -188,24 +302,3 @@ def _smallest_change(setup: MigrationSetup, plan: dict[str, int], missing: int) 
     if setup.imaging.aperture is not None:
         return f"reduce [imaging] aperture from {setup.imaging.aperture:g} m so that windows shrink to {share:.0%}"
     return f"set [imaging] aperture so that the window of a shot holds at most {share:.0%} of the model"
-
-
-def _meminfo(key: str) -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
-def _number(path: str) -> int | None:
-    try:
-        return int(Path(path).read_text())
-    except (OSError, ValueError):
-        return None

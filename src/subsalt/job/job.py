@@ -33,6 +33,7 @@ from subsalt.job.types import Section, auto_to_none
 if TYPE_CHECKING:
     from subsalt.model import EarthModel, ModelLike
     from subsalt.options import ImagingOptions, PropagationOptions
+    from subsalt.plan import Plan
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
 
@@ -260,6 +261,35 @@ class Job(Section):
         from subsalt.run.migrate import migrate_job
 
         return migrate_job(self, Path(run_dir) if run_dir else self.default_run_dir, progress)
+
+    def plan(
+        self,
+        ranks: int = 1,
+        memory_per_rank: int | None = None,
+        threads: int | None = None,
+        machine: str | Path | None = None,
+    ) -> Plan:
+        """Say what a run would take on so many ranks; nothing is started.
+
+        Parameters
+        ----------
+        ranks : int
+            Ranks to be started.
+        memory_per_rank : int, optional
+            Bytes that each may take; what is free on this machine, over the ranks, when None.
+        threads : int, optional
+            Of each rank.
+        machine : str or Path, optional
+            machine.json of the machine that will run it; that of this one when None.
+
+        Returns
+        -------
+        Plan
+            `fits`, `error`, memory by array, reads, disk and time.
+        """
+        from subsalt.plan import plan_job
+
+        return plan_job(self, ranks, memory_per_rank, threads, Path(machine) if machine else None)
 
     # -- the job as text and as a number
 

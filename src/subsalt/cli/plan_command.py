@@ -1,0 +1,59 @@
+"""What `subsalt plan` does: read the job, plan it, print the table, and leave with the code of what does not fit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import typer
+
+from subsalt.cli.output import Out
+from subsalt.errors import ConfigError
+
+#: bytes by unit, in small letters
+UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "tib": 2**40, "t": 2**40}
+
+
+def plan(
+    job_file: Path,
+    ranks: int,
+    memory: str | None,
+    threads: int | None,
+    machine: Path | None,
+    run: Path | None,
+    shots: str | None,
+    as_json: bool,
+) -> None:
+    """Plan a job."""
+    from subsalt.job.job import Job
+    from subsalt.plan import plan_job
+    from subsalt.plan.text import lines
+
+    out = Out(as_json)
+    size = None if memory is None else memory_bytes(memory)
+    job = Job.from_toml(job_file)
+    if shots is not None:
+        job = job.with_shots(shots)
+    result = plan_job(job, ranks, size, threads, machine, run)
+    for line in lines(result):
+        out.say(line)
+    out.findings(result.findings)
+    out.json(result)
+    if result.error is not None:
+        raise typer.Exit(result.error.exit_code)
+
+
+def memory_bytes(text: str) -> int:
+    """Return bytes of a text such as ``16GB``, ``1.5 GiB`` or, as Slurm writes it, ``900M`` (powers of two).
+
+    Raises
+    ------
+    ConfigError
+        When it is none.
+    """
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
+    unit = UNITS.get(found[2].lower()) if found else None
+    if found is None or unit is None or float(found[1]) * unit < 1:
+        raise ConfigError(f"--memory-per-rank {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
+    return int(float(found[1]) * unit)

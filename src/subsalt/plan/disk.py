@@ -1,0 +1,91 @@
+"""What a run writes, against the space there is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.memory import FLOAT
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.plan.need import Needs
+
+#: bytes of a SEG-Y file before its traces, and before the samples of each
+SEGY_HEADERS, TRACE_HEADER = 3600, 240
+
+#: pictures, report, ledger and logs of a run together, and what a file beside its samples takes
+BESIDE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Bytes a run writes.
+
+    Parameters
+    ----------
+    parts : dict of str to int
+        Partial images, outputs, or shots.
+    free : int
+        Bytes free where they go.
+    where : Path
+        The folder, or the nearest one above it that is there.
+    """
+
+    parts: dict[str, int]
+    free: int
+    where: Path
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.parts.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room."""
+        return self.total <= self.free
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {"parts": self.parts, "total_bytes": self.total, "free_bytes": self.free, "fits": self.fits}
+
+
+def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
+    """Return what the survey writes into `folder`, which need not exist.
+
+    Parameters
+    ----------
+    needs : Needs
+        Setup and survey.
+    folder : Path
+        Run directory, or folder of the modelled shots.
+    formats : sequence of str
+        Formats of the image beside SEG-Y.
+    """
+    where = folder.absolute()
+    while not where.exists():
+        where = where.parent
+    setup = needs.setup
+    if isinstance(setup, MigrationSetup):
+        parts = _image(needs, setup, formats)
+    else:
+        trace = TRACE_HEADER + FLOAT * setup.record.nt
+        parts = {"shots": sum(SEGY_HEADERS + len(s.rcv) * trace for s in needs.shots)}
+    return Disk(parts, shutil.disk_usage(where).free, where)
+
+
+def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
+    grid = setup.model.grid
+    accumulators = condition_of(setup.imaging.condition).accumulators
+    partial = sum(needs.window(s).size for s in needs.shots) * FLOAT * len(accumulators)
+    segy = SEGY_HEADERS + grid.size // grid.shape[-1] * (TRACE_HEADER + FLOAT * grid.shape[-1])
+    others = len([f for f in dict.fromkeys(formats) if f != "segy"])
+    volumes = others + ("illumination" in accumulators and setup.imaging.illumination == "survey")
+    return {
+        "partial images": partial,
+        "image": segy + volumes * FLOAT * grid.size,
+        "pictures, report, ledger": BESIDE,
+    }

@@ -1,0 +1,171 @@
+"""In core or not: the smallest group of ranks in whose memory a shot fits, decided before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from subsalt.errors import ConfigError, MemoryPlanError
+from subsalt.plan.changes import smallest_changes
+from subsalt.plan.need import Needs, RankNeed, Setup
+from subsalt.plan.world import World
+from subsalt.survey import Shot
+
+GroupSize = int | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How the ranks share the shots, and whether that fits.
+
+    Parameters
+    ----------
+    world : World
+        All ranks.
+    group_size : int
+        Ranks that share a shot at least.
+    need : RankNeed
+        Of the rank that takes most.
+    reason : str
+        Why this group size, one line.
+    error : MemoryPlanError or None
+        What a run would raise; None when it fits.
+    """
+
+    world: World
+    group_size: int
+    need: RankNeed
+    reason: str
+    error: MemoryPlanError | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether every rank has the memory it needs."""
+        return self.error is None
+
+    @property
+    def groups(self) -> int:
+        """Shots that are under way at the same time."""
+        return self.world.ranks // self.group_size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "fits": self.fits,
+            "ranks": self.world.ranks,
+            "ranks_per_shot": self.group_size,
+            "groups": self.groups,
+            "threads": self.world.threads,
+            "memory_per_rank_bytes": self.world.memory_per_rank,
+            "need_bytes": self.need.total,
+            "arrays": self.need.arrays,
+            "stage": self.need.stage,
+            "shot": self.need.shot,
+            "reason": self.reason,
+        }
+
+
+def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSize = "auto") -> Decision:
+    """Return how many ranks share a shot.
+
+    Parameters
+    ----------
+    setup : MigrationSetup or ModellingSetup
+        What is computed.
+    shots : sequence of Shot
+        Of the survey.
+    world : World
+        Ranks and their memory.
+    asked : int or "auto"
+        `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side.
+
+    Raises
+    ------
+    MemoryPlanError
+        When no group, or not the one asked for, has the memory; with the smallest change that fits.
+    ConfigError
+        When the group asked for has more ranks than there are, or slabs thinner than their halo.
+    """
+    decision = decide(Needs(setup, shots, world.ranks, world.threads), world, asked)
+    if decision.error is not None:
+        raise decision.error
+    return decision
+
+
+def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
+    """Return how many ranks share a shot, also when that does not fit.
+
+    Raises
+    ------
+    ConfigError
+        As `group_size`.
+    """
+    if asked != "auto":
+        return _fixed(needs, world, asked)
+    most = min(world.ranks, needs.largest_group)
+    for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
+        size = smallest_fitting(needs, most, limit)
+        if size is not None:
+            return Decision(world, size, needs.of(size), _why(needs, world, size, room))
+    return refused(Decision(world, most, needs.of(most), f"no group of up to {most} has the memory"), needs)
+
+
+def smallest_fitting(needs: Needs, most: int, limit: int) -> int | None:
+    """Return the smallest group of up to `most` ranks whose ranks need at most `limit` bytes, None without one.
+
+    Notes
+    -----
+    Needs hardly ever rise with the size of the group, so halving finds it; a last step down makes sure.
+    """
+    if most < 1 or needs.of(most).total > limit:
+        return None
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if needs.of(middle).total <= limit:
+            high = middle
+        else:
+            low = middle + 1
+    while high > 1 and needs.of(high - 1).total <= limit:
+        high -= 1
+    return high
+
+
+def _fixed(needs: Needs, world: World, asked: int) -> Decision:
+    if asked > world.ranks:
+        raise ConfigError(
+            f"ranks_per_shot = {asked}, but there {'is 1 rank' if world.ranks == 1 else f'are {world.ranks} ranks'}",
+            f'start {asked} ranks, or set [parallel] ranks_per_shot = "auto"',
+            code="E661",
+        )
+    narrowest = min(needs.shots, key=lambda s: needs.planes[s.id])
+    if asked > 1:
+        needs.slabs(narrowest, asked)  # refuses slabs that are thinner than their halo
+    decision = Decision(world, asked, needs.of(asked), "as [parallel] ranks_per_shot says")
+    return decision if decision.need.total <= world.memory_per_rank else refused(decision, needs)
+
+
+def _why(needs: Needs, world: World, size: int, room: bool) -> str:
+    """Return why `size` ranks share a shot."""
+    share = "" if room else f"; more than {world.comfortable / 1e9:.2f} GB of them, which would leave room"
+    if size == 1:
+        return f"a shot fits into the memory of one rank{share}"
+    before = needs.of(size - 1).total
+    return f"the smallest group that fits: {size - 1} would take {before / 1e9:.2f} GB per rank{share}"
+
+
+def refused(decision: Decision, needs: Needs) -> Decision:
+    """Return the decision with its error: the numbers, and the smallest change that fits."""
+    world, need = decision.world, decision.need
+    table = ", ".join(
+        f"{name} {size / 1e9:.2f} GB" for name, size in sorted(need.arrays.items(), key=lambda kv: -kv[1]) if size > 5e6
+    )
+    changes = smallest_changes(needs, world, decision.group_size)
+    share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""
+    error = MemoryPlanError(
+        f"a rank needs {need.total / 1e9:.2f} GB{share} and has {world.memory_per_rank / 1e9:.2f} GB: {table}",
+        changes[0].text,
+        code="E660",
+    )
+    return replace(decision, error=error)

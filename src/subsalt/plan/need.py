@@ -1,0 +1,196 @@
+"""What one rank of a run takes, by array: the worst rank of the worst shot, for any size of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from subsalt import decomp, physics
+from subsalt.decomp import Slab
+from subsalt.fields import Layout
+from subsalt.grid import Box
+from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.memory import (
+    DOUBLE,
+    FLOAT,
+    computational_shape,
+    modelled_shot_memory,
+    shot_memory,
+    tilt_scratch,
+)
+from subsalt.imaging.setup import MigrationSetup, shot_window
+from subsalt.modelling import ModellingSetup
+from subsalt.stencil import radius_of
+from subsalt.survey import Shot
+
+#: resident size of the program with all it imports and has read of a small job, before the first array (measured:
+#: benchmarks/plan_against_measured.py)
+PROGRAM = 140_000_000
+
+#: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
+MPI = 30_000_000
+
+#: a trace in the survey: position of its receiver and number in the files
+TRACE_ENTRY = 3 * DOUBLE + DOUBLE
+
+Setup = MigrationSetup | ModellingSetup
+
+
+@dataclass(frozen=True)
+class RankNeed:
+    """Memory of the rank that takes most.
+
+    Parameters
+    ----------
+    arrays : dict of str to int
+        Bytes by array in the stage that takes most; they sum to the peak.
+    stage : str
+        ``"shots"`` or ``"image"``.
+    shot : int
+        Id of the shot.
+    slab : Slab or None
+        Its planes; None when one rank does a shot alone.
+    """
+
+    arrays: dict[str, int]
+    stage: str
+    shot: int
+    slab: Slab | None
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.arrays.values())
+
+
+class Needs:
+    """The memory of ranks for one setup and survey, by size of their group.
+
+    Parameters
+    ----------
+    setup : MigrationSetup or ModellingSetup
+        What is computed.
+    shots : sequence of Shot
+        Of the survey.
+    ranks : int
+        All ranks; more than one read their planes alone, a single one holds the model.
+    threads : int
+        Of each rank.
+    """
+
+    def __init__(self, setup: Setup, shots: Sequence[Shot], ranks: int = 1, threads: int = 1) -> None:
+        self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
+        self.medium = physics.medium_of(setup.model, setup.propagation.medium)
+        self.radius = radius_of(setup.propagation.order)
+        self._known: dict[int, RankNeed] = {}
+
+    def window(self, shot: Shot) -> Box:
+        """Return the window of a shot on the grid of the model."""
+        setup = self.setup
+        aperture = setup.imaging.aperture if isinstance(setup, MigrationSetup) else setup.aperture
+        return shot_window(setup.model, shot, aperture)
+
+    @cached_property
+    def planes(self) -> dict[int, int]:
+        """Planes along x of the computational grid of every shot, by id."""
+        return {s.id: self.computational_shape(s)[0] for s in self.shots}
+
+    def computational_shape(self, shot: Shot) -> tuple[int, int, int]:
+        """Return the points of the computational grid of a shot."""
+        return computational_shape(self.setup.model, self.setup.propagation, self.window(shot), shot)[0]
+
+    def front(self, shot: Shot) -> int:
+        """Return the first plane of the computational grid along x that is in the window."""
+        return computational_shape(self.setup.model, self.setup.propagation, self.window(shot), shot)[1]
+
+    @cached_property
+    def worst_shots(self) -> list[Shot]:
+        """The shot with the largest window and the one with the most receivers, one of each."""
+        largest = max(self.shots, key=lambda s: self.window(s).size)
+        busiest = max(self.shots, key=lambda s: len(s.rcv))
+        return [largest] if largest is busiest else [largest, busiest]
+
+    @property
+    def layer(self) -> tuple[int, int]:
+        """Planes at both ends of x in which a step reads memory of a PML."""
+        options = self.setup.propagation
+        width = options.layer_cells if options.boundary == "pml" else 0
+        return width, width
+
+    @cached_property
+    def largest_group(self) -> int:
+        """Ranks that can share every shot of the survey: the narrowest one rules."""
+        narrowest = min(self.planes.values())
+        return decomp.largest_group(narrowest, self.medium, self.radius, self.layer)
+
+    def slabs(self, shot: Shot, group: int) -> list[Slab]:
+        """Return how `group` ranks cut a shot."""
+        return decomp.cut(
+            self.planes[shot.id], group, medium=self.medium, radius=self.radius, layer=self.layer
+        )
+
+    def of(self, group: int) -> RankNeed:
+        """Return the memory of the rank that takes most when `group` ranks share a shot."""
+        if group not in self._known:
+            self._known[group] = max(self._stages(group), key=lambda need: need.total)
+        return self._known[group]
+
+    def _stages(self, group: int) -> list[RankNeed]:
+        found = []
+        for shot in self.worst_shots:
+            for slab in [None] if group == 1 else distinct(self.slabs(shot, group)):
+                arrays = self._common() | self._shot(shot, slab)
+                found.append(RankNeed(arrays, "shots", shot.id, slab))
+        if isinstance(self.setup, MigrationSetup):
+            found.append(RankNeed(self._common() | self._image(self.setup), "image", self.shots[0].id, None))
+        return found
+
+    def _common(self) -> dict[str, int]:
+        """Return what a rank holds whatever it does."""
+        grid = self.setup.model.grid
+        traces = sum(len(s.rcv) for s in self.shots)
+        held = {"program": PROGRAM, "survey": traces * TRACE_ENTRY}
+        if self.ranks > 1:
+            held["MPI"] = MPI
+        else:
+            held["model volumes"] = FLOAT * grid.size * len(self.setup.model.as_medium(self.medium).volumes)
+        return held
+
+    def _shot(self, shot: Shot, slab: Slab | None) -> dict[str, int]:
+        setup = self.setup
+        if isinstance(setup, MigrationSetup):
+            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, slab=slab)
+        else:
+            need = modelled_shot_memory(
+                setup.model, setup.propagation, self.window(shot), shot, (setup.record.nt, setup.axis.nt), slab
+            )
+        if self.medium == "tti":
+            layout = Layout(self.computational_shape(shot), self.radius, setup.model.grid.ndim)
+            need["fluxes of the threads"] = self.threads * tilt_scratch(layout)
+        return need
+
+    def _image(self, setup: MigrationSetup) -> dict[str, int]:
+        """Return what summing and finishing the image takes, each rank a share of its planes."""
+        nx, ny, nz = setup.model.grid.shape3
+        # the Laplacian looks `radius` planes beyond the share
+        planes = min(nx, -(-nx // self.ranks) + 2 * self.radius)
+        points = planes * ny * nz
+        accumulators = len(condition_of(setup.imaging.condition).accumulators)
+        return {
+            "image": accumulators * DOUBLE * points,
+            "a partial image": accumulators * FLOAT * points,
+            "working space": (3 * DOUBLE + FLOAT) * points,
+        }
+
+
+def distinct(slabs: Sequence[Slab]) -> list[Slab]:
+    """Return the slabs of which one may be the largest: the ends with the layer, their neighbours, the thickest.
+
+    Those between are alike, but for receivers; of groups of eight and fewer all are returned.
+    """
+    if len(slabs) <= 8:
+        return list(slabs)
+    thickest = max(slabs, key=lambda s: s.planes)
+    middle = slabs[len(slabs) // 2]
+    return list(dict.fromkeys([*slabs[:3], *slabs[-3:], middle, thickest]))

@@ -1,0 +1,253 @@
+"""The plan of a job: memory, reads, disk and time of a run on given ranks, from headers alone; nothing is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.errors import ConfigError, DiskError, Finding, MissingInputError, SubsaltError
+from subsalt.imaging.setup import gate
+from subsalt.lab import machine as machines
+from subsalt.modelling import ModellingSetup
+from subsalt.plan.disk import Disk, disk_of
+from subsalt.plan.duration import HOW, Duration, duration_of
+from subsalt.plan.grouping import Decision, decide
+from subsalt.plan.need import Needs, Setup
+from subsalt.plan.reading import Reading, reading_of
+from subsalt.plan.world import World
+from subsalt.survey import Survey
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+#: part of the ranks' time that is lost behind the last shots from which on a plan warns
+TAIL = 0.25
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would take, and whether it may start.
+
+    Parameters
+    ----------
+    job : str
+        Name of the job.
+    what : {"migrate", "model"}
+        The run that is planned.
+    shots : int
+        Of the survey.
+    grid : tuple of int
+        Points of the model.
+    medium : str
+        As it is propagated.
+    steps : int
+        Time steps of a wavefield.
+    decision : Decision
+        Ranks per shot and memory.
+    reading : Reading
+        Redundancy of what is read.
+    disk : Disk
+        What is written.
+    duration : Duration
+        Seconds in the kernels.
+    findings : list of Finding
+        Warnings, and the errors that a run would raise.
+    """
+
+    job: str
+    what: str
+    shots: int
+    grid: tuple[int, ...]
+    medium: str
+    steps: int
+    decision: Decision
+    reading: Reading
+    disk: Disk
+    duration: Duration
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def error(self) -> SubsaltError | None:
+        """What a run would raise: memory goes before disk; None when it may start."""
+        if self.decision.error is not None:
+            return self.decision.error
+        if not self.disk.fits:
+            return DiskError(
+                f"the run writes {self.disk.total / 1e9:.2f} GB, {self.disk.where} has {self.disk.free / 1e9:.2f} GB free",
+                "free space, or choose another folder with --run",
+                code="E663",
+            )
+        return None
+
+    @property
+    def fits(self) -> bool:
+        """Whether memory and disk suffice."""
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "job": self.job,
+            "what": self.what,
+            "shots": self.shots,
+            "grid": list(self.grid),
+            "medium": self.medium,
+            "time_steps": self.steps,
+            "fits": self.fits,
+            "memory": self.decision.to_dict(),
+            "reading": self.reading.to_dict(),
+            "disk": self.disk.to_dict(),
+            "time": self.duration.to_dict(),
+            "findings": [vars(f) for f in self.findings],
+        }
+
+
+def plan_job(
+    job: Job,
+    ranks: int = 1,
+    memory_per_rank: int | None = None,
+    threads: int | None = None,
+    machine: Path | None = None,
+    run_dir: Path | None = None,
+) -> Plan:
+    """Plan the migration of a job, or its modelling when it has no `[data]`.
+
+    Parameters
+    ----------
+    job : Job
+        Validated.
+    ranks : int
+        Ranks to be started.
+    memory_per_rank : int, optional
+        Bytes each may take; what is free on this machine, divided by the ranks, when None.
+    threads : int, optional
+        Of each rank; the cores of this machine, divided by the ranks, when None.
+    machine : Path, optional
+        machine.json with rates of the machine that will run it; that of this machine when None.
+    run_dir : Path, optional
+        Where the run writes; the default folder when None.
+
+    Raises
+    ------
+    SubsaltError
+        When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
+    """
+    setup, survey, files = setup_of(job)
+    asked_threads = threads if threads is not None else job.propagation_options.threads
+    world = World.planned(ranks, memory_per_rank, asked_threads)
+    needs = Needs(setup, survey.shots, world.ranks, world.threads)
+    decision = decide(needs, world, asked_ranks(job))
+    migrates = job.data is not None
+    folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
+    disk = disk_of(needs, folder, job.output.formats)
+    reading = reading_of(needs, decision.group_size, files, migrates)
+    plan = Plan(
+        job.name,
+        "migrate" if migrates else "model",
+        len(survey),
+        setup.model.grid.shape,
+        needs.medium,
+        setup.axis.nt - 1,
+        decision,
+        reading,
+        disk,
+        duration_of(needs, decision, *_machine(machine)),
+    )
+    return replace(plan, findings=list(_findings(plan)))
+
+
+def asked_ranks(job: Job) -> Any:
+    """Return `[parallel] ranks_per_shot`."""
+    return getattr(job.parallel, "ranks_per_shot", "auto")
+
+
+def setup_of(job: Job) -> tuple[Setup, Survey, int]:
+    """Return the setup of a job, its survey, and how many volumes of its model are files.
+
+    Raises
+    ------
+    ConfigError
+        When the job has neither [data] nor [acquisition].
+    """
+    from subsalt.run.migrate import migration_setup, survey_of
+
+    if job.data is None and job.acquisition is None:
+        raise ConfigError(
+            "the job has neither [data] nor [acquisition]",
+            "[data] names recorded shots (migrate), [acquisition] places shots to model",
+            code="E102",
+        )
+    model = job.load_model()
+    names = ("vp", "epsilon", "delta", "theta", "phi")
+    files = sum(getattr(getattr(job.model, n), "file", None) is not None for n in names)
+    if job.data is not None:
+        survey = survey_of(job, model)
+        return migration_setup(job, model, survey), survey, files
+    survey = replace(job.acquisition_survey(), frame=model.frame)
+    options = job.propagation_options
+    gated, _ = gate(model, options)
+    dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
+    setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options.aperture)
+    return setup, survey, files
+
+
+def _machine(path: Path | None) -> tuple[machines.Machine | None, str]:
+    """Return the measured machine, or None and why."""
+    if path is not None:
+        return machines.read(path), ""
+    try:
+        found = machines.read(machines.default_path())
+    except MissingInputError:
+        return None, f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json"
+    if not found.is_same(machines.Machine.here()):
+        return None, f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}"
+    return found, ""
+
+
+def _findings(plan: Plan) -> list[Finding]:
+    """Return what a reader of the plan should know, errors last."""
+    found, decision, reading = [], plan.decision, plan.reading
+    if reading.thin:
+        found.append(
+            Finding(
+                "W660",
+                "warning",
+                f"thin slabs: {reading.ghosts} ghost planes beside {reading.owned} of its own",
+                "use fewer ranks per shot and more memory each, or a larger aperture",
+                {"owned": reading.owned, "ghosts": reading.ghosts},
+            )
+        )
+    world = decision.world
+    if decision.fits and decision.need.total > world.comfortable:
+        found.append(
+            Finding(
+                "W661",
+                "warning",
+                f"a rank needs {decision.need.total / 1e9:.2f} GB of the {world.memory_per_rank / 1e9:.2f} GB that are "
+                "free for it: little is left for the page cache",
+                "use more ranks per shot, or fewer ranks on a node",
+                {"need": decision.need.total, "memory": world.memory_per_rank},
+            )
+        )
+    lost = tail_loss(plan.shots, decision.groups)
+    if lost > TAIL:
+        found.append(
+            Finding(
+                "W662",
+                "warning",
+                f"{plan.shots} shots over {decision.groups} groups leave {lost:.0%} of the ranks' time unused",
+                f"use a number of groups that divides {plan.shots}, or more ranks per shot",
+                {"shots": plan.shots, "groups": decision.groups, "lost": lost},
+            )
+        )
+    error = plan.error
+    if error is not None:
+        found.append(Finding(error.code, "error", error.message, error.fix))
+    return found
+
+
+def tail_loss(shots: int, groups: int) -> float:
+    """Return the part of the groups' time that is lost behind the last shots when all shots take alike."""
+    rounds = -(-shots // groups)
+    return 1.0 - shots / (groups * rounds)
