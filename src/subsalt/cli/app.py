@@ -189,14 +189,17 @@ def plan(
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks to be started.")] = 1,
     memory_per_rank: Annotated[
         str | None,
-        typer.Option(help='Such as 16GB; what is free on this machine over the ranks when left out.'),
+        typer.Option(help="Such as 16GB; what is free on this machine over the ranks when left out."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads of each rank; the cores over the ranks when left out.")
     ] = None,
     machine: Annotated[
         Path | None,
-        typer.Option(help="machine.json of the machine that will run it; that of this one when left out.", readable=False),
+        typer.Option(
+            help="machine.json of the machine that will run it; that of this one when left out.",
+            readable=False,
+        ),
     ] = None,
     run: Annotated[
         Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")

@@ -11,7 +11,16 @@ from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
 #: bytes by unit, in small letters
-UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+UNITS = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
 UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "tib": 2**40, "t": 2**40}
 
 
@@ -55,5 +64,7 @@ def memory_bytes(text: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
     unit = UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None or float(found[1]) * unit < 1:
-        raise ConfigError(f"--memory-per-rank {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
+        raise ConfigError(
+            f"--memory-per-rank {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662"
+        )
     return int(float(found[1]) * unit)

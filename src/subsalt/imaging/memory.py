@@ -240,7 +240,10 @@ def layer_bytes(
         return 0
     nx, ny, nz = layout.shape3
     row, window = _vectors(nz), _vectors(width + layout.radius)
-    sizes = [(2 * width if x_layer is None else x_layer) * ny * row, (1 if free_surface else 2) * window * nx * ny]
+    sizes = [
+        (2 * width if x_layer is None else x_layer) * ny * row,
+        (1 if free_surface else 2) * window * nx * ny,
+    ]
     if layout.ndim == 3:
         sizes.append(2 * width * nx * row)
     return kinds * sum(allocated(FLOAT * n) for n in sizes)

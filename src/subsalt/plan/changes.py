@@ -26,7 +26,7 @@ def smallest_changes(needs: Needs, world: World, group: int) -> list[Change]:
     limit = world.memory_per_rank
     found = [c for c in _candidates(needs, world, group) if c.need <= limit]
     best = needs.of(group)
-    more = f"give every rank {_up(best.total)} GB (--memory-per-rank, or fewer ranks on a node)"
+    more = f"give every rank at least {_up(best.total)} GB: fewer ranks on a node, or a larger one"
     return [*found, Change(more, best.total)]
 
 

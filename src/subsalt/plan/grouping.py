@@ -78,7 +78,8 @@ def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSi
     world : World
         Ranks and their memory.
     asked : int or "auto"
-        `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side.
+        `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
+        makes no more groups than there are shots.
 
     Raises
     ------
@@ -104,30 +105,32 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     if asked != "auto":
         return _fixed(needs, world, asked)
     most = min(world.ranks, needs.largest_group)
+    # more groups than shots would leave ranks idle
+    least = max(1, min(most, world.ranks // len(needs.shots)))
     for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
-        size = smallest_fitting(needs, most, limit)
+        size = smallest_fitting(needs, least, most, limit)
         if size is not None:
             return Decision(world, size, needs.of(size), _why(needs, world, size, room))
     return refused(Decision(world, most, needs.of(most), f"no group of up to {most} has the memory"), needs)
 
 
-def smallest_fitting(needs: Needs, most: int, limit: int) -> int | None:
-    """Return the smallest group of up to `most` ranks whose ranks need at most `limit` bytes, None without one.
+def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | None:
+    """Return the smallest group of `least` to `most` ranks that need at most `limit` bytes each, None without one.
 
     Notes
     -----
     Needs hardly ever rise with the size of the group, so halving finds it; a last step down makes sure.
     """
-    if most < 1 or needs.of(most).total > limit:
+    if needs.of(most).total > limit:
         return None
-    low, high = 1, most
+    low, high = least, most
     while low < high:
         middle = (low + high) // 2
         if needs.of(middle).total <= limit:
             high = middle
         else:
             low = middle + 1
-    while high > 1 and needs.of(high - 1).total <= limit:
+    while high > least and needs.of(high - 1).total <= limit:
         high -= 1
     return high
 
@@ -152,6 +155,8 @@ def _why(needs: Needs, world: World, size: int, room: bool) -> str:
     if size == 1:
         return f"a shot fits into the memory of one rank{share}"
     before = needs.of(size - 1).total
+    if before <= (world.comfortable if room else world.memory_per_rank):
+        return f"smaller groups would be more than the {len(needs.shots)} shots, and ranks idle{share}"
     return f"the smallest group that fits: {size - 1} would take {before / 1e9:.2f} GB per rank{share}"
 
 
@@ -159,7 +164,9 @@ def refused(decision: Decision, needs: Needs) -> Decision:
     """Return the decision with its error: the numbers, and the smallest change that fits."""
     world, need = decision.world, decision.need
     table = ", ".join(
-        f"{name} {size / 1e9:.2f} GB" for name, size in sorted(need.arrays.items(), key=lambda kv: -kv[1]) if size > 5e6
+        f"{name} {size / 1e9:.2f} GB"
+        for name, size in sorted(need.arrays.items(), key=lambda kv: -kv[1])
+        if size > 5e6
     )
     changes = smallest_changes(needs, world, decision.group_size)
     share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""

@@ -163,7 +163,12 @@ class Needs:
             need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, slab=slab)
         else:
             need = modelled_shot_memory(
-                setup.model, setup.propagation, self.window(shot), shot, (setup.record.nt, setup.axis.nt), slab
+                setup.model,
+                setup.propagation,
+                self.window(shot),
+                shot,
+                (setup.record.nt, setup.axis.nt),
+                slab,
             )
         if self.medium == "tti":
             layout = Layout(self.computational_shape(shot), self.radius, setup.model.grid.ndim)

@@ -74,7 +74,8 @@ class Plan:
             return self.decision.error
         if not self.disk.fits:
             return DiskError(
-                f"the run writes {self.disk.total / 1e9:.2f} GB, {self.disk.where} has {self.disk.free / 1e9:.2f} GB free",
+                f"the run writes {self.disk.total / 1e9:.2f} GB, "
+                f"{self.disk.where} has {self.disk.free / 1e9:.2f} GB free",
                 "free space, or choose another folder with --run",
                 code="E663",
             )
@@ -199,9 +200,15 @@ def _machine(path: Path | None) -> tuple[machines.Machine | None, str]:
     try:
         found = machines.read(machines.default_path())
     except MissingInputError:
-        return None, f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json"
+        return (
+            None,
+            f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json",
+        )
     if not found.is_same(machines.Machine.here()):
-        return None, f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}"
+        return (
+            None,
+            f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}",
+        )
     return found, ""
 
 

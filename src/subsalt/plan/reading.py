@@ -77,9 +77,7 @@ def reading_of(needs: Needs, group: int, files: int, traces: bool) -> Reading:
         return Reading(wanted, wanted, rows, rows, needs.planes[shot.id], 0)
     slabs = needs.slabs(shot, group)
     front = needs.front(shot)
-    read = plane * sum(
-        max(0, min(s.last, front + nx) - max(s.first, front)) for s in slabs
-    )
+    read = plane * sum(max(0, min(s.last, front + nx) - max(s.first, front)) for s in slabs)
     shares = [share_of_slab(setup.model, setup.propagation, window, shot, s).receivers for s in slabs]
     thinnest = max(slabs, key=lambda s: (s.ghost_lo + s.ghost_hi) / (s.hi - s.lo))
     return Reading(

@@ -47,7 +47,9 @@ def _rows(plan: Plan) -> list[str]:
             ("groups", f"{_count(decision.groups, 'group')} of {decision.group_size} or more ranks{idle}")
         )
     if decision.group_size > 1:
-        rows.append(("slabs", f"{read.owned} planes of its own and {read.ghosts} ghost planes in the thinnest"))
+        rows.append(
+            ("slabs", f"{read.owned} planes of its own and {read.ghosts} ghost planes in the thinnest")
+        )
     if read.model_wanted:
         rows.append(("model", _redundant(read.model_read, read.model_wanted, "per shot")))
     if read.traces_wanted:
@@ -77,7 +79,8 @@ def _where(plan: Plan) -> str:
     if need.slab is None:
         return f"shot {need.shot}"
     slab = need.slab
-    return f"shot {need.shot}, rank {slab.rank} of {slab.ranks}: {slab.hi - slab.lo} + {slab.ghost_lo + slab.ghost_hi} planes"
+    planes = f"{slab.hi - slab.lo} + {slab.ghost_lo + slab.ghost_hi} planes"
+    return f"shot {need.shot}, rank {slab.rank} of {slab.ranks}: {planes}"
 
 
 def size(count: int) -> str:

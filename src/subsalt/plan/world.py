@@ -40,9 +40,7 @@ class World:
     given: bool = False
 
     @classmethod
-    def planned(
-        cls, ranks: int = 1, memory_per_rank: int | None = None, threads: int | None = None
-    ) -> World:
+    def planned(cls, ranks: int = 1, memory_per_rank: int | None = None, threads: int | None = None) -> World:
         """Return a world to be started: on this machine, or anywhere when its memory per rank is given.
 
         Raises
@@ -50,7 +48,11 @@ class World:
         ConfigError
             When a number is not positive.
         """
-        for name, value in (("--ranks", ranks), ("--threads", threads), ("--memory-per-rank", memory_per_rank)):
+        for name, value in (
+            ("--ranks", ranks),
+            ("--threads", threads),
+            ("--memory-per-rank", memory_per_rank),
+        ):
             if value is not None and value < 1:
                 raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
         cores = usable_cores()

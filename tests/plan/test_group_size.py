@@ -1,0 +1,181 @@
+"""The group that shares a shot: smallest that fits, refused with a change that does fit when planned again."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import subsalt as ss
+from subsalt.errors import ConfigError, MemoryPlanError
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.modelling import ModellingSetup
+from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.plan import World, group_size
+from subsalt.plan.changes import smallest_changes
+from subsalt.plan.grouping import decide
+from subsalt.plan.need import Needs
+from subsalt.plan.reading import reading_of
+from subsalt.plan.world import COMFORT
+
+SHAPE = (161, 61, 51)
+
+
+def survey(shots=12, receivers=40):
+    src = [[x, 300.0, 20.0] for x in np.linspace(400.0, 1200.0, shots)]
+    rcv = [[x, 300.0, 20.0] for x in np.linspace(20.0, 1580.0, receivers)]
+    return ss.Survey.from_arrays(src, rcv, nt=250, dt=0.004)
+
+
+def setup(medium="vti", aperture=None, **options):
+    model = ss.EarthModel(ss.Grid(SHAPE, (10.0,) * 3), 2000.0, 0.1, 0.05, 0.3, 0.2).as_medium(medium)
+    return MigrationSetup.build(
+        model,
+        ss.ricker(20.0, 0.001),
+        survey().time,
+        PropagationOptions(**options),
+        ImagingOptions(aperture=aperture),
+    )
+
+
+def needs(ranks=8, **options):
+    return Needs(setup(**options), survey().shots, ranks)
+
+
+def world(ranks, memory, given=True):
+    return World(ranks, int(memory), 1, ranks, given)
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_every_rank_needs_less_the_more_share_a_shot(medium):
+    found = needs(medium=medium)
+    totals = [found.of(g).total for g in range(1, 9)]
+    assert all(a > b for a, b in pairwise(totals))
+    # snapshots are cut without overlap: the slabs of a group hold those of the window together, to a plane each
+    alone, shared = found.of(1).arrays["snapshots"], found.of(4).arrays["snapshots"]
+    plane = alone // SHAPE[0]
+    assert alone / 4 <= shared <= alone / 4 + 12 * plane
+
+
+def test_the_smallest_group_that_fits_is_taken():
+    found = needs()
+    for size in (1, 2, 3, 5):
+        memory = found.of(size).total
+        decision = group_size(found.setup, found.shots, world(8, memory))
+        assert (decision.group_size, decision.groups) == (size, 8 // size)
+        assert group_size(found.setup, found.shots, world(8, memory - 1)).group_size == size + 1
+
+
+def test_memory_that_was_found_free_is_not_filled_when_more_ranks_can_share():
+    found = needs()
+    two = found.of(2).total
+    assert decide(found, world(8, two / COMFORT + 1, given=False)).group_size == 2
+    assert decide(found, world(8, two, given=False)).group_size > 2
+    # but a run is refused only when it cannot fit at all
+    last = found.of(8).total
+    full = decide(found, world(8, last, given=False))
+    assert full.fits
+    assert "room" in full.reason
+
+
+def test_no_more_groups_than_shots():
+    found = Needs(setup(), survey(2).shots, 8)
+    assert decide(found, world(8, 1e12)).group_size == 4
+    assert decide(found, world(8, 1e12), 1).group_size == 1
+
+
+@pytest.mark.parametrize("medium", ["vti", "tti"])
+def test_what_is_told_to_change_fits_when_planned_again(medium):
+    found = needs(ranks=2, medium=medium, aperture=900.0)
+    memory = found.of(2).total * 0.99
+    refused = decide(found, world(2, memory))
+    assert not refused.fits
+    changes = smallest_changes(found, world(2, memory), 2)
+    texts = " | ".join(c.text for c in changes)
+    assert all(c.need <= memory for c in changes[:-1])
+    assert refused.error.fix == changes[0].text
+    started = int(changes[0].text.removeprefix("start ").split()[0])
+    assert group_size(found.setup, found.shots, world(started, memory)).group_size == started
+    assert not decide(found, world(started - 1, memory)).fits
+    assert "image_step" in texts
+    assert ("u16" in texts) == (medium == "vti")
+    aperture = float(texts.split("aperture = ")[1].split()[0])
+    narrow = replace(found.setup, imaging=replace(found.setup.imaging, aperture=aperture))
+    assert Needs(narrow, found.shots, 2).of(2).total <= memory
+    # and it is the largest such aperture, to the last halving
+    wider = replace(found.setup, imaging=replace(found.setup.imaging, aperture=aperture + 20.0))
+    assert Needs(wider, found.shots, 2).of(2).total > memory
+
+
+def test_a_fixed_group_is_refused_with_one_that_fits():
+    found = needs()
+    memory = found.of(4).total
+    with pytest.raises(MemoryPlanError, match="with 2 ranks per shot") as caught:
+        group_size(found.setup, found.shots, world(8, memory), 2)
+    assert caught.value.code == "E660"
+    assert caught.value.fix == "set [parallel] ranks_per_shot = 4"
+    assert group_size(found.setup, found.shots, world(8, memory), 4).fits
+
+
+def test_more_memory_is_the_last_cure():
+    found = needs(ranks=1)
+    with pytest.raises(MemoryPlanError) as caught:
+        group_size(found.setup, found.shots, world(1, 1000))
+    assert "GB" in caught.value.fix
+    told = float(caught.value.fix.split("at least ")[1].split()[0]) * 1e9
+    assert group_size(found.setup, found.shots, world(1, told)).fits
+
+
+def test_groups_that_cannot_be_are_refused():
+    found = needs()
+    with pytest.raises(ConfigError, match="ranks_per_shot = 9, but there are 8 ranks") as caught:
+        group_size(found.setup, found.shots, world(8, 1e12), 9)
+    assert caught.value.code == "E661"
+    most = found.largest_group
+    with pytest.raises(ConfigError, match=f"at most {most} ranks"):
+        decide(needs(ranks=99), world(99, 1e12), most + 1)
+
+
+def test_ghost_planes_are_read_as_the_slabs_hold_them():
+    # isotropic without a layer: every inner cut is read 2 M planes twice, nx + 2 M (n - 1) in all
+    found = needs(medium="isotropic", boundary="none")
+    read = reading_of(found, 4, 1, True)
+    plane = 4 * SHAPE[1] * SHAPE[2]
+    assert (read.model_wanted, read.model_read) == (SHAPE[0] * plane, (SHAPE[0] + 8 * 3) * plane)
+    # a trace is read by every slab that its support touches; the 40 receivers stand 40 m apart off the nodes, so that
+    # 8 nodes of 10 m hold two cuts of a slab at most, and each cut is within reach of two receivers
+    extra = (read.traces_read - read.traces_wanted) // (4 * 250)
+    assert 3 <= extra <= 3 * 3
+    assert not read.thin
+    assert reading_of(needs(ranks=30, medium="isotropic", boundary="none"), 30, 1, True).thin
+
+
+def test_modelling_keeps_no_snapshots_and_needs_less():
+    migration = setup()
+    model = ModellingSetup.build(
+        migration.model, ss.ricker(20.0, 0.001), survey().time, PropagationOptions(), None
+    )
+    found = Needs(model, survey().shots, 4)
+    assert "snapshots" not in found.of(1).arrays
+    assert found.of(1).total < Needs(migration, survey().shots, 4).of(1).total
+    # its cures are ranks and memory
+    changes = smallest_changes(found, world(4, found.of(2).total), 1)
+    assert [c.text.split()[0] for c in changes] == ["set", "give"]
+
+
+def test_the_memory_of_running_ranks_is_that_of_their_node():
+    class Fake:
+        size, host = 3, "a"
+
+        def allgather(self, value):
+            return ["a", "a", "b"]
+
+        def min(self, value):
+            return value // 2
+
+    from subsalt.host import available_memory, resident_memory
+
+    found = World.of(Fake(), 2)
+    assert (found.ranks, found.ranks_per_node, found.threads) == (3, 2, 2)
+    expected = (available_memory() // 2 + resident_memory()) // 2
+    assert abs(found.memory_per_rank - expected) < 0.2 * expected

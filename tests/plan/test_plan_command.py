@@ -1,0 +1,170 @@
+"""`subsalt plan`: the table, its JSON, its exit codes; nothing is started."""
+
+import json
+import math
+
+import pytest
+
+from job_files import MIGRATE, write_files, write_job
+from subsalt.cli import guard
+from subsalt.cli.app import app
+from subsalt.cli.plan_command import memory_bytes
+from subsalt.errors import ConfigError
+from subsalt.job.job import Job
+from subsalt.lab import machine as machines
+from subsalt.plan.plan import tail_loss
+
+
+@pytest.fixture
+def job(tmp_path):
+    write_files(tmp_path)
+    return write_job(tmp_path)
+
+
+def run(capsys, *args):
+    code = guard.run(app, [str(a) for a in args])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_plan_says_what_a_rank_takes_and_starts_nothing(job, capsys):
+    before = sorted(p.name for p in job.parent.iterdir())
+    code, out, _ = run(capsys, "plan", job, "--ranks", 3)
+    assert code == 0
+    for word in ("wavefields", "snapshots", "groups", "disk", "in core: 1 rank per shot"):
+        assert word in out
+    assert sorted(p.name for p in job.parent.iterdir()) == before
+
+
+def test_json_is_one_object_whose_arrays_sum_to_the_need(job, capsys):
+    code, out, err = run(capsys, "plan", job, "--ranks", 2, "--memory-per-rank", "2GB", "--json")
+    plan = json.loads(out)
+    assert code == 0
+    assert "wavefields" in err
+    assert plan["fits"]
+    assert plan["memory"]["memory_per_rank_bytes"] == 2 * 10**9
+    assert sum(plan["memory"]["arrays"].values()) == plan["memory"]["need_bytes"]
+    assert plan["disk"]["total_bytes"] == sum(plan["disk"]["parts"].values())
+
+
+def test_what_does_not_fit_ends_with_69_and_a_cure(job, capsys):
+    code, out, _ = run(capsys, "plan", job, "--ranks", 2, "--memory-per-rank", "1 MB")
+    assert code == 69
+    assert "does not fit" in out
+    assert "E660" in out
+    assert "fix:" in out
+    code, out, _ = run(capsys, "plan", job, "--memory-per-rank", "1MB", "--json")
+    assert code == 69
+    assert json.loads(out)["findings"][-1]["code"] == "E660"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "exit_code"),
+    [
+        (["--memory-per-rank", "16"], "E662", 78),
+        (["--memory-per-rank", "lots"], "E662", 78),
+        (["--machine", "nowhere.json"], "E110", 66),
+        (["--ranks", "0"], "", 2),
+        (["--shots", "77"], "E304", 65),
+    ],
+)
+def test_wrong_input_has_its_own_exit_code(job, capsys, args, code, exit_code):
+    got, out, err = run(capsys, "plan", job, *args)
+    assert got == exit_code
+    assert code in err + out
+
+
+def test_more_ranks_per_shot_than_ranks(job, capsys):
+    job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 4\n")
+    code, _, err = run(capsys, "plan", job, "--ranks", 2)
+    assert code == 78
+    assert "E661" in err
+    assert "start 4 ranks" in err
+
+
+def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000})())
+    code, out, _ = run(capsys, "plan", job)
+    assert code == 74
+    assert "E663" in out
+
+
+def test_what_deserves_a_warning(job, monkeypatch):
+    thin = Job.from_toml(job).plan(ranks=12)
+    assert [f.code for f in thin.findings] == []
+    job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 12\n")
+    codes = [f.code for f in Job.from_toml(job).plan(ranks=12).findings]
+    assert codes == ["W660"]
+    job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 1\n")
+    assert [f.code for f in Job.from_toml(job).plan(ranks=5).findings] == ["W662"]
+    need = Job.from_toml(job).plan().decision.need.total
+    monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: int(1.1 * need))
+    assert [f.code for f in Job.from_toml(job).plan().findings] == ["W661"]
+
+
+def test_the_time_is_that_of_the_measured_rates(tmp_path):
+    from test_group_size import needs, world
+
+    from subsalt.plan.duration import duration_of
+    from subsalt.plan.grouping import decide
+
+    found = needs(medium="vti")
+    n, width = 256, 12
+    core, layered = 1000e6, 800e6
+    row = {
+        "medium": "vti",
+        "dim": 3,
+        "order": 8,
+        "model_storage": "f32",
+        "loop": "segment",
+        "isa": "v3",
+        "threads": 2,
+        "n": n,
+    }
+    rows = [row | {"boundary": "none", "layer_cells": 0, "points_per_s": core}]
+    rows.append(row | {"boundary": "pml", "layer_cells": width, "points_per_s": layered})
+    machine = machines.Machine({"cores": 2}, {"kernels": rows})
+    inside = (n - 2 * width) ** 3
+    layer_rate = (n**3 - inside) / (n**3 / layered - inside / core)
+    nx, ny, nz = found.computational_shape(found.shots[0])
+    core_points = math.prod(v - 2 * width for v in (nx, ny, nz))
+    steps = 2 * (found.setup.axis.nt - 1)
+    shot = steps * (core_points / core + (nx * ny * nz - core_points) / layer_rate)
+    # two ranks of a node share its rate: twelve shots take the node as long as one after the other
+    got = duration_of(found, decide(found, world(2, 1e12)), machine)
+    assert got.seconds == pytest.approx(12 * shot)
+    assert got.shot_seconds == pytest.approx(2 * shot)
+    assert any(note.startswith("model") for note in got.notes)
+    # a rate that was not measured is not made up
+    for other in (needs(medium="tti"), needs(medium="vti", order=4)):
+        nothing = duration_of(other, decide(other, world(2, 1e12)), machine)
+        assert nothing.seconds is None
+        assert "subsalt lab kernels" in nothing.notes[0]
+    two = duration_of(found, decide(found, world(1, 1e12)), machine)
+    assert two.seconds is None
+    assert "1 are planned" in two.notes[0]
+
+
+def test_without_a_measured_machine_the_plan_says_how_to_get_one(job, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
+    assert "subsalt lab kernels" in Job.from_toml(job).plan().duration.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("16GB", 16e9), ("1.5 GiB", 1.5 * 2**30), ("900M", 900 * 2**20), (".5tb", 5e11), ("100 kB", 1e5)],
+)
+def test_amounts_of_memory(text, size):
+    assert memory_bytes(text) == int(size)
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e3GB", "0GB", "16 bananas", "0.1b"])
+def test_what_is_no_amount_of_memory(text):
+    with pytest.raises(ConfigError, match="no amount"):
+        memory_bytes(text)
+
+
+def test_the_loss_behind_the_last_shots():
+    assert tail_loss(12, 4) == 0
+    assert tail_loss(13, 4) == pytest.approx(3 / 16)
+    assert tail_loss(2, 4) == 0.5
