@@ -18,7 +18,7 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.injection import RADIUS
 from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
-from subsalt.propagator import padding
+from subsalt.domain import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
