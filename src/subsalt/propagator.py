@@ -94,9 +94,7 @@ class Propagator:
         self.grid = model.grid.window(self.window)
         self.group = group if group is not None and group.size > 1 else None
         rank, ranks = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
-        self.domain = Domain.of(
-            model.grid, self.window, options, self.medium, points, rank=rank, ranks=ranks
-        )
+        self.domain = Domain.of(model.grid, self.window, options, self.medium, points, rank=rank, ranks=ranks)
         #: what this rank owns of the computational grid; None: the whole of it
         self.slab: Slab | None = self.domain.slab if self.group is not None else None
         #: the whole computational grid
@@ -307,7 +305,7 @@ class Propagator:
         return halo
 
     def free(self) -> None:
-        """Give back what the exchanges of a group hold; the propagator may be used on, at the cost of building it anew."""
+        """Give back what the exchanges of a group hold; the next `advance` would build it anew."""
         for _, halo in self._halos:
             halo.free()
         self._halos = []

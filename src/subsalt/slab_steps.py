@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import ModuleType
 
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def _pieces(problem: Problem, lo: int, hi: int) -> tuple[tuple[int, int], ...]:
     least = TILTED_PIECE if problem.medium == "tti" else 1
     count = max(1, min(MOST_PIECES, (hi - lo) * ny * nz // PIECE, (hi - lo) // least))
     cuts = [lo + (hi - lo) * i // count for i in range(count + 1)]
-    return tuple(zip(cuts[:-1], cuts[1:], strict=True))
+    return tuple(pairwise(cuts))
 
 
 class _Feed:
@@ -141,7 +142,9 @@ def by_slab(
 
     psi, shells, core = box(regions.psi), [box(p) for p in regions.shells], [box(p) for p in regions.core]
     in_shells = [_Feed(s, regions.shells) for s in work.sources]
-    in_core = [_Feed(s, regions.core[:1] and ((regions.core[0][0], regions.core[-1][1]),)) for s in work.sources]
+    in_core = [
+        _Feed(s, regions.core[:1] and ((regions.core[0][0], regions.core[-1][1]),)) for s in work.sources
+    ]
     finite = True
     halo.start(_travelling(problem, state.curr))
     halo.finish()

@@ -20,7 +20,12 @@ from subsalt.stencil import radius_of
 
 
 def elliptical_near(
-    local: EarthModel, positions: NDArray[np.float64], cells: float, whole: ModelLike, grid: Grid, first: int = 0
+    local: EarthModel,
+    positions: NDArray[np.float64],
+    cells: float,
+    whole: ModelLike,
+    grid: Grid,
+    first: int = 0,
 ) -> EarthModel:
     """Return a model with epsilon lowered to delta around positions, where it is not so already.
 
@@ -75,7 +80,7 @@ def elliptical_near(
 
 
 def _distance(near: Box, nodes: NDArray[np.int_], reach: int) -> NDArray[np.float64]:
-    """Return the distance, in cells, of every node in a box to the nearest of `nodes`; infinite beyond `reach` planes."""
+    """Return the distance, in cells, of every point of a box to the nearest of `nodes` within `reach` planes."""
     from scipy.ndimage import (
         distance_transform_edt,  # compiled without run-time dispatch: the same bits everywhere
     )

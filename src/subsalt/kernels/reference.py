@@ -245,7 +245,9 @@ def _support(points: Points, i: int, layout: Layout) -> tuple[tuple[slice, slice
         weights = points.weights[i, axis, :count]
         if axis == 0:
             used = np.flatnonzero(weights)
-            base, weights = (base + int(used[0]), weights[used[0] : used[-1] + 1]) if len(used) else (0, weights[:0])
+            base, weights = (
+                (base + int(used[0]), weights[used[0] : used[-1] + 1]) if len(used) else (0, weights[:0])
+            )
         cuts.append(slice(base + off, base + off + len(weights)))
         ws.append(weights)
     w = ws[0][:, None, None] * ws[1][None, :, None] * ws[2][None, None, :]
