@@ -200,11 +200,11 @@ def forward(
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
         with clock("propagation"):
-            modelled = model_shot(
+            data, steps = model_shot(
                 setup, shot, None if progress is None else _of_shot(progress, i, len(survey))
             )
-        count += modelled.point_steps
-        shots.append(replace(shot, data=modelled.traces))
+        count += steps
+        shots.append(replace(shot, data=data))
     return ForwardResult(replace(survey, shots=shots, reader=None), setup.axis.dt, clock.table(), count)
 
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
 from subsalt.errors import DataError
 from subsalt.grid import Box
 from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
@@ -80,13 +78,11 @@ def migrate_shot(
     shot: Shot,
     traces: NDArray[np.float32],
     *,
-    rows: NDArray[np.intp] | None = None,
-    group: Comm | None = None,
     pool: SnapshotPool | None = None,
     phases: Phases | None = None,
     progress: Progress | None = None,
 ) -> ShotImage:
-    """Migrate one shot; collective over the group that shares it.
+    """Migrate one shot.
 
     Parameters
     ----------
@@ -95,11 +91,7 @@ def migrate_shot(
     shot : Shot
         Positions.
     traces : ndarray, (nr, nt), float32
-        Records of the shot; those of `rows` only.
-    rows : ndarray, optional
-        Receivers that `traces` are of: at least those of this rank (`slabs.share_of`), ascending; all when None.
-    group : Comm, optional
-        The ranks that share the shot. Each gets its part of the window; bits and all are those of one process.
+        Records of the shot.
     pool : SnapshotPool, optional
         Reused over shots.
     phases : Phases, optional
@@ -121,9 +113,9 @@ def migrate_shot(
     begin = time.perf_counter()
     clock = phases or Phases()
     pool = pool or SnapshotPool()
-    with clock("traces"), nullcontext() if group is None else group.together():
-        samples = receiver_samples(setup, shot, traces, rows)
-    with clock("setup"), nullcontext() if group is None else group.together():
+    with clock("traces"):
+        samples = receiver_samples(setup, shot, traces)
+    with clock("setup"):
         positions = np.concatenate([shot.src[None], shot.rcv])
         prop = Propagator(
             setup.model,
@@ -132,56 +124,46 @@ def migrate_shot(
             window=setup.window(shot),
             points=positions,
             taper_at=positions,
-            group=group,
         )
         source = prop.source(shot.src[None], setup.signature[None])
-        receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
+        receivers = prop.source(shot.rcv, samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
         times = setup.imaged_samples
         snapshots = dict(
             zip(times, pool.take(prop.kernels, len(times), prop.interior.shape, prop.dtype), strict=True)
         )
     steps = setup.axis.nt - 1
+    state = prop.new_state()
     scale = setup.image_step * setup.axis.dt
     report = _Report(progress, 2 * steps)
-    with prop:
-        state = prop.new_state()
-        with clock("source"):
-            prop.advance(
-                state,
-                steps,
-                sources=[source],
-                snapshots=condition.snapshots(snapshots, scale),
-                progress=report.reached,
-            )
-        state.clear()
-        with clock("receivers"):
-            prop.advance(
-                state,
-                steps,
-                sources=[receivers],
-                correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
-                progress=lambda it: report.reached(steps + it),
-            )
-    for weight in window_taper(setup, prop.window, prop.image_box):
+
+    with clock("source"):
+        prop.advance(
+            state,
+            steps,
+            sources=[source],
+            snapshots=condition.snapshots(snapshots, scale),
+            progress=report.reached,
+        )
+    state.clear()
+    with clock("receivers"):
+        prop.advance(
+            state,
+            steps,
+            sources=[receivers],
+            correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
+            progress=lambda it: report.reached(steps + it),
+        )
+    for weight in window_taper(setup, prop.window):
         for a in condition.sums.values():
             a *= weight
     sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
-    return ShotImage(shot.id, prop.image_box, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
+    return ShotImage(shot.id, prop.window, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
 
 
-def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
+def window_taper(setup: MigrationSetup, window: Box) -> list[NDArray[np.float32]]:
     """Return weights along x and y that bring a shot's fields to zero at those edges of its window inside the model.
 
-    Parameters
-    ----------
-    window : Box
-        Of the shot, on the model grid.
-    part : Box, optional
-        The planes of it that the weights are wanted for; all when None.
-
-    Notes
-    -----
     Correlation and illumination get the same weight, so that the sum over shots is a weighted mean without seams
     where a window ends; a Laplacian over such a seam would draw a stripe. The ramp takes the outer quarter of the
     aperture.
@@ -202,29 +184,21 @@ def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) ->
         shape = [1, 1, 1]
         shape[axis] = n
         out.append(weight.astype(np.float32).reshape(shape))
-    if part is not None:
-        out[0] = out[0][part.lo[0] - window.lo[0] : part.hi[0] - window.lo[0]]
     return out
 
 
-def receiver_samples(
-    setup: MigrationSetup,
-    shot: Shot,
-    traces: NDArray[np.float32],
-    rows: NDArray[np.intp] | None = None,
-) -> NDArray[np.float64]:
-    """Return what is injected at the receivers, or at some `rows` of them, (nr, nt), reversed in time.
+def receiver_samples(setup: MigrationSetup, shot: Shot, traces: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return what is injected at the receivers, (nr, nt) on the propagation axis, reversed in time.
 
     Notes
     -----
     ``adjoint`` injects the data. ``reflectivity`` injects ``-(2 / v_r) dd/dt dA`` with v_r the velocity at the receiver
     and dA the area (2-D: length) it stands for, which makes the back-propagated amplitude that of the up-going wave.
     """
-    count = len(shot.rcv) if rows is None else len(rows)
-    if traces.shape != (count, setup.record.nt):
+    if traces.shape != (len(shot.rcv), setup.record.nt):
         raise DataError(
             f"shot {shot.id}: traces have shape {traces.shape}, "
-            f"{count} receivers with {setup.record.nt} samples are expected",
+            f"{len(shot.rcv)} receivers with {setup.record.nt} samples are expected",
             "check the survey's time axis",
             code="E305",
         )
@@ -243,9 +217,7 @@ def receiver_samples(
     )
     samples = mapping.apply(traces.astype(np.float64))
     if reflectivity:
-        some = slice(None) if rows is None else rows
-        area = receiver_area(shot, setup.model.grid.ndim)[some]
-        weight = -2.0 / velocity_at(setup.model, shot.rcv[some]) * area
+        weight = -2.0 / velocity_at(setup.model, shot.rcv) * receiver_area(shot, setup.model.grid.ndim)
         samples = samples * weight[:, None]
     return samples[:, ::-1]
 

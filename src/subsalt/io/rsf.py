@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,15 +14,11 @@ from numpy.typing import NDArray
 
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
-from subsalt.io.planes import FileBytes, FilePlanes, RawPlanes, to_float32
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.raw import raw_bytes
-from subsalt.planes import Planes
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20
-#: bytes of text that are looked at together
-_TEXT_BLOCK = 1 << 20
 #: marks the end of the header when the data follow in the same file
 _SAME_FILE = b"\x0c\x0c\x04"
 
@@ -116,14 +112,14 @@ def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str
     return axes
 
 
-def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, Planes]:
-    """Open an RSF cube.
+def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, NDArray]:
+    """Read an RSF cube.
 
     Returns
     -------
     header : RsfHeader
-    planes : Planes, (.., n2, n1)
-        n1 is the last (fastest) axis. Text is not read by planes but as a whole, bounded by the size of its file.
+    array : ndarray, (.., n2, n1)
+        In native byte order; n1 is the last (fastest) axis.
 
     Raises
     ------
@@ -144,7 +140,7 @@ def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
     esize = int(word) if re.fullmatch(r"[0-9]{1,4}", word) else natural
     with InputFile(header.data, ModelError) as file:
         if encoding == "ascii":
-            return header, TextPlanes(file, header.offset, header.shape)
+            return header, _read_ascii(file, header, count)
         if esize != np.dtype(types[kind]).itemsize:
             if kind == "float" and esize == 8:
                 kind = "double"
@@ -160,79 +156,28 @@ def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
                 "check n1, n2, n3 and esize, and that the copy is complete",
                 code="E223",
             )
-    dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
-    return header, RawPlanes(FileBytes(header.data), header.offset, header.shape, dtype)
+        dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
+        out = np.empty(header.shape, dtype)
+        file.read_into(header.offset, raw_bytes(out))
+    return header, out.astype(dtype.newbyteorder("="), copy=False)
 
 
-class TextPlanes(FilePlanes):
-    """Numbers in text, z fastest: where each plane begins is found by one pass through the file.
-
-    Parameters
-    ----------
-    file : InputFile
-        The open file.
-    offset : int
-        Of its first number.
-    shape : tuple of int
-        Of the volume.
-
-    Raises
-    ------
-    ModelError
-        When the file does not hold as many numbers.
-    """
-
-    def __init__(self, file: InputFile, offset: int, shape: tuple[int, ...]) -> None:
-        super().__init__(shape, 1)
-        self._path = file.path
-        count, plane = math.prod(shape), math.prod(shape[1:])
-        # at least two bytes each: the size of the file bounds the work
-        if (file.size - offset + 1) // 2 < count:
-            raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
-        starts, seen = [], 0
-        for at, words in _words(file, offset):
-            first = -(-seen // plane) * plane
-            starts += [at[k - seen] for k in range(first, seen + len(words), plane)]
-            _parsed(file, words)
-            seen += len(words)
-        if seen != count:
-            raise ModelError(
-                f"{file.path} holds {seen} numbers, {count} are announced", "check n1", code="E223"
-            )
-        self._starts = np.array([*starts, file.size], dtype=np.int64)
-
-    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the planes ``lo <= ix < hi``."""
-        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
-        with InputFile(self._path, ModelError) as file:
-            for ix in range(lo, hi):
-                first, end = int(self._starts[ix]), int(self._starts[ix + 1])
-                words = file.read_at(first, end - first).split()
-                self._count(end - first, end - first)
-                out[ix - lo] = to_float32(_parsed(file, words)).reshape(self.shape[1:])
-        return out
-
-
-def _parsed(file: InputFile, words: list[bytes]) -> NDArray[np.float64]:
+def _read_ascii(file: InputFile, header: RsfHeader, count: int) -> NDArray:
+    """Read numbers in text; at least two bytes each, so the file's size bounds the memory."""
+    if (file.size - header.offset + 1) // 2 < count:
+        raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
+    words = file.read_at(header.offset, file.size - header.offset).split()
     try:
-        return np.array(words, dtype=np.float64)
+        values = np.array(words, dtype=np.float64)
     except ValueError as e:
         raise ModelError(
             f"{file.path} holds something that is not a number", "check data_format", code="E222"
         ) from e
-
-
-def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Yield the offsets of words in a file, and the words, a block at a time."""
-    while offset < file.size:
-        block = file.read_at(offset, min(_TEXT_BLOCK, file.size - offset))
-        # a word that the block cuts belongs to the next one
-        whole = len(block)
-        if offset + whole < file.size and not block[-1:].isspace():
-            whole = max((m.start() for m in [*re.finditer(rb"\S+$", block)]), default=whole) or len(block)
-        found = list(re.finditer(rb"\S+", block[:whole]))
-        yield [offset + m.start() for m in found], [m.group() for m in found]
-        offset += whole
+    if values.size != count:
+        raise ModelError(
+            f"{file.path} holds {values.size} numbers, {count} are announced", "check n1", code="E223"
+        )
+    return values.astype(np.float32).reshape(header.shape)
 
 
 def write_rsf(
