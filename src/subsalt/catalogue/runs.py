@@ -42,4 +42,15 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Some shots were set aside: their traces are wrong or their wavefield failed. The image holds the others.",
         "Read the reasons in the report, mend the traces or leave the shots out, and use a new run directory.",
     ),
+    "E830": (
+        "The folder is not shared",
+        "Ranks on several nodes work on one run directory, and one of them does not see in it what rank 0 wrote.",
+        "Choose a folder on a file system that all nodes mount, with --run or --out.",
+    ),
+    "E831": (
+        "A format needs the whole image on one rank",
+        "SEG-Y, RSF and NPY are written by all ranks, each its planes. The other formats are written by rank 0 alone, "
+        "which has no memory for the whole image.",
+        "Leave them out of [output] formats, and convert the image later with `subsalt export`.",
+    ),
 }

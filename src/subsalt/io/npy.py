@@ -9,25 +9,32 @@ import math
 import os
 import zipfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm
 from subsalt.errors import ModelError
 from subsalt.io.files import InputFile
+from subsalt.io.planes import AcrossPlanes, Bytes, FileBytes, RawPlanes
 from subsalt.io.publish import atomic_write, human
+from subsalt.io.raw import raw_bytes
+from subsalt.io.together import write_together
+from subsalt.planes import Planes
 
 #: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
 _LARGEST = 1 << 42
 
 
-def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype]:
+def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype, bool]:
+    """Return shape, number type and whether the first axis is the fastest."""
     try:
         version = np.lib.format.read_magic(stream)  # type: ignore[arg-type]
         read = (
             np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         )
-        shape, _, dtype = read(stream)  # type: ignore[arg-type]
+        shape, columns, dtype = read(stream)  # type: ignore[arg-type]
     except Exception as e:
         raise ModelError(f"{name} is not a NumPy array: {str(e)[:200]}", "check the file", code="E224") from e
     if dtype.hasobject:
@@ -36,14 +43,20 @@ def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype]:
         )
     if dtype.kind not in "fiubUS" or math.prod(shape) * max(dtype.itemsize, 1) > _LARGEST:
         raise ModelError(f"{name} is {dtype} of shape {shape}", "store float32 numbers", code="E224")
-    return shape, dtype
+    return shape, dtype, columns
 
 
-def read_npy(path: str | os.PathLike[str]) -> NDArray:
-    """Read a ``.npy`` array; its size is checked against the file before anything is allocated."""
+def _numbers(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype, columns: bool) -> Planes:
+    """Return the volume of an array whose values begin at `offset`; `columns` is NumPy's Fortran order."""
+    kind = AcrossPlanes if columns and len(shape) > 1 else RawPlanes
+    return kind(data, offset, shape, dtype)
+
+
+def open_npy(path: str | os.PathLike[str]) -> Planes:
+    """Open a ``.npy`` array of numbers; its size is checked against the file."""
     name = Path(path)
     with InputFile(name, ModelError) as file, os.fdopen(os.dup(file.fd), "rb") as stream:
-        shape, dtype = _header(stream, str(name))
+        shape, dtype, columns = _header(stream, str(name))
         need = math.prod(shape) * dtype.itemsize
         have = file.size - stream.tell()
         if have < need:
@@ -53,8 +66,78 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray:
                 "copy the file anew",
                 code="E223",
             )
-        stream.seek(0)
-        return np.lib.format.read_array(stream, allow_pickle=False)
+        _real(dtype, name)
+        return _numbers(FileBytes(name), stream.tell(), shape, dtype, columns)
+
+
+def _real(dtype: np.dtype, name: object) -> None:
+    if dtype.kind not in "fiub":
+        raise ModelError(f"{name} holds {dtype}, not real numbers", "store float32", code="E224")
+
+
+class MemberBytes:
+    """The bytes of a deflated member of a zip file, unpacked from its beginning on as far as they are asked for.
+
+    Going back means to begin anew; reading planes in their order unpacks the member once. Its checksum is verified
+    when its end is reached.
+    """
+
+    def __init__(self, path: Path, member: zipfile.ZipInfo, name: str) -> None:
+        self._path, self._member, self._name = path, member, name
+        self._stream: IO[bytes] | None = None
+        self._at = 0
+
+    def fetch(self, offset: int, out: memoryview) -> int:
+        """Fill `out` with the bytes from `offset`; return how many bytes were unpacked for that."""
+        moved = 0
+        try:
+            if self._stream is None or offset < self._at:
+                with zipfile.ZipFile(self._path) as archive:  # an open member outlives its archive
+                    self._stream, self._at = archive.open(self._member), 0
+            while self._at < offset:
+                moved += self._skip(min(offset - self._at, 1 << 20))
+            done = 0
+            while done < len(out):
+                part = self._stream.read(min(len(out) - done, 1 << 24))
+                if not part:
+                    raise EOFError(f"it ends at byte {self._at}")
+                out[done : done + len(part)] = part
+                done += len(part)
+                self._at += len(part)
+            if self._at >= self._member.file_size:
+                self._stream.read(
+                    1
+                )  # the end is only noticed, and the checksum compared, by a read that meets it
+        except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
+            self._stream = None
+            raise ModelError(
+                f"{self._name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
+            ) from e
+        return moved + done
+
+    def _skip(self, nbytes: int) -> int:
+        assert self._stream is not None
+        part = self._stream.read(nbytes)
+        if not part:
+            raise EOFError(f"it ends at byte {self._at}")
+        self._at += len(part)
+        return len(part)
+
+
+class NpzPlanes(RawPlanes):
+    """Planes of a stored (not deflated) member: a part by positioned reads, all of it through its checksum."""
+
+    def __init__(self, checked: RawPlanes, data: FileBytes, offset: int) -> None:
+        super().__init__(data, offset, checked.shape, checked.stored)
+        self._checked = checked
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        if (lo, hi) != (0, len(self)):
+            return super().read(lo, hi)
+        out = self._checked.read(lo, hi)
+        self._count(out.size, out.size * self.itemsize)
+        return out
 
 
 class NpzFile:
@@ -89,6 +172,27 @@ class NpzFile:
     def __getitem__(self, key: str) -> NDArray:
         return self._open(key, header_only=False)
 
+    def planes(self, key: str) -> Planes:
+        """Return an array of numbers as a volume that is read by planes."""
+        self.shape(key)  # refuses what claims more than the file can hold
+        member, name = self._members[key], f"{self.path}[{key}]"
+        try:
+            with self._zip.open(member) as stream:
+                shape, dtype, columns = _header(stream, name)
+                start = stream.tell()
+        except zipfile.BadZipFile as e:
+            raise ModelError(f"{name} cannot be read: {e}", "copy the file anew", code="E224") from e
+        _real(dtype, name)
+        volume = _numbers(MemberBytes(self.path, member, name), start, shape, dtype, columns)
+        if member.compress_type != zipfile.ZIP_STORED or not isinstance(volume, RawPlanes):
+            return volume
+        data = FileBytes(self.path)
+        head = bytearray(30)
+        data.fetch(member.header_offset, memoryview(head))
+        # the local header has a name and an extra field of its own lengths
+        lengths = int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+        return NpzPlanes(volume, data, member.header_offset + 30 + lengths + start)
+
     def _open(self, key: str, header_only: bool) -> NDArray:
         member = self._members[key]
         name = f"{self.path}[{key}]"
@@ -97,7 +201,7 @@ class NpzFile:
             raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E224")
         try:
             with self._zip.open(member) as stream:
-                shape, dtype = _header(stream, name)
+                shape, dtype, _ = _header(stream, name)
                 need = math.prod(shape) * dtype.itemsize
                 if need > member.file_size:
                     raise ModelError(
@@ -125,6 +229,21 @@ class NpzFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def write_array_planes(
+    path: str | os.PathLike[str], shape: tuple[int, ...], first: int, values: NDArray, comm: Comm
+) -> None:
+    """Write a ``.npy`` array of which every rank of `comm` has some planes, from the plane `first`. Collective."""
+    a = np.ascontiguousarray(values)
+    head = io.BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(a.dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(head, described)
+    plane = math.prod(shape[1:]) * a.itemsize
+    with write_together(path, comm, head.tell() + shape[0] * plane) as f:
+        if comm.is_root:
+            f.write_at(0, head.getvalue())
+        f.write_at(head.tell() + first * plane, raw_bytes(a))
 
 
 def write_npz(path: str | os.PathLike[str], arrays: dict[str, NDArray]) -> None:

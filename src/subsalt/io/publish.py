@@ -14,22 +14,21 @@ import errno
 import hashlib
 import io
 import os
-import re
 import secrets
 import shutil
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import CannotCreateError, SubsaltError
+from subsalt.errors import SubsaltError
 from subsalt.io.faults import FaultCounter, FaultHook, ask, set_fault
 from subsalt.io.os_errors import explain_os_error, free_bytes, human
 from subsalt.io.raw import raw_bytes
+from subsalt.io.temporary import TEMPORARY, explained, open_temporary, remove, sync_folder
 
 __all__ = [
     "FaultCounter",
@@ -49,10 +48,6 @@ __all__ = [
     "sha256_file",
     "write_all",
 ]
-
-
-#: names of temporary files and folders: of `atomic_write` and `publish_folder`, and of no user's file
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
 
 
 class _FullWriter(io.RawIOBase):
@@ -112,19 +107,6 @@ def write_all(fd: int, data: memoryview | bytes, path: str = "") -> None:
             continue
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; file systems that cannot sync a folder (EINVAL) are left alone."""
-    ask("fsync-folder", str(folder))
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    except OSError as e:
-        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(fd)
-
-
 @contextmanager
 def atomic_write(
     path: str | os.PathLike[str],
@@ -157,8 +139,8 @@ def atomic_write(
     if mode not in ("wb", "w"):
         raise ValueError(f"mode {mode!r}; use 'wb' or 'w'")
     target = Path(path)
-    with _explained(target, size or 0):
-        temporary, fd = _open_temporary(target, size)
+    with explained(target, size or 0):
+        temporary, fd = open_temporary(target, size)
     raw = _FullWriter(fd, str(target), size)
     try:
         try:
@@ -172,7 +154,7 @@ def atomic_write(
                 text.detach()
             buffered.flush()
             buffered.detach()
-            with _explained(target, size or raw.high_water):
+            with explained(target, size or raw.high_water):
                 ask("fsync", str(target))
                 os.fsync(fd)
         finally:
@@ -181,36 +163,14 @@ def atomic_write(
             os.close(fd)
         if verify is not None:
             verify(temporary)
-        with _explained(target, size or raw.high_water):
+        with explained(target, size or raw.high_water):
             ask("rename", str(target))
             os.replace(temporary, target)
     except BaseException:
-        _remove(temporary)
+        remove(temporary)
         raise
-    with _explained(target, size or raw.high_water):
-        _sync_folder(target.parent)
-
-
-@contextmanager
-def _explained(target: Path, need: int) -> Iterator[None]:
-    """Turn an `OSError` of the system into one of ours."""
-    try:
-        yield
-    except SubsaltError:
-        raise
-    except OSError as e:
-        raise explain_os_error(e, target, need) from e
-
-
-def _open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
-    """Create the temporary file beside `target`; return its name and descriptor."""
-    _refuse_special(target)
-    if size is not None and target.parent.is_dir() and size > free_bytes(target.parent):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-    temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
-    ask("open", str(temporary))
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return temporary, os.open(temporary, flags, 0o666)
+    with explained(target, size or raw.high_water):
+        sync_folder(target.parent)
 
 
 @contextmanager
@@ -221,7 +181,7 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
-    with _explained(target, 0):
+    with explained(target, 0):
         if target.exists() and not target.is_dir():
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         ask("open", str(temporary))
@@ -231,17 +191,17 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield temporary
         except OSError as e:
             raise explain_os_error(e, target) from e
-        with _explained(target, 0):
+        with explained(target, 0):
             for folder, _, files in os.walk(temporary):
                 for name in files:
                     _sync_file(Path(folder, name))
-                _sync_folder(Path(folder))
+                sync_folder(Path(folder))
             ask("rename", str(target))
             old = temporary.with_suffix(".old")
             if target.exists():
                 os.replace(target, old)
             os.replace(temporary, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
             shutil.rmtree(old, ignore_errors=True)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -255,24 +215,6 @@ def _sync_file(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _refuse_special(target: Path) -> None:
-    """Never replace a folder, device or pipe by a file."""
-    with suppress(FileNotFoundError):
-        kind = os.stat(target).st_mode
-        if stat.S_ISDIR(kind):
-            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-        if not stat.S_ISREG(kind):
-            raise CannotCreateError(
-                f"{target} is a device, pipe or socket, not a file", "give the name of a file", code="E630"
-            )
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        ask("unlink", str(path))
-        os.unlink(path)
 
 
 def publish_bytes(path: str | os.PathLike[str], data: bytes | memoryview) -> str:
@@ -325,7 +267,7 @@ def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
         folder.mkdir(parents=True, exist_ok=True, mode=mode)
         # what is synced inside a folder is lost with the folder's own name
         for made in missing:
-            _sync_folder(made.parent)
+            sync_folder(made.parent)
     except OSError as e:
         raise explain_os_error(e, path) from e
     return folder
@@ -338,13 +280,13 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
     """
     found = []
     for place, folders, files in os.walk(folder):
-        for name in [n for n in folders if _TEMPORARY.fullmatch(n)]:
+        for name in [n for n in folders if TEMPORARY.fullmatch(n)]:
             folders.remove(name)
             shutil.rmtree(Path(place, name), ignore_errors=True)
             found.append(Path(place, name))
         for name in files:
-            if _TEMPORARY.fullmatch(name):
-                _remove(Path(place, name))
+            if TEMPORARY.fullmatch(name):
+                remove(Path(place, name))
                 found.append(Path(place, name))
     return found
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm, single
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
-from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.planes import FileBytes, FilePlanes, RawPlanes, to_float32
+from subsalt.io.publish import human, publish_text
 from subsalt.io.raw import raw_bytes
+from subsalt.io.together import write_together
+from subsalt.planes import Planes
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20
+#: bytes of text that are looked at together
+_TEXT_BLOCK = 1 << 20
 #: marks the end of the header when the data follow in the same file
 _SAME_FILE = b"\x0c\x0c\x04"
 
@@ -112,14 +118,14 @@ def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str
     return axes
 
 
-def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, NDArray]:
-    """Read an RSF cube.
+def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, Planes]:
+    """Open an RSF cube.
 
     Returns
     -------
     header : RsfHeader
-    array : ndarray, (.., n2, n1)
-        In native byte order; n1 is the last (fastest) axis.
+    planes : Planes, (.., n2, n1)
+        n1 is the last (fastest) axis. Text is not read by planes but as a whole, bounded by the size of its file.
 
     Raises
     ------
@@ -140,7 +146,7 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
     esize = int(word) if re.fullmatch(r"[0-9]{1,4}", word) else natural
     with InputFile(header.data, ModelError) as file:
         if encoding == "ascii":
-            return header, _read_ascii(file, header, count)
+            return header, TextPlanes(file, header.offset, header.shape)
         if esize != np.dtype(types[kind]).itemsize:
             if kind == "float" and esize == 8:
                 kind = "double"
@@ -156,28 +162,79 @@ def read_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
                 "check n1, n2, n3 and esize, and that the copy is complete",
                 code="E223",
             )
-        dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
-        out = np.empty(header.shape, dtype)
-        file.read_into(header.offset, raw_bytes(out))
-    return header, out.astype(dtype.newbyteorder("="), copy=False)
+    dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
+    return header, RawPlanes(FileBytes(header.data), header.offset, header.shape, dtype)
 
 
-def _read_ascii(file: InputFile, header: RsfHeader, count: int) -> NDArray:
-    """Read numbers in text; at least two bytes each, so the file's size bounds the memory."""
-    if (file.size - header.offset + 1) // 2 < count:
-        raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
-    words = file.read_at(header.offset, file.size - header.offset).split()
+class TextPlanes(FilePlanes):
+    """Numbers in text, z fastest: where each plane begins is found by one pass through the file.
+
+    Parameters
+    ----------
+    file : InputFile
+        The open file.
+    offset : int
+        Of its first number.
+    shape : tuple of int
+        Of the volume.
+
+    Raises
+    ------
+    ModelError
+        When the file does not hold as many numbers.
+    """
+
+    def __init__(self, file: InputFile, offset: int, shape: tuple[int, ...]) -> None:
+        super().__init__(shape, 1)
+        self._path = file.path
+        count, plane = math.prod(shape), math.prod(shape[1:])
+        # at least two bytes each: the size of the file bounds the work
+        if (file.size - offset + 1) // 2 < count:
+            raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
+        starts, seen = [], 0
+        for at, words in _words(file, offset):
+            first = -(-seen // plane) * plane
+            starts += [at[k - seen] for k in range(first, seen + len(words), plane)]
+            _parsed(file, words)
+            seen += len(words)
+        if seen != count:
+            raise ModelError(
+                f"{file.path} holds {seen} numbers, {count} are announced", "check n1", code="E223"
+            )
+        self._starts = np.array([*starts, file.size], dtype=np.int64)
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
+        with InputFile(self._path, ModelError) as file:
+            for ix in range(lo, hi):
+                first, end = int(self._starts[ix]), int(self._starts[ix + 1])
+                words = file.read_at(first, end - first).split()
+                self._count(end - first, end - first)
+                out[ix - lo] = to_float32(_parsed(file, words)).reshape(self.shape[1:])
+        return out
+
+
+def _parsed(file: InputFile, words: list[bytes]) -> NDArray[np.float64]:
     try:
-        values = np.array(words, dtype=np.float64)
+        return np.array(words, dtype=np.float64)
     except ValueError as e:
         raise ModelError(
             f"{file.path} holds something that is not a number", "check data_format", code="E222"
         ) from e
-    if values.size != count:
-        raise ModelError(
-            f"{file.path} holds {values.size} numbers, {count} are announced", "check n1", code="E223"
-        )
-    return values.astype(np.float32).reshape(header.shape)
+
+
+def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Yield the offsets of words in a file, and the words, a block at a time."""
+    while offset < file.size:
+        block = file.read_at(offset, min(_TEXT_BLOCK, file.size - offset))
+        # a word that the block cuts belongs to the next one
+        whole = len(block)
+        if offset + whole < file.size and not block[-1:].isspace():
+            whole = max((m.start() for m in [*re.finditer(rb"\S+$", block)]), default=whole) or len(block)
+        found = list(re.finditer(rb"\S+", block[:whole]))
+        yield [offset + m.start() for m in found], [m.group() for m in found]
+        offset += whole
 
 
 def write_rsf(
@@ -190,6 +247,9 @@ def write_rsf(
     unit: str = "m",
     extra: dict[str, str] | None = None,
     comments: Sequence[str] = (),
+    first: int = 0,
+    planes: int | None = None,
+    comm: Comm | None = None,
 ) -> None:
     """Write an array (nx, [ny,] nz) as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
 
@@ -203,21 +263,26 @@ def write_rsf(
         More keys.
     comments : sequence of str
         Provenance, as comment lines.
+    first, planes : int
+        The plane with which `values` begin, and how many there are in all, when every rank of `comm` has some.
+    comm : Comm, optional
+        The ranks that write the file together; then this is collective.
     """
-    target = Path(path)
+    ranks, target = comm or single(), Path(path)
     data = target.with_name(target.name + "@")
     a = np.ascontiguousarray(values, dtype="<f4")
     if not np.isfinite(spacing).all() or a.ndim != len(spacing) or a.ndim != len(origin):
         raise DataError(
             f"array of {a.ndim} axes, spacing {spacing}, origin {origin}", "give one value per axis"
         )
+    shape = (len(a) if planes is None else planes, *a.shape[1:])
     labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
     lines = ["# written by subsalt; n1 is the fastest axis, depth positive down"]
     lines += ["# " + re.sub(r"[^ -~]", " ", c) for c in comments]
     for i in range(a.ndim):
         k = a.ndim - 1 - i
         lines.append(
-            f"n{i + 1}={a.shape[k]} d{i + 1}={float(spacing[k])!r} o{i + 1}={float(origin[k])!r} "
+            f"n{i + 1}={shape[k]} d{i + 1}={float(spacing[k])!r} o{i + 1}={float(origin[k])!r} "
             f'label{i + 1}="{labels[k]}" unit{i + 1}="{unit}"'
         )
     for key, value in (extra or {}).items():
@@ -225,6 +290,9 @@ def write_rsf(
         lines.append(f'{re.sub(r"[^A-Za-z0-9_]", "_", key)}="{clean}"')
     lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
     # the header last: whoever sees it finds its data complete
-    with atomic_write(data, size=a.nbytes) as f:
-        f.write(raw_bytes(a))  # type: ignore[arg-type]
-    publish_text(target, "\n".join(lines) + "\n")
+    plane = 4 * math.prod(shape[1:])
+    with write_together(data, ranks, plane * shape[0]) as f:
+        f.write_at(plane * first, raw_bytes(a))
+    with ranks.together():
+        if ranks.is_root:
+            publish_text(target, "\n".join(lines) + "\n")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm
 from subsalt.errors import CorruptionError
 from subsalt.io.headers import TRACE_HEADER
 
@@ -42,6 +43,16 @@ class Expectation:
         if len(rows):
             self.first = rows[0].copy() if self.first is None else self.first
             self.last = rows[-1].copy()
+
+    def gather(self, first: NDArray[np.uint8] | None, last: NDArray[np.uint8] | None, comm: Comm) -> None:
+        """Collect the first and the last trace on the first rank, from whoever has them. Collective."""
+        told = comm.gather([None if row is None else row.tobytes().hex() for row in (first, last)])
+        ends: list[NDArray[np.uint8] | None] = [None, None]
+        for found in told or []:
+            for i, row in enumerate(found):
+                if row is not None:
+                    ends[i] = np.frombuffer(bytes.fromhex(row), np.uint8)
+        self.first, self.last = ends
 
     def check(self, path: Path) -> None:
         """Read the file at `path` with segyio; raise `CorruptionError` on any difference."""

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.frames import frame_from
-from subsalt.io.npy import NpzFile, read_npy
-from subsalt.io.rsf import read_rsf
+from subsalt.io.npy import NpzFile, open_npy
+from subsalt.io.rsf import open_rsf
 from subsalt.io.volume_write import suffix_of, write
+from subsalt.planes import Planes
 
-__all__ = ["UNITS", "Volume", "as_float32", "read", "suffix_of", "write"]
+__all__ = ["UNITS", "OpenVolume", "Volume", "open_volume", "read", "suffix_of", "write"]
 
 #: factors to SI by unit name
 UNITS: dict[str, float] = {
@@ -34,6 +35,18 @@ UNITS: dict[str, float] = {
     "kg/m3": 1.0,
     "g/cm3": 1000.0,
 }
+
+
+@dataclass
+class OpenVolume:
+    """A volume whose values are read by planes; the rest as in `Volume`, values as they are stored."""
+
+    grid: Grid
+    frame: Frame
+    planes: Planes
+    unit: str = ""
+    source: str = ""
+    findings: list[Finding] = field(default_factory=list)
 
 
 @dataclass
@@ -93,18 +106,9 @@ def read(
     ModelError, SegyError, MissingInputError
         When it cannot be read, with the cure.
     """
-    suffix = suffix_of(path)
-    if suffix not in _READERS:
-        raise ModelError(
-            f"{path}: format {suffix or 'without suffix'} is not known",
-            f"use one of {', '.join(_READERS)}",
-            code="E229",
-        )
-    if suffix == ".rsf":
-        volume = _read_rsf(path, key, spacing, origin, rsf_outside)
-    else:
-        volume = _READERS[suffix](path, key, spacing, origin)
-    volume.source = str(path) + (f"[{key}]" if key else "")
+    found = open_volume(path, key=key, spacing=spacing, origin=origin, rsf_outside=rsf_outside)
+    values = found.planes.read(0, len(found.planes))
+    volume = Volume(found.grid, found.frame, values, found.unit, found.source, found.findings)
     if unit is not None:
         if unit not in UNITS:
             raise ConfigError(
@@ -113,6 +117,37 @@ def read(
         volume.unit = unit
         if UNITS[unit] != 1.0:
             volume.values = volume.values * np.float32(UNITS[unit])
+    return volume
+
+
+def open_volume(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    spacing: Sequence[float] | None = None,
+    origin: Sequence[float] | None = None,
+    rsf_outside: bool = False,
+) -> OpenVolume:
+    """Open a volume to read planes of it; parameters and errors as of `read`.
+
+    Notes
+    -----
+    RSF, SEG-Y, NPY, stored NPZ and netCDF files hold their planes in pieces that are read by themselves, Zarr stores in
+    chunks. A deflated NPZ is unpacked from its beginning up to the planes asked for; VTK files and arrays in Fortran
+    order have x fastest, so that every read goes through all of the file: for large models convert these to RSF.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _OPENERS:
+        raise ModelError(
+            f"{path}: format {suffix or 'without suffix'} is not known",
+            f"use one of {', '.join(_OPENERS)}",
+            code="E229",
+        )
+    if suffix == ".rsf":
+        volume = _open_rsf(path, key, spacing, origin, rsf_outside)
+    else:
+        volume = _OPENERS[suffix](path, key, spacing, origin)
+    volume.source = str(path) + (f"[{key}]" if key else "")
     return volume
 
 
@@ -144,25 +179,17 @@ def _grid(
     return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
 
 
-def as_float32(values: NDArray, path: object) -> NDArray[np.float32]:
-    """Return real numbers as C-ordered float32."""
-    if values.dtype.kind not in "fiub":
-        raise ModelError(f"{path} holds {values.dtype}, not real numbers", "store float32", code="E224")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.ascontiguousarray(values, dtype=np.float32)
+def _open_npy(path: str | os.PathLike[str], key: str | None, spacing: object, origin: object) -> OpenVolume:
+    a = open_npy(path)
+    return OpenVolume(_grid(path, a.shape, spacing, origin), Frame(), a)  # type: ignore[arg-type]
 
 
-def _read_npy(path: str | os.PathLike[str], key: str | None, spacing: object, origin: object) -> Volume:
-    a = read_npy(path)
-    return Volume(_grid(path, a.shape, spacing, origin), Frame(), as_float32(a, path))  # type: ignore[arg-type]
-
-
-def _read_npz(
+def _open_npz(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
-) -> Volume:
+) -> OpenVolume:
     with NpzFile(path) as z:
         volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
         if key is None and len(volumes) == 1:
@@ -172,7 +199,7 @@ def _read_npz(
             raise ModelError(
                 f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
             )
-        a = as_float32(z[key], f"{path}[{key}]")
+        a = z.planes(key)
 
         def small(name: str) -> NDArray | None:
             return z[name].reshape(-1) if name in z and np.prod(z.shape(name)) <= 16 else None
@@ -193,17 +220,17 @@ def _read_npz(
     frame = Frame()
     if world is not None and world.size == 4 and world.dtype.kind == "f":
         frame = frame_from(world.tolist(), path)
-    return Volume(_grid(path, a.shape, spacing, origin), frame, a)
+    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a)
 
 
-def _read_rsf(
+def _open_rsf(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
     outside: bool,
-) -> Volume:
-    header, a = read_rsf(path, allow_outside=outside)
+) -> OpenVolume:
+    header, a = open_rsf(path, allow_outside=outside)
     axes = header.axes[::-1]
     factor = [UNITS.get(x[4], 1.0) if x[4] in ("m", "km", "ft") else 1.0 for x in axes]
     spacing = [x[1] * f for x, f in zip(axes, factor, strict=True)] if spacing is None else spacing
@@ -215,69 +242,67 @@ def _read_rsf(
             frame = frame_from([float(header.keys[n]) for n in names], path)
         except ValueError as e:
             raise ModelError(f"{path}: the frame is not four numbers", "mend the header", code="E220") from e
-    return Volume(
-        _grid(path, a.shape, spacing, origin), frame, as_float32(a, path), header.keys.get("unit", "")
-    )
+    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a, header.keys.get("unit", ""))
 
 
-def _read_sgy(
+def _open_sgy(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
-) -> Volume:
-    from subsalt.io.segy_image import read_segy_volume
+) -> OpenVolume:
+    from subsalt.io.segy_volume import open_segy_volume
 
-    v = read_segy_volume(path, spacing=spacing, origin=origin)
-    return Volume(v.grid, v.frame, v.values, findings=v.findings)
+    v = open_segy_volume(path, spacing=spacing, origin=origin)
+    return OpenVolume(v.grid, v.frame, v.planes, findings=v.findings)
 
 
-def _read_vti(
+def _open_vti(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
-) -> Volume:
-    from subsalt.io.vti import read_vti
+) -> OpenVolume:
+    from subsalt.io.vti import open_vti
 
-    grid, frame, a = read_vti(path, key)
+    grid, frame, a = open_vti(path, key)
     if spacing is not None or origin is not None:
         grid = _grid(path, grid.shape, spacing or grid.spacing, origin or grid.origin)
-    return Volume(grid, frame, a)
+    return OpenVolume(grid, frame, a)
 
 
-def _read_netcdf(
+def _open_netcdf(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
-) -> Volume:
-    from subsalt.io.netcdf import read_netcdf
+) -> OpenVolume:
+    from subsalt.io.netcdf import open_netcdf
 
-    grid, shape, frame, a, unit = read_netcdf(path, key)
+    grid, frame, a, unit = open_netcdf(path, key)
     if grid is not None:
         spacing, origin = spacing or grid.spacing, origin or grid.origin
-    return Volume(_grid(path, shape, spacing, origin), frame, as_float32(a, path), unit)
+    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a, unit)
 
 
-def _read_zarr(
+def _open_zarr(
     path: str | os.PathLike[str],
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
-) -> Volume:
-    from subsalt.io.zarr_store import read_zarr
+) -> OpenVolume:
+    from subsalt.io.zarr_store import open_zarr
 
-    steps, first, frame, a = read_zarr(path, key)
-    return Volume(_grid(path, a.shape, spacing or steps, origin or first), frame, as_float32(a, path))
+    steps, first, frame, a = open_zarr(path, key)
+    return OpenVolume(_grid(path, a.shape, spacing or steps, origin or first), frame, a)
 
 
-_READERS: dict[str, Callable[..., Volume]] = {
-    ".rsf": _read_rsf,
-    ".npz": _read_npz,
-    ".npy": _read_npy,
-    ".sgy": _read_sgy,
-    ".vti": _read_vti,
-    ".nc": _read_netcdf,
-    ".zarr": _read_zarr,
+_OPENERS: dict[str, Callable[..., OpenVolume]] = {
+    ".rsf": _open_rsf,
+    ".npz": _open_npz,
+    ".npy": _open_npy,
+    ".sgy": _open_sgy,
+    ".vti": _open_vti,
+    ".nc": _open_netcdf,
+    ".zarr": _open_zarr,
 }

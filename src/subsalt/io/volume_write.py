@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Frame, Grid
-from subsalt.io.npy import write_npz
+from subsalt.io.npy import write_array_planes, write_npz
 from subsalt.io.publish import publish_array
 from subsalt.io.rsf import write_rsf
 
@@ -71,8 +72,61 @@ def write(
     _WRITERS[suffix](path, grid, a, frame or Frame(), lines, name)
 
 
+#: formats that ranks write together, each its own planes
+PLANE_FORMATS = (".sgy", ".rsf", ".npy")
+
+
+def write_planes(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    first: int,
+    values: NDArray,
+    comm: Comm,
+    frame: Frame | None = None,
+    meta: Mapping[str, str] | None = None,
+    *,
+    name: str = "values",
+) -> None:
+    """Write a volume of which every rank of `comm` has some planes; the bytes are those of `write`. Collective.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.sgy``, ``.rsf`` or ``.npy`` (`PLANE_FORMATS`).
+    grid : Grid
+        Of the whole volume.
+    first : int
+        The plane along x with which `values` begin.
+    values : ndarray, (planes, ...), float32
+        This rank's part; it may be empty.
+    frame, meta, name
+        As in `write`.
+    """
+    suffix = suffix_of(path)
+    lines = [f"{k}: {v}" for k, v in (meta or {}).items()]
+    a = np.ascontiguousarray(values, dtype=np.float32)
+    if suffix == ".sgy":
+        from subsalt.io.segy_image import write_image
+
+        write_image(path, a, grid, frame, lines, first=first, comm=comm)
+    elif suffix == ".rsf":
+        _write_rsf(path, grid, a, frame or Frame(), lines, name, first=first, planes=grid.shape[0], comm=comm)
+    elif suffix == ".npy":
+        write_array_planes(path, grid.shape, first, a, comm)
+    else:
+        raise ConfigError(
+            f"{path}: ranks cannot write {suffix} together", f"use one of {', '.join(PLANE_FORMATS)}"
+        )
+
+
 def _write_rsf(
-    path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
+    path: str | os.PathLike[str],
+    grid: Grid,
+    a: NDArray,
+    frame: Frame,
+    text: Sequence[str],
+    name: str,
+    **parts: Any,
 ) -> None:
     place = {
         "frame_x0": repr(frame.x0),
@@ -81,7 +135,7 @@ def _write_rsf(
         "frame_flip": str(int(frame.flip)),
         "title": name,
     }
-    write_rsf(path, a, grid.spacing, grid.origin, extra=place, comments=text)
+    write_rsf(path, a, grid.spacing, grid.origin, extra=place, comments=text, **parts)
 
 
 def _write_npz(
