@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import kernels
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Grid
+from subsalt.imaging.image_sum import ImageSum
 from subsalt.imaging.memory import check_memory
 from subsalt.imaging.placement import check_survey
-from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
+from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.model import EarthModel
 from subsalt.modelling import ModellingSetup, model_shot
@@ -200,11 +201,11 @@ def forward(
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
         with clock("propagation"):
-            data, steps = model_shot(
+            modelled = model_shot(
                 setup, shot, None if progress is None else _of_shot(progress, i, len(survey))
             )
-        count += steps
-        shots.append(replace(shot, data=data))
+        count += modelled.point_steps
+        shots.append(replace(shot, data=modelled.traces))
     return ForwardResult(replace(survey, shots=shots, reader=None), setup.axis.dt, clock.table(), count)
 
 

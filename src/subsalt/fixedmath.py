@@ -77,9 +77,15 @@ def power(x: ArrayLike, exponent: float) -> NDArray[np.float64]:
     return exp(exponent * log(a))
 
 
-def total(x: ArrayLike) -> float:
-    """Return the sum of all values, added one after the other in the order of the array."""
-    return float(_native.fixed_total(np.ascontiguousarray(x, dtype=np.float64).reshape(-1)))
+def total(x: ArrayLike, start: float = 0.0) -> float:
+    """Return `start` plus all values, added one after the other in the order of the array.
+
+    The total of an array is that of its parts, each started with the total of those before.
+    """
+    a = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
+    if start != 0.0:
+        a = np.concatenate([[start], a])
+    return float(_native.fixed_total(a))
 
 
 def dot(x: ArrayLike, y: ArrayLike) -> float:

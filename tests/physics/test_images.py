@@ -10,7 +10,8 @@ import pytest
 from physics_tools import DEVICE, misfit, peak_position
 
 from subsalt import EarthModel, Grid, ImagingOptions, PropagationOptions, Survey, forward, migrate, ricker
-from subsalt.imaging.rtm import ImageSum, migrate_shot, receiver_samples
+from subsalt.imaging.image_sum import ImageSum
+from subsalt.imaging.rtm import migrate_shot, receiver_samples
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.propagator import Propagator
 

@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 from subsalt.grid import Grid
 from subsalt.stencil import second_derivative
 
+#: order of the Laplacian of images, and the planes on either side that it looks at
+ORDER = 8
+LAPLACIAN_REACH = ORDER // 2
 
-def laplacian(image: NDArray[np.float64], grid: Grid, order: int = 8) -> NDArray[np.float64]:
+
+def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDArray[np.float64]:
     """Return the Laplacian of an image; outside the grid the edge value is continued.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt import physics
+from subsalt.domain import padding
 from subsalt.errors import MemoryPlanError
 from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.grid import Box
@@ -18,7 +19,6 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.injection import RADIUS
 from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
-from subsalt.propagator import padding
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 

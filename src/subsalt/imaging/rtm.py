@@ -1,4 +1,4 @@
-"""Reverse time migration of one shot, and the sum over shots.
+"""Reverse time migration of one shot.
 
 The source wavefield goes forward and leaves a snapshot of the imaged field every `image_step` steps; the receiver
 wavefield goes backward in time by the same propagator (the scheme is its own adjoint) and is correlated with them.
@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm
 from subsalt.errors import DataError
 from subsalt.grid import Box
-from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
-from subsalt.imaging.filters import laplacian, ramp, top_mute
+from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.filters import ramp
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.propagator import Propagator
@@ -78,11 +80,13 @@ def migrate_shot(
     shot: Shot,
     traces: NDArray[np.float32],
     *,
+    rows: NDArray[np.intp] | None = None,
+    group: Comm | None = None,
     pool: SnapshotPool | None = None,
     phases: Phases | None = None,
     progress: Progress | None = None,
 ) -> ShotImage:
-    """Migrate one shot.
+    """Migrate one shot; collective over the group that shares it.
 
     Parameters
     ----------
@@ -91,7 +95,11 @@ def migrate_shot(
     shot : Shot
         Positions.
     traces : ndarray, (nr, nt), float32
-        Records of the shot.
+        Records of the shot; those of `rows` only.
+    rows : ndarray, optional
+        Receivers that `traces` are of: at least those of this rank (`slabs.share_of`), ascending; all when None.
+    group : Comm, optional
+        The ranks that share the shot. Each gets its part of the window; bits and all are those of one process.
     pool : SnapshotPool, optional
         Reused over shots.
     phases : Phases, optional
@@ -113,9 +121,9 @@ def migrate_shot(
     begin = time.perf_counter()
     clock = phases or Phases()
     pool = pool or SnapshotPool()
-    with clock("traces"):
-        samples = receiver_samples(setup, shot, traces)
-    with clock("setup"):
+    with clock("traces"), nullcontext() if group is None else group.together():
+        samples = receiver_samples(setup, shot, traces, rows)
+    with clock("setup"), nullcontext() if group is None else group.together():
         positions = np.concatenate([shot.src[None], shot.rcv])
         prop = Propagator(
             setup.model,
@@ -124,46 +132,56 @@ def migrate_shot(
             window=setup.window(shot),
             points=positions,
             taper_at=positions,
+            group=group,
         )
         source = prop.source(shot.src[None], setup.signature[None])
-        receivers = prop.source(shot.rcv, samples)
+        receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
         times = setup.imaged_samples
         snapshots = dict(
             zip(times, pool.take(prop.kernels, len(times), prop.interior.shape, prop.dtype), strict=True)
         )
     steps = setup.axis.nt - 1
-    state = prop.new_state()
     scale = setup.image_step * setup.axis.dt
     report = _Report(progress, 2 * steps)
-
-    with clock("source"):
-        prop.advance(
-            state,
-            steps,
-            sources=[source],
-            snapshots=condition.snapshots(snapshots, scale),
-            progress=report.reached,
-        )
-    state.clear()
-    with clock("receivers"):
-        prop.advance(
-            state,
-            steps,
-            sources=[receivers],
-            correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
-            progress=lambda it: report.reached(steps + it),
-        )
-    for weight in window_taper(setup, prop.window):
+    with prop:
+        state = prop.new_state()
+        with clock("source"):
+            prop.advance(
+                state,
+                steps,
+                sources=[source],
+                snapshots=condition.snapshots(snapshots, scale),
+                progress=report.reached,
+            )
+        state.clear()
+        with clock("receivers"):
+            prop.advance(
+                state,
+                steps,
+                sources=[receivers],
+                correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
+                progress=lambda it: report.reached(steps + it),
+            )
+    for weight in window_taper(setup, prop.window, prop.image_box):
         for a in condition.sums.values():
             a *= weight
     sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
-    return ShotImage(shot.id, prop.window, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
+    return ShotImage(shot.id, prop.image_box, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
 
 
-def window_taper(setup: MigrationSetup, window: Box) -> list[NDArray[np.float32]]:
+def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
     """Return weights along x and y that bring a shot's fields to zero at those edges of its window inside the model.
 
+    Parameters
+    ----------
+    window : Box
+        Of the shot, on the model grid.
+    part : Box, optional
+        The planes of it that the weights are wanted for; all when None.
+
+    Notes
+    -----
     Correlation and illumination get the same weight, so that the sum over shots is a weighted mean without seams
     where a window ends; a Laplacian over such a seam would draw a stripe. The ramp takes the outer quarter of the
     aperture.
@@ -184,21 +202,29 @@ def window_taper(setup: MigrationSetup, window: Box) -> list[NDArray[np.float32]
         shape = [1, 1, 1]
         shape[axis] = n
         out.append(weight.astype(np.float32).reshape(shape))
+    if part is not None:
+        out[0] = out[0][part.lo[0] - window.lo[0] : part.hi[0] - window.lo[0]]
     return out
 
 
-def receiver_samples(setup: MigrationSetup, shot: Shot, traces: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return what is injected at the receivers, (nr, nt) on the propagation axis, reversed in time.
+def receiver_samples(
+    setup: MigrationSetup,
+    shot: Shot,
+    traces: NDArray[np.float32],
+    rows: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
+    """Return what is injected at the receivers, or at some `rows` of them, (nr, nt), reversed in time.
 
     Notes
     -----
     ``adjoint`` injects the data. ``reflectivity`` injects ``-(2 / v_r) dd/dt dA`` with v_r the velocity at the receiver
     and dA the area (2-D: length) it stands for, which makes the back-propagated amplitude that of the up-going wave.
     """
-    if traces.shape != (len(shot.rcv), setup.record.nt):
+    count = len(shot.rcv) if rows is None else len(rows)
+    if traces.shape != (count, setup.record.nt):
         raise DataError(
             f"shot {shot.id}: traces have shape {traces.shape}, "
-            f"{len(shot.rcv)} receivers with {setup.record.nt} samples are expected",
+            f"{count} receivers with {setup.record.nt} samples are expected",
             "check the survey's time axis",
             code="E305",
         )
@@ -217,63 +243,11 @@ def receiver_samples(setup: MigrationSetup, shot: Shot, traces: NDArray[np.float
     )
     samples = mapping.apply(traces.astype(np.float64))
     if reflectivity:
-        weight = -2.0 / velocity_at(setup.model, shot.rcv) * receiver_area(shot, setup.model.grid.ndim)
+        some = slice(None) if rows is None else rows
+        area = receiver_area(shot, setup.model.grid.ndim)[some]
+        weight = -2.0 / velocity_at(setup.model, shot.rcv[some]) * area
         samples = samples * weight[:, None]
     return samples[:, ::-1]
-
-
-@dataclass
-class ImageSum:
-    """Partial images summed in the order in which they are added: the order of the survey."""
-
-    setup: MigrationSetup
-    fields: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    shots: int = 0
-
-    def __post_init__(self) -> None:
-        names = condition_of(self.setup.imaging.condition).accumulators
-        shape = self.setup.model.grid.shape3
-        if self.setup.imaging.illumination == "shot":
-            names = ("image",)
-        self.fields = {name: np.zeros(shape) for name in names}
-
-    @property
-    def condition(self) -> type[Condition]:
-        """The imaging condition."""
-        return condition_of(self.setup.imaging.condition)
-
-    def add(self, part: ShotImage) -> None:
-        """Add one shot's accumulated fields; with ``illumination = "shot"`` its finished image."""
-        cut = part.box.slices
-        self.shots += 1
-        if self.setup.imaging.illumination == "shot":
-            own = {name: a.astype(np.float64) for name, a in part.sums.items()}
-            self.fields["image"][cut] += self.condition.finish(self._sums(own, part.box))
-            return
-        for name, a in part.sums.items():
-            self.fields[name][cut] += a
-
-    def _sums(self, fields: dict[str, NDArray[np.float64]], box: Box) -> ImagingSums:
-        model = self.setup.model
-        vp = model.values("vp", box)
-        return ImagingSums(fields, model.grid.window(box), vp, self.setup.imaging.normalise)
-
-    def finish(self) -> NDArray[np.float32]:
-        """Return the image on the model grid: condition, filter, mute; shape of the model."""
-        grid, imaging = self.setup.model.grid, self.setup.imaging
-        if imaging.illumination == "shot":
-            image = self.fields["image"].copy()
-        else:
-            image = self.condition.finish(self._sums(self.fields, grid.box))
-        if imaging.filter == "laplacian":
-            image = -laplacian(image, grid)
-        image = top_mute(image, grid, imaging.top_mute)
-        return np.ascontiguousarray(image.reshape(grid.shape), dtype=np.float32)
-
-    def illumination(self) -> NDArray[np.float32] | None:
-        """Return the source illumination summed over shots, when the condition accumulates it."""
-        a = self.fields.get("illumination")
-        return None if a is None else a.reshape(self.setup.model.grid.shape).astype(np.float32)
 
 
 class _Report:

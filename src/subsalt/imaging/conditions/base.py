@@ -17,24 +17,24 @@ from subsalt.segment import Correlation, Snapshots
 
 @dataclass
 class ImagingSums:
-    """Accumulated fields summed over the shots, on the grid of the image.
+    """Accumulated fields summed over the shots, on some planes of the image.
 
     Parameters
     ----------
-    fields : dict of ndarray, (nx, ny, nz), float64
+    fields : dict of ndarray, (planes, ny, nz), float64
         By accumulator name.
     grid : Grid
-        Of the image.
-    vp : ndarray, (nx, ny, nz), float32
-        m/s.
+        Of these planes.
     normalise : float
         Stabilisation lambda, relative to the mean illumination.
+    illumination : tuple of float and int
+        Sum of the illumination over the whole image, one value after the other, and its number of points.
     """
 
     fields: dict[str, NDArray[np.float64]]
     grid: Grid
-    vp: NDArray[np.float32]
     normalise: float
+    illumination: tuple[float, int]
 
 
 class Condition:
@@ -52,6 +52,8 @@ class Condition:
 
     name: ClassVar[str]
     accumulators: ClassVar[tuple[str, ...]]
+    #: planes on either side of a plane that `finish` looks at
+    reach: ClassVar[int] = 0
 
     def __init__(self, kernels: ModuleType, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
@@ -77,5 +79,5 @@ class Condition:
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
-        """Return the image (nx, ny, nz) from the sums over all shots."""
+        """Return the image on the planes of the sums; a plane is right when `reach` planes beyond it are there."""
         raise NotImplementedError

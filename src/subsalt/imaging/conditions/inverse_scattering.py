@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.imaging.conditions.base import Condition, ImagingSums
-from subsalt.imaging.filters import laplacian
+from subsalt.imaging.filters import LAPLACIAN_REACH, laplacian
 
 
 class InverseScattering(Condition):
@@ -36,6 +36,7 @@ class InverseScattering(Condition):
 
     name: ClassVar[str] = "inverse-scattering"
     accumulators: ClassVar[tuple[str, ...]] = ("correlation",)
+    reach: ClassVar[int] = LAPLACIAN_REACH
 
     @classmethod
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
 from subsalt.imaging.conditions.base import Condition, ImagingSums
 
 
@@ -31,7 +30,8 @@ class SourceNormalised(Condition):
     def finish(cls, sums: ImagingSums) -> NDArray[np.float64]:
         """Divide correlation by stabilised illumination; zero where no source energy came at all."""
         illumination = sums.fields["illumination"]
-        floor = sums.normalise * fixedmath.total(illumination) / illumination.size
+        total, points = sums.illumination
+        floor = sums.normalise * total / points
         if floor <= 0.0:
             return np.zeros_like(illumination)
         return sums.fields["correlation"] / (illumination + floor)
