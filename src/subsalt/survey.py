@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,6 +78,13 @@ class Shot:
         return np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
 
 
+class TraceSource(Protocol):
+    """Reads traces of a shot from wherever they are."""
+
+    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (len(rows), nt) of some receivers of a shot, of all when `rows` is None."""
+
+
 @dataclass
 class Survey:
     """Shots over one time axis.
@@ -92,7 +100,8 @@ class Survey:
     frame : Frame
         Where the local coordinates lie on the map.
     reader : callable, optional
-        ``reader(shot) -> (nr, nt) float32`` for shots whose data are still in a file.
+        ``reader(shot, rows) -> (len(rows), nt) float32`` for shots whose data are still in a file; all receivers when
+        `rows` is None.
     source_files : list of str
         Files the survey was read from.
     notes : dict
@@ -103,7 +112,7 @@ class Survey:
     time: TimeAxis
     ndim: int = 3
     frame: Frame = field(default_factory=Frame)
-    reader: Callable[[Shot], NDArray[np.float32]] | None = None
+    reader: TraceSource | None = None
     source_files: list[str] = field(default_factory=list)
     notes: dict[str, object] = field(default_factory=dict)
 
@@ -166,13 +175,21 @@ class Survey:
     def __iter__(self) -> Iterator[Shot]:
         return iter(self.shots)
 
-    def traces(self, shot: Shot) -> NDArray[np.float32]:
-        """Return the traces (nr, nt) of `shot`; reads them from the file when needed, and does not keep them."""
+    def traces(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (nr, nt) of `shot`; reads them from the file when needed, and does not keep them.
+
+        Parameters
+        ----------
+        shot : Shot
+            Of this survey.
+        rows : ndarray of int, optional
+            Numbers of the receivers whose traces are wanted, from 0; nothing else is read. All when left out.
+        """
         if shot.data is not None:
-            return shot.data
+            return shot.data if rows is None else shot.data[rows]
         if self.reader is None:
             raise GeometryError(f"shot {shot.id} has no data", "model it first, or give data", code="E303")
-        return self.reader(shot)
+        return self.reader(shot, rows)
 
     def select(self, ids: Sequence[int]) -> Survey:
         """Return the survey of the shots with these ids, in survey order."""

@@ -21,12 +21,13 @@ from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
 from subsalt.io.shots import shot_table
 from subsalt.io.trace_headers import read_traces
+from subsalt.io.traffic import COUNTED, TRACES
 from subsalt.survey import Shot, Survey, TimeAxis
 
 
 @dataclass
 class TraceReader:
-    """Reads the traces of one shot from the survey's files; opens them for that long only.
+    """Reads traces of one shot from the survey's files; opens them for that long only.
 
     Parameters
     ----------
@@ -49,16 +50,17 @@ class TraceReader:
     dead: NDArray[np.bool_]
     fix: Fix
 
-    def __call__(self, shot: Shot) -> NDArray[np.float32]:
-        """Return the traces (nr, nt) of `shot`, each checked to be finite."""
+    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (len(rows), nt) of `shot`, of all receivers when `rows` is None, checked to be finite."""
         if shot.trace_index is None:
             raise GeometryError(f"shot {shot.id} does not say which traces it has", code="E303")
         index = np.asarray(shot.trace_index, dtype=np.int64)
+        index = index if rows is None else index[rows]
         out = np.zeros((len(index), self.time.nt), np.float32)
         owner = np.searchsorted(self.first, index, side="right") - 1
         for f in np.unique(owner):
             lay = self.layouts[f]
-            rows = np.nonzero(owner == f)[0]
+            own = np.nonzero(owner == f)[0]
             with InputFile(lay.path) as file:
                 if file.size != lay.size:
                     raise SegyError(
@@ -66,13 +68,15 @@ class TraceReader:
                         "do not change the files of a running survey; start again",
                         code="E218",
                     )
-                samples = read_traces(file, lay, index[rows] - self.first[f])
-            self._check(samples, lay, index[rows] - self.first[f])
-            samples[self.dead[index[rows]]] = 0.0
+                samples = read_traces(file, lay, index[own] - self.first[f])
+            TRACES.add(wanted=samples.nbytes, read=len(own) * lay.trace_bytes)
+            COUNTED.add(wanted=samples.nbytes)
+            self._check(samples, lay, index[own] - self.first[f])
+            samples[self.dead[index[own]]] = 0.0
             if self.shift is None:
-                out[rows] = samples
+                out[own] = samples
                 continue
-            for row, trace, late in zip(rows, samples, self.shift[index[rows]], strict=True):
+            for row, trace, late in zip(own, samples, self.shift[index[own]], strict=True):
                 out[row, late : late + lay.ns] = trace
         return out
 

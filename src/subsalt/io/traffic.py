@@ -61,3 +61,6 @@ class Counter:
 
 #: of this process; `InputFile` counts what it reads here
 COUNTED = Counter()
+
+#: of the samples of recorded traces alone
+TRACES = Counter()

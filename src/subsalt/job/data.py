@@ -5,7 +5,6 @@ asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +20,7 @@ from subsalt.job.inputs import expand_files
 if TYPE_CHECKING:
     from subsalt.job.data_sections import DataSection, MuteSection
     from subsalt.job.job import Job
-    from subsalt.survey import Shot, Survey, TimeAxis
-
-Reader = Callable[["Shot"], NDArray[np.float32]]
+    from subsalt.survey import Shot, Survey, TimeAxis, TraceSource
 
 
 def header_options(section: DataSection) -> tuple[Any, Any]:
@@ -105,13 +102,14 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
 class MutedReader:
     """Reads the traces of a shot and mutes them; `inner` reads them as they are."""
 
-    inner: Reader
+    inner: TraceSource
     time: TimeAxis
     section: MuteSection
 
-    def __call__(self, shot: Shot) -> NDArray[np.float32]:
-        """Return the traces (nr, nt) of a shot, muted."""
-        return mute(self.inner(shot), shot, self.time, self.section)
+    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (len(rows), nt) of a shot, of all its receivers when `rows` is None, muted."""
+        offset = shot.offset if rows is None else shot.offset[rows]
+        return mute(self.inner(shot, rows), offset, self.time, self.section)
 
 
 def with_treatment(survey: Survey, section: DataSection) -> Survey:
@@ -121,13 +119,15 @@ def with_treatment(survey: Survey, section: DataSection) -> Survey:
     return replace(survey, reader=MutedReader(survey.reader, survey.time, section.mute))
 
 
-def mute(data: NDArray[np.float32], shot: Shot, time: TimeAxis, section: MuteSection) -> NDArray[np.float32]:
+def mute(
+    data: NDArray[np.float32], offset: NDArray[np.float64], time: TimeAxis, section: MuteSection
+) -> NDArray[np.float32]:
     """Return the traces without what arrives before delay + offset / velocity.
 
     The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the
     machine.
     """
-    line = section.delay + shot.offset / section.velocity
+    line = section.delay + offset / section.velocity
     t = time.t0 + time.dt * np.arange(data.shape[1])
     if section.taper > 0:
         x = np.clip((t[None, :] - line[:, None]) / section.taper, 0.0, 1.0)
