@@ -73,7 +73,7 @@ def read_run(folder: Path) -> RunImage:
             grid, frame, values, _ = read_volume(path)
             return RunImage(grid, frame, values, title, run_id)
     known = grid_of(facts, folder)
-    files = sorted((folder / "images").glob("shot_*.npz"))
+    files = sorted(p for p in (folder / "images").glob("shot_*") if p.suffix in (".planes", ".npz"))
     if not files:
         raise DataError(
             f"{folder} has neither an image nor partial images",
@@ -153,16 +153,17 @@ def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64],
     CorruptionError
         When a file cannot be read or does not lie on the grid.
     """
-    from subsalt.io.npy import NpzFile
+    from subsalt.io.plane_npz import open_planes
 
     correlation, light = np.zeros(grid.shape3), np.zeros(grid.shape3)
     for path in files:
         try:
-            with NpzFile(path) as part:
-                cut = tuple(slice(int(a), int(b)) for a, b in zip(part["lo"], part["hi"], strict=True))
-                correlation[cut] += part["correlation"].reshape(correlation[cut].shape)
-                if "illumination" in part:
-                    light[cut] += part["illumination"].reshape(light[cut].shape)
+            with open_planes(path) as file:
+                box = file.layout.box
+                part, cut = file.read(box.lo[0], box.hi[0]), box.slices
+            correlation[cut] += part["correlation"]
+            if "illumination" in part:
+                light[cut] += part["illumination"]
         except (SubsaltError, OSError, ValueError, KeyError, IndexError) as error:
             raise CorruptionError(
                 f"{path} cannot be read as a partial image: {error}",

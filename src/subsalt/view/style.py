@@ -160,8 +160,9 @@ def clip_limit(values: NDArray, clip: float = 99.0) -> float:
     """
     if not 0 < clip <= 100:
         raise ConfigError(f"clip = {clip:g}", "give a percentile above 0 and up to 100")
-    flat = np.asarray(values).reshape(-1)
-    flat = np.abs(flat[:: max(1, flat.size // 2_000_000)].astype(np.float64))
+    a = np.asarray(values)
+    # `flat` takes these few without a copy of the whole, which may be a file
+    flat = np.abs(a.flat[:: max(1, a.size // 2_000_000)].astype(np.float64))
     flat = flat[np.isfinite(flat) & (flat > 0)]
     return float(np.percentile(flat, clip)) if flat.size else 1.0
 
