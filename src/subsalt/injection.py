@@ -57,6 +57,41 @@ class Points:
         return Points(base.reshape(-1, 3), weights.reshape(-1, 3, self.width))
 
     @property
+    def planes(self) -> NDArray[np.int64]:
+        """First plane along x with a weight, and the one behind the last, of every point, (n, 2)."""
+        used = self.weights[:, 0] != 0
+        first = self.base[:, 0] + used.argmax(axis=1)
+        behind = self.base[:, 0] + self.width - used[:, ::-1].argmax(axis=1)
+        return np.stack([first, np.where(used.any(axis=1), behind, first)], axis=1).astype(np.int64)
+
+    def on_planes(self, lo: int, hi: int, origin: int = 0) -> tuple[Points, NDArray[np.intp]]:
+        """Return what of the points lies on the planes [lo, hi), and which points these are, in ascending order.
+
+        Parameters
+        ----------
+        lo, hi : int
+            Planes along x.
+        origin : int
+            The plane, at or below `lo`, from which the indices of the result are counted.
+
+        Notes
+        -----
+        Weights on other planes are zero, and supports moved so that they start at or above `origin` and, where there is
+        room, end at or below `hi`. What is injected and recorded on a plane does not depend on that.
+        """
+        width = self.width
+        nodes = self.base[:, :1] + np.arange(width)
+        kept = np.where((nodes >= lo) & (nodes < hi), self.weights[:, 0], np.float32(0))
+        rows = np.nonzero((kept != 0).any(axis=1))[0]
+        base, weights = self.base[rows], self.weights[rows]
+        start = np.maximum(np.minimum(base[:, 0], hi - width), origin)
+        place = (start - base[:, 0])[:, None] + np.arange(width)
+        moved = np.take_along_axis(kept[rows], np.clip(place, 0, width - 1), axis=1)
+        weights[:, 0] = np.where((place >= 0) & (place < width), moved, np.float32(0))
+        base[:, 0] = start - origin
+        return Points(base, weights), rows
+
+    @property
     def width(self) -> int:
         """Nodes of a support per axis, W."""
         return self.weights.shape[2]

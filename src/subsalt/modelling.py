@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm
 from subsalt.imaging.setup import gate, shot_window
 from subsalt.imaging.traces import propagation_axis, source_samples, to_record
 from subsalt.model import ModelLike
@@ -54,10 +56,44 @@ class ModellingSetup:
         return cls(gated, repaired, propagation, wavelet, record, axis, aperture, signature)
 
 
+@dataclass(frozen=True)
+class ModelledTraces:
+    """What was recorded of a shot.
+
+    Parameters
+    ----------
+    rows : ndarray, (n,)
+        Receivers; of a group every receiver is among those of exactly one rank.
+    traces : ndarray, (n, nt), float32
+        Their samples on the record axis.
+    point_steps : int
+        Grid points times time steps computed here, layer included.
+    """
+
+    rows: NDArray[np.intp]
+    traces: NDArray[np.float32]
+    point_steps: int
+
+
 def model_shot(
-    setup: ModellingSetup, shot: Shot, progress: Callable[[float], None] | None = None
-) -> tuple[NDArray[np.float32], int]:
-    """Return the traces (nr, nt) of one shot on the record axis, and the point-steps computed.
+    setup: ModellingSetup,
+    shot: Shot,
+    progress: Callable[[float], None] | None = None,
+    *,
+    group: Comm | None = None,
+) -> ModelledTraces:
+    """Return the traces of one shot on the record axis; collective over the group that shares it.
+
+    Parameters
+    ----------
+    setup : ModellingSetup
+        Shared choices.
+    shot : Shot
+        Positions.
+    progress : callable, optional
+        Called now and then with the fraction done.
+    group : Comm, optional
+        The ranks that share the shot; the traces have the bits of one process.
 
     Raises
     ------
@@ -66,18 +102,20 @@ def model_shot(
     NumericalFailure
         When the wavefield is no longer finite.
     """
-    positions = np.concatenate([shot.src[None], shot.rcv])
-    prop = Propagator(
-        setup.model,
-        setup.propagation,
-        setup.axis.dt,
-        window=shot_window(setup.model, shot, setup.aperture),
-        points=positions,
-        taper_at=shot.src[None],  # receivers only listen: they excite no slow mode
-    )
     steps = setup.axis.nt - 1
-    recorder = prop.recorder(shot.rcv, setup.axis.nt)
-    source = prop.source(shot.src[None], setup.signature[None])
+    with nullcontext() if group is None else group.together():
+        positions = np.concatenate([shot.src[None], shot.rcv])
+        prop = Propagator(
+            setup.model,
+            setup.propagation,
+            setup.axis.dt,
+            window=shot_window(setup.model, shot, setup.aperture),
+            points=positions,
+            taper_at=shot.src[None],  # receivers only listen: they excite no slow mode
+            group=group,
+        )
+        recorder = prop.recorder(shot.rcv, setup.axis.nt)
+        source = prop.source(shot.src[None], setup.signature[None])
     every, told = max(1, steps // 50), 0
 
     def report(it: int) -> None:
@@ -86,7 +124,9 @@ def model_shot(
             told = it
             progress(it / steps)
 
-    prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], progress=report)
+    with prop:
+        prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], progress=report)
+        rows, samples = prop.recorded(recorder)
     mapping = to_record(setup.axis, setup.record, time_dispersion=setup.propagation.time_dispersion)
-    traces = mapping.apply(recorder.data.astype(np.float64))
-    return traces.astype(np.float32), steps * prop.point_count
+    traces = mapping.apply(samples.astype(np.float64))
+    return ModelledTraces(rows, traces.astype(np.float32), steps * prop.point_count)

@@ -150,7 +150,7 @@ class ModellingOperator:
         prop = self.propagator
         rec = prop.recorder(to, self.nt)
         prop.advance(prop.new_state(), self.nt - 1, sources=[prop.source(at, samples)], recorders=[rec])
-        return rec.data
+        return prop.recorded(rec)[1]
 
 
 class RtmOperator:
@@ -241,16 +241,17 @@ class RtmOperator:
 
     def _scatter(self, prop: Propagator, shot: Shot, dm: NDArray) -> NDArray:
         state = prop.new_state()
-        recorder = prop.recorder(shot.rcv, self.axis.nt)
+        receivers = prop.points(shot.rcv)
+        data: NDArray = np.zeros((len(receivers), self.axis.nt), dtype=prop.dtype, order="F")
         dm = dm.astype(prop.dtype)
         secondary = self._secondary(prop, shot)
 
         def scatter(now: State) -> None:
             add_through_c(prop, now, [-dm * g for g in secondary[now.it - 1]])
-            recorder.data[:, now.it] = prop.kernels.record(prop.problem, now.curr, recorder.points)
+            data[:, now.it] = prop.kernels.record(prop.problem, now.curr, receivers)
 
         prop.advance(state, self.axis.nt - 1, hook=scatter)
-        return recorder.data
+        return data
 
     def _back(self, prop: Propagator, shot: Shot, samples: NDArray) -> NDArray:
         secondary = self._secondary(prop, shot)

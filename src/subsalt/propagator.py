@@ -1,27 +1,34 @@
 """One wavefield on one computational grid: the model window, its absorbing layer, and `advance(state, n)`.
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
-the layer. Inside the margin and the layer the model is continued from its edge.
+the layer. Inside the margin and the layer the model is continued from its edge. A group of ranks shares it in slabs
+along x (`subsalt.domain`); every rank then holds and advances its own planes, with the bits of one process.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from types import TracebackType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import boundary, injection, kernels, physics, tapers
-from subsalt.errors import NumericalFailure
-from subsalt.fields import Layout
+from subsalt.comm import Comm
+from subsalt.decomp import Slab
+from subsalt.domain import Domain
+from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.grid import Box, Grid
+from subsalt.halo import Halo, Traffic
 from subsalt.kernels.packing import Scale
 from subsalt.kernels.problem import Problem, State
 from subsalt.model import EarthModel, ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.physics import storage
+from subsalt.recording import SlabRecorder
 from subsalt.segment import (
     Correlation,
     Hook,
@@ -33,41 +40,7 @@ from subsalt.segment import (
     by_step,
     has_segment,
 )
-from subsalt.stencil import radius_of
-
-
-def padding(
-    grid: Grid, options: PropagationOptions, points: NDArray[np.float64] | None = None
-) -> tuple[int, int, int, int, int, int]:
-    """Return the cells added around a window: x low, x high, y low, y high, z low, z high.
-
-    The layer, and between it and the window as many cells as the support of the points needs: only outside the layer is
-    the scheme its own adjoint.
-
-    Parameters
-    ----------
-    grid : Grid
-        The window.
-    options : PropagationOptions
-        Boundary and layer.
-    points : ndarray, (n, 3), optional
-        Local positions of sources and receivers, m.
-    """
-    width = options.layer_cells
-    pad = [width] * 6
-    if points is not None and len(points):
-        index = grid.to_index(points)
-        reach_lo, reach_hi = injection.support_reach(index, grid.ndim)
-        first = np.floor(index - reach_lo + 1e-6).min(axis=0)
-        last = np.ceil(index + reach_hi - 1e-6).max(axis=0)
-        for axis in range(3):
-            pad[2 * axis] += max(0, -int(first[axis]))
-            pad[2 * axis + 1] += max(0, int(last[axis]) - (grid.shape3[axis] - 1))
-    if grid.ndim == 2:
-        pad[2] = pad[3] = 0
-    if options.free_surface:
-        pad[4] = 0
-    return pad[0], pad[1], pad[2], pad[3], pad[4], pad[5]
+from subsalt.slab_steps import by_slab, halo_of
 
 
 class Propagator:
@@ -89,6 +62,14 @@ class Propagator:
         Positions around which anisotropy is made elliptical (`PropagationOptions.source_taper`).
     vmax : float, optional
         Velocity that rules the layer, m/s; that of the whole model when None.
+    group : Comm, optional
+        The ranks that share the wavefield: each owns a slab of the computational grid, and everything here is in
+        indices of the planes it holds. All of them make the same propagator and call `advance` with the same steps.
+
+    Notes
+    -----
+    Of a group, what is exchanged between ranks is built once per state; `free` gives it back, as does the end of a
+    ``with`` block.
     """
 
     def __init__(
@@ -101,6 +82,7 @@ class Propagator:
         points: NDArray[np.float64] | None = None,
         taper_at: NDArray[np.float64] | None = None,
         vmax: float | None = None,
+        group: Comm | None = None,
     ) -> None:
         self.options = options
         self.dt = dt
@@ -110,41 +92,52 @@ class Propagator:
         self.dtype: type = np.float64 if options.dtype == "float64" else np.float32
         self.medium = physics.medium_of(model, options.medium)
         self.grid = model.grid.window(self.window)
-        self.pad = padding(self.grid, options, points)
-        lo = tuple(l - p for l, p in zip(self.window.lo, self.pad[0::2], strict=True))
-        hi = tuple(h + p for h, p in zip(self.window.hi, self.pad[1::2], strict=True))
-        outer = Box(lo, hi)  # type: ignore[arg-type]
-        self.comp_grid: Grid = model.grid.window(outer)
-        self.layout = Layout(self.comp_grid.shape3, radius_of(options.order), model.grid.ndim)
-        #: the window, in indices of the computational grid
-        self.interior = Box(
-            tuple(self.pad[0::2]),  # type: ignore[arg-type]
-            tuple(p + n for p, n in zip(self.pad[0::2], self.grid.shape3, strict=True)),  # type: ignore[arg-type]
+        self.group = group if group is not None and group.size > 1 else None
+        rank, ranks = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
+        self.domain = Domain.of(model.grid, self.window, options, self.medium, points, rank=rank, ranks=ranks)
+        #: what this rank owns of the computational grid; None: the whole of it
+        self.slab: Slab | None = self.domain.slab if self.group is not None else None
+        #: the whole computational grid
+        self.comp_grid: Grid = self.domain.grid
+        self.layout = self.domain.layout
+        #: the planes owned, and the part of the window in them, in indices of the planes held
+        self.owned, self.interior = self.domain.owned, self.domain.interior
+        #: that part of the window, in indices of the model
+        self.image_box = self.domain.image_box
+        #: what the exchanges of ghost planes have taken so far
+        self.traffic = Traffic()
+        self._halos: list[tuple[State, Halo]] = []
+        self.problem = self._problem(
+            self._local(model, taper_at), model, vmax if vmax is not None else model.fastest
         )
-        local = model.window(outer)
-        if self.medium != "isotropic" and taper_at is not None and options.source_taper:
-            local = tapers.elliptical_near(local, taper_at, options.source_taper)
-        if self.medium == "tti":
-            local = tapers.upright_at_layers(local, options, self.widths)
-        self.problem = self._problem(local, model, vmax if vmax is not None else model.fastest)
 
-    @property
-    def widths(self) -> tuple[int, int, int, int, int, int]:
-        """Cells of the layer at x low, x high, y low, y high, z low, z high; 0 where there is none."""
-        w = self.options.layer_cells
-        y = w if self.layout.ndim == 3 else 0
-        return w, w, y, y, 0 if self.options.free_surface else w, w
+    def _local(self, model: ModelLike, taper_at: NDArray[np.float64] | None) -> EarthModel:
+        """Return the model on the planes held, changed where the scheme needs it."""
+        domain, first = self.domain, self.domain.slab.first
+        local = model.window(domain.held)
+        if self.medium != "isotropic" and taper_at is not None and self.options.source_taper:
+            cells = self.options.source_taper
+            local = tapers.elliptical_near(local, taper_at, cells, model, domain.grid, first)
+        if self.medium == "tti":
+            local = tapers.upright_at_layers(local, self.options, domain.widths, domain.slab.nx, first)
+        return local
+
+    def _profiles(self, spacing3: tuple[float, float, float], vmax: float) -> list[NDArray[np.float64]]:
+        """Return the damping profile of every axis on the planes held, 1/s."""
+        opts, widths, slab = self.options, self.domain.widths, self.domain.slab
+        layer = boundary.Layer(opts.boundary, opts.layer_cells)
+        sigma = [
+            layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
+            for i, n in enumerate(self.comp_grid.shape3)
+        ]
+        return [sigma[0][slab.first : slab.last], *sigma[1:]]
 
     def _problem(self, local: EarthModel, whole: ModelLike, vmax: float) -> Problem:
-        """Return the discretised problem on the computational grid."""
-        opts, shape, widths = self.options, self.layout.shape3, self.widths
+        """Return the discretised problem on the planes held."""
+        opts = self.options
         sigma = decay = None
         if opts.boundary != "none":
-            layer = boundary.Layer(opts.boundary, opts.layer_cells)
-            sigma = tuple(
-                layer.profile(shape[i], widths[2 * i], widths[2 * i + 1], local.grid.spacing3[i], vmax)
-                for i in range(3)
-            )
+            sigma = tuple(self._profiles(local.grid.spacing3, vmax))
             decay = tuple(boundary.decay(s, self.dt) for s in sigma)
         scales: dict[str, Scale] = {}
         if opts.model_storage == "u16":
@@ -164,7 +157,7 @@ class Propagator:
             local.grid.spacing3,
             params,
             opts.boundary,
-            widths,
+            self.domain.held_widths,
             sigma,  # type: ignore[arg-type]
             decay,  # type: ignore[arg-type]
             opts.free_surface,
@@ -174,8 +167,8 @@ class Propagator:
 
     @property
     def point_count(self) -> int:
-        """Points of the computational grid, layer included: what one step of one wavefield counts."""
-        return math.prod(self.layout.shape3)
+        """Points owned of the computational grid, layer included: what one step of one wavefield counts."""
+        return self.owned.size
 
     def new_state(self) -> State:
         """Return a wavefield at rest."""
@@ -189,20 +182,31 @@ class Propagator:
         GeometryError
             When a position, or its support, lies outside the computational grid.
         """
-        index = self.comp_grid.to_index(np.atleast_2d(positions))
-        surface = 0 if self.options.free_surface else None
-        return injection.sinc_points(self.layout.shape3, index, self.layout.ndim, free_surface_row=surface)
+        return self.domain.points(positions)
 
     def source(self, positions: NDArray[np.float64], samples: NDArray) -> Source:
         """Return a source of `samples` (n, nt), in source units, at local positions (n, 3)."""
         scaled = np.asarray(samples, dtype=np.float64) / self.comp_grid.cell_volume
+        points = self.points(positions)
+        if self.slab is not None:
+            points, rows = self.domain.mine(points)
+            scaled = scaled[rows]
         # time-major in memory: every step takes one sample of all points
-        return Source(self.points(positions), np.asfortranarray(scaled, dtype=self.dtype))
+        return Source(points, np.asfortranarray(scaled, dtype=self.dtype))
 
-    def recorder(self, positions: NDArray[np.float64], nt: int) -> Recorder:
+    def recorder(self, positions: NDArray[np.float64], nt: int) -> Recorder | SlabRecorder:
         """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
         pts = self.points(positions)
+        if self.slab is not None:
+            return SlabRecorder.of(pts, self.domain.slabs, self.domain.rank, nt, self.dtype)
         return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
+
+    def recorded(self, recorder: Recorder | SlabRecorder) -> tuple[NDArray[np.intp], NDArray]:
+        """Return which positions of a recorder this rank has the samples of, and those, (n, nt); collective."""
+        if isinstance(recorder, Recorder):
+            return np.arange(len(recorder.points)), recorder.data
+        assert self.group is not None
+        return recorder.complete(self.group, self.domain.slabs)
 
     def advance(
         self,
@@ -210,7 +214,7 @@ class Propagator:
         n: int,
         *,
         sources: Sequence[Source] = (),
-        recorders: Sequence[Recorder] = (),
+        recorders: Sequence[Recorder | SlabRecorder] = (),
         snapshots: Snapshots | None = None,
         correlation: Correlation | None = None,
         hook: Hook | None = None,
@@ -219,7 +223,7 @@ class Propagator:
         boxes: Sequence[Box] | None = None,
         loop: Literal["python"] | None = None,
     ) -> None:
-        """Advance `state` by `n` time steps.
+        """Advance `state` by `n` time steps; collective over the group, in which only ghost planes travel.
 
         Parameters
         ----------
@@ -244,35 +248,87 @@ class Propagator:
             Called now and then with the time index reached.
         boxes : sequence of Box, optional
             Index boxes that tile the computational grid, computed one after the other; the whole grid when None.
-            The fields do not depend on the tiling.
+            The fields do not depend on the tiling. Not for slabs.
         loop : {"python"}, optional
             Force the loop in Python over single steps, the reference of the compiled segment.
 
         Raises
         ------
         NumericalFailure
-            When the field is no longer finite (looked at every 50 steps and after the last one).
+            When the field is no longer finite (looked at every 50 steps and after the last one). A group notices it
+            then, too, and agrees on it after the last step.
         KeyboardInterrupt
             Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
         """
-        work = Work(sources, recorders, snapshots, correlation, hook, at, progress, boxes or ())
+        taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
+        work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or ())
+        if self.group is not None:
+            self._advance_slab(self.group, state, n, work)
+            return
         if loop != "python" and has_segment(self.kernels, work):
             finite = by_segment(self.kernels, self.problem, state, n, work)
         else:
             finite = by_step(self.kernels, self.problem, state, n, work)
         if not finite:
-            self._blow_up(state)
+            raise self._blow_up(state)
 
-    def _blow_up(self, state: State) -> None:
-        """Raise, naming the first cell that is not finite and the medium there."""
+    def _advance_slab(self, group: Comm, state: State, n: int, work: Work) -> None:
+        """Advance the slab of this rank."""
+        if work.boxes:
+            raise ConfigError("boxes do not tile the slab of a rank", "leave boxes out with a group")
+        found: list[tuple[int, NumericalFailure]] = []
+        halo = self._halo(group, state)
+        before = replace(halo.traffic)
+        by_slab(
+            self.kernels,
+            self.problem,
+            state,
+            n,
+            work,
+            self.domain,
+            halo,
+            lambda s: found.append((s.it, self._blow_up(s))),
+        )
+        self.traffic.add(halo.traffic, before)
+        # the earliest is said, by all ranks
+        step = found[0][0] if found else state.it + 1
+        earliest = group.min(step)
+        group.agree(found[0][1] if found and step == earliest else None)
+
+    def _halo(self, group: Comm, state: State) -> Halo:
+        """Return the exchange of a state, built once."""
+        for known, halo in self._halos:
+            if known is state:
+                return halo
+        halo = halo_of(self.domain, self.problem, state, group)
+        self._halos.append((state, halo))
+        return halo
+
+    def free(self) -> None:
+        """Give back what the exchanges of a group hold; the next `advance` would build it anew."""
+        for _, halo in self._halos:
+            halo.free()
+        self._halos = []
+
+    def __enter__(self) -> Propagator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    def _blow_up(self, state: State) -> NumericalFailure:
+        """Return the error that names the first cell that is not finite and the medium there."""
         field = self.layout.view(state.curr[0])
         where = np.argwhere(~np.isfinite(field))
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
         m = float(self.layout.view(self.problem.param("m"))[cell])
+        whole = (cell[0] + self.domain.slab.first, *cell[1:])
         at = [
-            o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, cell, strict=True)
+            o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, whole, strict=True)
         ]
-        raise NumericalFailure(
+        return NumericalFailure(
             f"the wavefield is not finite at step {state.it}, first at x = {at[0]:g}, y = {at[1]:g}, z = {at[2]:g} m "
             f"(vp there {math.sqrt(m) / self.dt:.5g} m/s)",
             "check the input traces and the model there; a smaller dt is more robust",

@@ -151,7 +151,7 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:
                 rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
-        _image(kernels, problem, state, work)
+        imaging_step(kernels, problem, state, work)
         if work.hook is not None and work.hook_at(state.it):
             work.hook(state)
         if (state.it % FINITE_EVERY == 0 or i == n - 1) and not kernels.is_finite(problem, state.curr):
@@ -161,15 +161,15 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
     return True
 
 
-def _image(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
+def imaging_step(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
     """Do what imaging asks for at the time index of the state."""
     snapshots, correlation = work.snapshots, work.correlation
-    if snapshots is not None and state.it in snapshots.fields:
+    if snapshots is not None and snapshots.box.size and state.it in snapshots.fields:
         copy = snapshots.fields[state.it]
         kernels.snapshot(problem, state.curr, copy, snapshots.box)
         if snapshots.energy is not None:
             kernels.square(problem, snapshots.energy, copy, snapshots.scale)
-    if correlation is not None and state.it in correlation.fields:
+    if correlation is not None and correlation.box.size and state.it in correlation.fields:
         u = correlation.fields[state.it]
         kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
 

@@ -13,55 +13,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import tilt
-from subsalt.grid import Box
-from subsalt.model import EarthModel
+from subsalt.grid import Box, Grid
+from subsalt.model import EarthModel, ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.stencil import radius_of
 
 
-def elliptical_near(model: EarthModel, positions: NDArray[np.float64], cells: float) -> EarthModel:
-    """Return the model with epsilon lowered to delta around positions, where it is not so already.
+def elliptical_near(
+    local: EarthModel,
+    positions: NDArray[np.float64],
+    cells: float,
+    whole: ModelLike,
+    grid: Grid,
+    first: int = 0,
+) -> EarthModel:
+    """Return a model with epsilon lowered to delta around positions, where it is not so already.
 
     Parameters
     ----------
+    local : EarthModel
+        The model on the planes of the computational grid that are held here.
     positions : ndarray, (n, 3)
         Local positions, m.
     cells : float
         Radius over which epsilon returns to its value, in cells; within 2 cells it equals delta.
+    whole : ModelLike
+        The whole model: what stands at positions beyond the planes held.
+    grid : Grid
+        The whole computational grid.
+    first : int
+        First plane of it that is held.
 
     Notes
     -----
     A source in a medium with epsilon > delta excites a slow pseudo-S wave; in an elliptical medium it does not. With a
     radius of 5 to 8 cells the delay of the P wave perpendicular to the axis stays near 1 to 2 ms (physics page, 2.2).
+
+    The planes held get the bits they have when the whole grid is held: in the box of all that is near a position every
+    node goes through the same arithmetic, also where the ramp is 1.
     """
-    if model.epsilon is None or model.delta is None:
-        return model
-    shape = model.grid.shape3
-    e, d = model.epsilon.reshape(shape), model.delta.reshape(shape)
-    index = np.rint(model.grid.to_index(positions)).astype(int)
+    if local.epsilon is None or local.delta is None:
+        return local
+    shape = grid.shape3
+    index = np.rint(grid.to_index(positions)).astype(int)
     inside = ((index >= 0) & (index < np.array(shape))).all(axis=1)
     nodes = np.unique(index[inside], axis=0)
-    nodes = nodes[e[tuple(nodes.T)] != d[tuple(nodes.T)]]
+    at_nodes = np.array(grid.origin3) + nodes * np.array(grid.spacing3)
+    nodes = nodes[whole.at(at_nodes, "epsilon") != whole.at(at_nodes, "delta")]
     if not len(nodes):
-        return model
+        return local
+    reach = math.ceil(cells) + 1
+    held = local.grid.shape3[0]
+    lo = [int(max(0, v)) for v in nodes.min(axis=0) - reach]
+    hi = [int(min(n, v)) for v, n in zip(nodes.max(axis=0) + reach + 1, shape, strict=True)]
+    lo[0], hi[0] = max(lo[0], first), min(hi[0], first + held)
+    if lo[0] >= hi[0]:
+        return local
+    near = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
+    e, d = local.epsilon.reshape(local.grid.shape3), local.delta.reshape(local.grid.shape3)
+    cut = Box((near.lo[0] - first, *near.lo[1:]), (near.hi[0] - first, *near.hi[1:])).slices
+    ramp = np.clip((_distance(near, nodes, reach) - 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)
+    smooth = ramp * ramp * (3.0 - 2.0 * ramp)
+    lowered = e.copy()
+    lowered[cut] = d[cut] + smooth * (e[cut] - d[cut])
+    return replace(local, epsilon=lowered.reshape(local.grid.shape))
+
+
+def _distance(near: Box, nodes: NDArray[np.int_], reach: int) -> NDArray[np.float64]:
+    """Return the distance, in cells, of every point of a box to the nearest of `nodes` within `reach` planes."""
     from scipy.ndimage import (
         distance_transform_edt,  # compiled without run-time dispatch: the same bits everywhere
     )
 
-    reach = math.ceil(cells) + 1
-    near = Box(
-        tuple(int(max(0, v)) for v in nodes.min(axis=0) - reach),  # type: ignore[arg-type]
-        tuple(int(min(n, v)) for v, n in zip(nodes.max(axis=0) + reach + 1, shape, strict=True)),  # type: ignore[arg-type]
-    )
-    mask = np.ones(near.shape, dtype=bool)
-    mask[tuple((nodes - np.array(near.lo)).T)] = False
-    distance = distance_transform_edt(mask)
-    ramp = np.clip((distance - 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)
-    smooth = ramp * ramp * (3.0 - 2.0 * ramp)
-    lowered = e.copy()
-    d_near = d[near.slices]
-    lowered[near.slices] = d_near + smooth * (e[near.slices] - d_near)
-    return replace(model, epsilon=lowered.reshape(model.grid.shape))
+    wide = Box((near.lo[0] - reach, *near.lo[1:]), (near.hi[0] + reach, *near.hi[1:]))
+    some = nodes[(nodes[:, 0] >= wide.lo[0]) & (nodes[:, 0] < wide.hi[0])]
+    if not len(some):
+        return np.full(near.shape, np.inf)
+    mask = np.ones(wide.shape, dtype=bool)
+    mask[tuple((some - np.array(wide.lo)).T)] = False
+    distance: NDArray[np.float64] = distance_transform_edt(mask)
+    return distance[reach : reach + near.shape[0]]
 
 
 def upright_cells(
@@ -84,18 +115,26 @@ def upright_cells(
 
 
 def upright_at_layers(
-    local: EarthModel, options: PropagationOptions, widths: tuple[int, int, int, int, int, int]
+    local: EarthModel,
+    options: PropagationOptions,
+    widths: tuple[int, int, int, int, int, int],
+    nx: int | None = None,
+    first: int = 0,
 ) -> EarthModel:
     """Return the model on a computational grid with its tilt tapered to zero in front of a PML and a free surface.
 
     Parameters
     ----------
     local : EarthModel
-        On the computational grid, layer included.
+        On the planes of the computational grid that are held here, layer included.
     options : PropagationOptions
         Boundary, order and free surface.
     widths : tuple of int
-        Cells of the layer on the six sides.
+        Cells of the layer on the six sides of the whole computational grid.
+    nx : int, optional
+        Planes of the whole computational grid along x; those of `local` when None.
+    first : int
+        The first of them that is held.
 
     Notes
     -----
@@ -107,7 +146,9 @@ def upright_at_layers(
     if local.theta is None:
         return local
     quiet = upright_cells(options, widths)
+    held, ny, nz = local.grid.shape3
     theta = local.theta.reshape(local.grid.shape3).copy()
-    for factor in tilt.taper(local.grid.shape3, quiet):
+    along_x, *others = tilt.taper((held if nx is None else nx, ny, nz), quiet)
+    for factor in (along_x[first : first + held], *others):
         theta *= factor
     return replace(local, theta=theta.reshape(local.grid.shape))

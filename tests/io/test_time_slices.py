@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from subsalt.comm import single
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import strategy
 from subsalt.io.slice_feed import Ahead, Together, feed
@@ -12,18 +13,6 @@ from subsalt.survey import TimeAxis
 
 NT, NX, NY = 6, 9, 5
 TIME = TimeAxis(NT, 0.004, 0.1)
-
-
-class Alone:
-    """A group of one rank."""
-
-    is_root, mpi = True, None
-
-    def bcast_array(self, values):
-        pass
-
-    def agree(self, error):
-        raise error
 
 
 def samples(nt=NT, shape=(NX, NY)):
@@ -176,7 +165,7 @@ def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
     with TimeSlices(made) as s:
 
         def run():
-            brought = feed(s, 2, 6, range(NT), strategy.of("broadcast", Alone()))
+            brought = feed(s, 2, 6, range(NT), strategy.of("broadcast", single()))
             assert isinstance(brought, Together)
             for it in range(NT):
                 np.testing.assert_array_equal(brought.next(), samples()[it, 2:6])
@@ -185,25 +174,26 @@ def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
             brought.close()
 
         assert counted(run) == Traffic(wanted=NT * 4 * NY * 4, read=NT * NX * NY * 4)
-        assert isinstance(feed(s, 0, 0, [], strategy.of("per-rank", Alone())), Ahead)
+        assert isinstance(feed(s, 0, 0, [], strategy.of("per-rank", single())), Ahead)
 
 
 def test_pieces_of_planes_and_rows(made):
     with TimeSlices(made) as s:
         for lo, hi in ((0, NX), (2, 7), (3, 3), (8, 9)):
-            out = np.full((hi - lo, NY), np.nan, np.float32)
             # two planes a piece: the last piece is shorter
-            reading = strategy.Broadcast(Alone(), piece_bytes=2 * NY * 4)
-            traffic = counted(lambda r=reading, o=out, a=lo, b=hi: r.planes(s.slice(1), a, b, o))
-            np.testing.assert_array_equal(out, samples()[1, lo:hi])
-            assert traffic == Traffic(wanted=out.nbytes, read=s.slice_bytes)
+            for reading in (strategy.PerRank(), strategy.Broadcast(single(), piece_bytes=2 * NY * 4)):
+                before = COUNTED.now()
+                out = reading.planes(s.slice(1), lo, hi)
+                np.testing.assert_array_equal(out, samples()[1, lo:hi])
+                read = s.slice_bytes if reading.collective else out.nbytes
+                assert COUNTED.now() - before == Traffic(wanted=out.nbytes, read=read)
     table = samples()[0]
 
     def read(rows, out):
         out[:] = table[rows]
 
     for rows in (np.array([0, 3, 4, 8]), np.array([], np.int64), np.arange(NX)):
-        for reading in (strategy.PerRank(), strategy.Broadcast(Alone(), piece_bytes=2 * NY * 4)):
+        for reading in (strategy.PerRank(), strategy.Broadcast(single(), piece_bytes=2 * NY * 4)):
             out = np.zeros((len(rows), NY), np.float32)
             reading.rows(read, NX, rows, out)
             np.testing.assert_array_equal(out, table[rows])
@@ -214,12 +204,12 @@ def test_what_the_reading_rank_met_is_raised_through_agreement():
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        strategy.Broadcast(Alone()).rows(read, 3, np.arange(2), np.zeros((2, 4), np.float32))
+        strategy.Broadcast(single()).rows(read, 3, np.arange(2), np.zeros((2, 4), np.float32))
 
 
 def test_an_unknown_way_to_read_names_the_known():
     with pytest.raises(ConfigError, match="per-rank, broadcast"):
-        strategy.of("mpi-io", Alone())
+        strategy.of("mpi-io", single())
 
 
 def test_redundancy():

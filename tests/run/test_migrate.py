@@ -139,7 +139,7 @@ def test_a_damaged_partial_image_is_made_again(
 ) -> None:
     run = tmp_path / "run"
     migrate_job(Job.from_toml(survey / "job.toml"), run)
-    part = run / "images" / "shot_000002.npz"
+    part = run / "images" / "shot_000002.planes"
     data = bytearray(part.read_bytes())
     if damage == "flip":
         data[len(data) // 2] ^= 1
@@ -233,7 +233,7 @@ def test_interrupted_in_the_middle_of_a_shot(survey: Path, undisturbed: str, tmp
     job = Job.from_toml(survey / "job.toml")
     with pytest.raises(KeyboardInterrupt):
         migrate_job(job, tmp_path / "run", interrupt)
-    assert [p.name for p in sorted((tmp_path / "run" / "images").iterdir())] == ["shot_000001.npz"]
+    assert [p.name for p in sorted((tmp_path / "run" / "images").iterdir())] == ["shot_000001.planes"]
     assert migrate_job(job, tmp_path / "run").sha256 == undisturbed
 
 
@@ -281,8 +281,8 @@ def test_a_bad_shot_becomes_a_hole_and_the_survey_finishes(survey: Path, tmp_pat
         whole = original(job, model)  # type: ignore[arg-type]
         inner = whole.reader
 
-        def read(shot: object) -> np.ndarray:
-            data = inner(shot).copy()
+        def read(shot: object, rows: object = None) -> np.ndarray:
+            data = inner(shot, rows).copy()
             if shot.id == 3:
                 data[0, 0] = np.nan
             return data

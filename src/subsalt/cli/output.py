@@ -13,7 +13,6 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from subsalt.comm import speaks
 from subsalt.errors import Finding, FindingsError, SubsaltError
 
 _COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
@@ -45,8 +44,6 @@ class Out:
 
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
-        #: under mpiexec one rank speaks for all; only an error that ends the others is said by any
-        self.quiet = not speaks()
 
     @property
     def stream(self) -> TextIO:
@@ -55,8 +52,6 @@ class Out:
 
     def say(self, text: str = "") -> None:
         """Print text for people."""
-        if self.quiet:
-            return
         print(printable(text), file=self.stream, flush=True)
 
     def row(self, label: str, text: str) -> None:
@@ -65,10 +60,7 @@ class Out:
 
     def findings(self, findings: Iterable[Finding], stream: TextIO | None = None) -> None:
         """Print findings: ok, warnings, errors; each with its cure below."""
-        if not self.quiet:
-            self._print(findings, stream or self.stream)
-
-    def _print(self, findings: Iterable[Finding], stream: TextIO) -> None:
+        stream = stream or self.stream
         order = {"ok": 0, "warning": 1, "error": 2}
         for f in sorted(findings, key=lambda f: order[f.level]):
             word = paint(f"{f.level:<7}", f.level, stream)
@@ -83,18 +75,18 @@ class Out:
         for.
         """
         if isinstance(error, FindingsError):
-            self._print([f for f in error.findings if f.level != "ok"], sys.stderr)
+            self.findings([f for f in error.findings if f.level != "ok"], sys.stderr)
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)
             if error.fix:
                 print(f"{'':<5} {paint('fix:', 'fix', sys.stderr)} {printable(error.fix)}", file=sys.stderr)
         if self.as_json:
-            print(json.dumps(plain({"error": error_dict(error)}), allow_nan=False), flush=True)
+            self.json({"error": error_dict(error)})
 
     def json(self, result: Any) -> None:
         """Print the one JSON object, on one line, when `as_json`."""
-        if self.as_json and not self.quiet:
+        if self.as_json:
             print(json.dumps(plain(result), allow_nan=False), flush=True)
 
 

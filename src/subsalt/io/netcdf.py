@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Sequence
 from typing import IO, Any
@@ -13,7 +14,9 @@ from subsalt.errors import DataError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.frames import frame_from
+from subsalt.io.planes import FileBytes, RawPlanes, to_float32
 from subsalt.io.publish import atomic_write, human
+from subsalt.planes import Held, Planes
 
 _DEPTH_NAMES = ("depth", "z")
 
@@ -81,6 +84,7 @@ def _fill(
         if dim == "depth":
             v.standard_name, v.positive = b"depth", b"down"
     mapping = nc.createVariable("frame", "i4", ())
+    mapping.data[...] = 0  # the variable only carries attributes, but its memory is left as it was found
     mapping.long_name = b"map = (x0, y0) + rotation by azimuth of (x, y); y to the right when flip is 1"
     mapping.x0, mapping.y0, mapping.azimuth = (np.float64(v) for v in (frame.x0, frame.y0, frame.azimuth))
     mapping.flip = np.int32(frame.flip)
@@ -91,18 +95,17 @@ def _fill(
     nc.flush()
 
 
-def read_netcdf(
+def open_netcdf(
     path: str | os.PathLike[str], key: str | None = None
-) -> tuple[Grid | None, tuple[int, ...], Frame, NDArray, str]:
-    """Read a variable of 2 or 3 dimensions whose last one is depth.
+) -> tuple[Grid | None, Frame, Planes, str]:
+    """Open a variable of 2 or 3 dimensions whose last one is depth.
 
     Returns
     -------
     grid : Grid or None
         None when a dimension has no regular coordinate.
-    shape : tuple of int
     frame : Frame
-    values : ndarray
+    planes : Planes
     unit : str
         The variable's units, empty when it has none.
     """
@@ -114,7 +117,8 @@ def read_netcdf(
         what = "netCDF-4 (HDF5)" if magic == b"\x89HDF" else "no netCDF file"
         raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E233")
     try:
-        with netcdf_file(os.fspath(path), "r", mmap=False) as nc:
+        # mapped, so that only the header and the coordinates are read
+        with netcdf_file(os.fspath(path), "r", mmap=True) as nc:
             return _variable(path, nc, key)
     except ModelError:
         raise
@@ -123,8 +127,8 @@ def read_netcdf(
 
 
 def _variable(
-    path: object, nc: Any, key: str | None
-) -> tuple[Grid | None, tuple[int, ...], Frame, NDArray, str]:
+    path: str | os.PathLike[str], nc: Any, key: str | None
+) -> tuple[Grid | None, Frame, Planes, str]:
     names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3)]
     if key is None and len(names) == 1:
         key = names[0]
@@ -139,13 +143,13 @@ def _variable(
             "store depth as the last one",
             code="E230",
         )
-    values = np.array(v.data)
+    planes = _placed(path, v.data)
     steps, first = [], []
-    for dim, n in zip(v.dimensions, values.shape, strict=True):
+    for dim, n in zip(v.dimensions, planes.shape, strict=True):
         axis = np.array(nc.variables[dim].data, dtype=np.float64) if dim in nc.variables else np.zeros(0)
         step = float(axis[-1] - axis[0]) / (n - 1) if len(axis) == n and n > 1 else 0.0
         if step <= 0 or np.abs(np.diff(axis) - step).max() > 1e-4 * step:
-            return None, values.shape, Frame(), values, ""
+            return None, Frame(), planes, ""
         # what the ends round to nine digits is what was meant
         steps.append(float(f"{step:.9g}"))
         first.append(float(axis[0]))
@@ -155,4 +159,17 @@ def _variable(
         frame = frame_from((m.x0, m.y0, m.azimuth, m.flip), path)
     unit = getattr(v, "units", b"")
     unit = unit.decode("latin-1") if isinstance(unit, bytes) else str(unit)
-    return Grid(values.shape, tuple(steps), tuple(first)), values.shape, frame, values, unit
+    return Grid(planes.shape, tuple(steps), tuple(first)), frame, planes, unit
+
+
+def _placed(path: str | os.PathLike[str], mapped: NDArray) -> Planes:
+    """Return the planes of a variable from where it lies in the mapped file; those of a record have gaps between."""
+    if mapped.dtype.kind not in "fiub":
+        raise ModelError(f"{path} holds {mapped.dtype}, not real numbers", "store float32", code="E224")
+    whole: Any = mapped
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not isinstance(getattr(whole.base, "obj", whole.base), mmap.mmap):
+        return Held(to_float32(np.array(mapped)))
+    offset = mapped.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return RawPlanes(FileBytes(path), offset, mapped.shape, mapped.dtype, mapped.strides[0])

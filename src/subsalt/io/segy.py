@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.scan import FileFacts, ScanResult, scan
-from subsalt.io.segy_image import SegyVolume, read_segy_volume, read_volume, write_image
+from subsalt.io.segy_image import write_image
 from subsalt.io.segy_read import read_survey
+from subsalt.io.segy_volume import SegyVolume, read_segy_volume, read_volume
 from subsalt.io.segy_write import write_su, write_survey
 
 __all__ = [

@@ -135,7 +135,6 @@ class Together:
         self.waited = self.read_seconds = 0.0
         self._slices, self._lo, self._hi, self._reading = slices, lo, hi, reading
         self._order = list(order)[::-1]
-        self._buffer = np.empty((hi - lo, *slices.shape[1:]), np.float32)
 
     def next(self) -> NDArray[np.float32]:
         """Return the next slice; valid until the next call. Collective."""
@@ -143,10 +142,10 @@ class Together:
             raise IndexError("no slice is left")
         it = self._order.pop()
         begin = time.perf_counter()
-        self._reading.planes(self._slices.slice(it), self._lo, self._hi, self._buffer)
+        found: NDArray[np.float32] = self._reading.planes(self._slices.slice(it), self._lo, self._hi)
         self.waited += time.perf_counter() - begin
         self.read_seconds = self.waited
-        return self._buffer
+        return found
 
     def close(self) -> None:
         """Nothing to stop."""

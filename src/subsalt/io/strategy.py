@@ -41,8 +41,8 @@ class Planes(Protocol):
     def dtype(self) -> DTypeLike:
         """Type of the values that `read` delivers."""
 
-    def read(self, lo: int, hi: int, out: NDArray) -> None:
-        """Fill `out` (hi - lo, ...) with the planes lo ... hi - 1."""
+    def read(self, lo: int, hi: int) -> NDArray:
+        """Return the planes lo ... hi - 1."""
 
 
 class Reading(Protocol):
@@ -51,8 +51,8 @@ class Reading(Protocol):
     name: str
     collective: bool
 
-    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
-        """Fill `out` (hi - lo, ...) with planes of `source`."""
+    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+        """Return the planes lo ... hi - 1 of `source`."""
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows, ascending, of the `count` that `read` can deliver."""
@@ -64,11 +64,11 @@ class PerRank:
     name = "per-rank"
     collective = False
 
-    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
-        """Fill `out` (hi - lo, ...) with planes of `source`."""
+    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+        """Return the planes lo ... hi - 1 of `source`."""
+        out = source.read(lo, hi)
         COUNTED.add(wanted=out.nbytes)
-        if hi > lo:
-            source.read(lo, hi, out)
+        return out
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows."""
@@ -96,30 +96,32 @@ class Broadcast:
         self.piece_bytes = piece_bytes
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
 
-    def planes(self, source: Planes, lo: int, hi: int, out: NDArray) -> None:
-        """Fill `out` (hi - lo, ...) with planes of `source`; all of its planes are read and sent."""
+    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+        """Return the planes lo ... hi - 1 of `source`; all of its planes are read and sent."""
+        nx, rest, dtype = source.shape[0], tuple(source.shape[1:]), np.dtype(source.dtype)
+        out: NDArray = np.empty((hi - lo, *rest), dtype)
         COUNTED.add(wanted=out.nbytes)
-        nx, rest = source.shape[0], tuple(source.shape[1:])
-        for first, last in self._pieces(nx, math.prod(rest) * np.dtype(source.dtype).itemsize):
-            piece = self._shared(
-                (last - first, *rest),
-                np.dtype(source.dtype),
-                lambda into, a=first, b=last: source.read(a, b, into),  # type: ignore[misc]
-            )
+        for first, last in self._pieces(nx, math.prod(rest) * dtype.itemsize):
+
+            def fill(into: NDArray, first: int = first, last: int = last) -> None:
+                into[...] = source.read(first, last)
+
+            piece = self._shared((last - first, *rest), dtype, fill)
             begin, end = max(first, lo), min(last, hi)
             if begin < end:
                 out[begin - lo : end - lo] = piece[begin - first : end - first]
+        return out
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows; all `count` are read and sent."""
         COUNTED.add(wanted=out.nbytes)
         rest = out.shape[1:]
         for first, last in self._pieces(count, math.prod(rest) * out.dtype.itemsize):
-            piece = self._shared(
-                (last - first, *rest),
-                out.dtype,
-                lambda into, a=first, b=last: read(np.arange(a, b, dtype=np.int64), into),  # type: ignore[misc]
-            )
+
+            def fill(into: NDArray, first: int = first, last: int = last) -> None:
+                read(np.arange(first, last, dtype=np.int64), into)
+
+            piece = self._shared((last - first, *rest), out.dtype, fill)
             begin, end = np.searchsorted(rows, (first, last))
             out[begin:end] = piece[rows[begin:end] - first]
 

@@ -176,9 +176,11 @@ class Slice:
     def __init__(self, slices: TimeSlices, it: int) -> None:
         self.slices, self.it, self.shape = slices, it, slices.shape
 
-    def read(self, lo: int, hi: int, out: NDArray) -> None:
-        """Fill `out` (hi - lo, ...) with the x positions lo ... hi - 1."""
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the x positions lo ... hi - 1."""
+        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
         self.slices.read(self.it, lo, hi, out)
+        return out
 
 
 def _ones(keys: dict[str, str], have: int, count: int) -> list[tuple[int, float, float, str, str]]:

@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from subsalt.errors import ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
+from subsalt.io.planes import AcrossPlanes, Bytes, FileBytes
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
+from subsalt.planes import Planes
 
 _HEAD = 1 << 20
 _TYPES = {"Float32": "f4", "Float64": "f8", "Int32": "i4", "Int16": "i2", "UInt8": "u1"}
@@ -72,8 +74,8 @@ _""".encode()
         f.write(tail)
 
 
-def read_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid, Frame, NDArray[np.float32]]:
-    """Read point data of an ImageData file with uncompressed appended data (raw or base64).
+def open_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid, Frame, Planes]:
+    """Open point data of an ImageData file with uncompressed appended data (raw or base64).
 
     Raises
     ------
@@ -99,11 +101,12 @@ def read_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
             raise ModelError(
                 f"{path}: array of {array.get('type')} over {shape}", "store Float32", code="E232"
             )
-        count = math.prod(shape)
-        offset = int(_numbers(path, array, "offset", 1, (0.0,))[0])
-        values = _payload(path, file, start + offset, encoding, count * int(dtype[1]))
-    a = np.frombuffer(values, "<" + dtype).reshape(shape[::-1]).transpose(2, 1, 0)
-    return _place(path, shape, spacing, origin, direction, np.ascontiguousarray(a, dtype=np.float32))
+        first = start + int(_numbers(path, array, "offset", 1, (0.0,))[0])
+        stored = np.dtype("<" + dtype)
+        data, begin = _payload(path, file, first, encoding, math.prod(shape) * stored.itemsize)
+    grid, frame, upward = _place(path, shape, spacing, origin, direction)
+    flat = tuple(shape[i] for i in (0, 2)) if grid.ndim == 2 else shape
+    return grid, frame, AcrossPlanes(data, begin, flat, stored, upward)
 
 
 def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, int]:
@@ -156,33 +159,51 @@ def _array(path: object, image: ET.Element, key: str | None) -> ET.Element:
     return arrays[names.index(key)]
 
 
-def _payload(path: object, file: InputFile, start: int, encoding: str, need: int) -> bytes:
-    """Return the bytes of one appended array; their number must be what the extent asks for."""
+class Base64Bytes:
+    """Bytes written as base64 text, decoded as they are asked for."""
+
+    def __init__(self, path: str | os.PathLike[str], start: int) -> None:
+        self._file, self._path, self._start = FileBytes(path), path, start
+
+    def fetch(self, offset: int, out: memoryview) -> int:
+        """Fill `out` with the bytes from `offset`; return how many characters were read for that."""
+        first, last = offset // 3, -(-(offset + len(out)) // 3)
+        text = bytearray(4 * (last - first))
+        moved = self._file.fetch(self._start + 4 * first, memoryview(text))
+        try:
+            data = base64.b64decode(text, validate=True)[offset - 3 * first :]
+        except (ValueError, binascii.Error) as e:
+            raise ModelError(f"{self._path}: base64 data are damaged", "copy it anew", code="E223") from e
+        if len(data) < len(out):
+            raise ModelError(f"{self._path}: base64 data end early", "copy it anew", code="E223")
+        out[:] = data[: len(out)]
+        return moved
+
+
+def _payload(
+    path: str | os.PathLike[str], file: InputFile, start: int, encoding: str, need: int
+) -> tuple[Bytes, int]:
+    """Return the bytes of one appended array and where its values begin; their number must be what the extent asks."""
     if encoding == "raw":
         if start < 0 or file.size - start < 8 + need:
             raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
         said = int.from_bytes(file.read_at(start, 8), "little")
-        data = b"" if said != need else file.read_at(start + 8, need)
+        found: tuple[Bytes, int] = FileBytes(path), start + 8
     else:
-        first, size = 12, 4 * (-(-need // 3))
-        # header and data are encoded apart by some writers, together by others
-        if start < 0 or file.size - start < size:
+        if start < 0 or file.size - start < 4 * (-(-need // 3)):
             raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
-        block = file.read_at(start, min(file.size - start, first + size + 16))
+        head = file.read_at(start, 12)
         try:
-            said = int.from_bytes(base64.b64decode(block[:first])[:8], "little")
-            apart = block[:first].endswith(b"=")
-            if apart:
-                data = base64.b64decode(block[first : first + size])
-            else:
-                data = base64.b64decode(block[: 4 * (-(-(need + 8) // 3))])[8:]
+            said = int.from_bytes(base64.b64decode(head)[:8], "little")
         except (ValueError, binascii.Error) as e:
             raise ModelError(f"{path}: base64 data are damaged", "copy it anew", code="E223") from e
-    if said != need or len(data) < need:
+        # header and data are encoded apart by some writers, together by others
+        found = (Base64Bytes(path, start + 12), 0) if head.endswith(b"=") else (Base64Bytes(path, start), 8)
+    if said != need:
         raise ModelError(
             f"{path}: the array has {said} bytes, its extent needs {need}", "copy it anew", code="E223"
         )
-    return data[:need]
+    return found
 
 
 def _place(
@@ -191,16 +212,14 @@ def _place(
     spacing: tuple[float, ...],
     origin: tuple[float, ...],
     direction: tuple[float, ...],
-    a: NDArray[np.float32],
-) -> tuple[Grid, Frame, NDArray[np.float32]]:
-    """Return grid and frame from VTK's placement; z up becomes depth."""
+) -> tuple[Grid, Frame, bool]:
+    """Return grid and frame from VTK's placement, and whether the values go upwards: z up becomes depth."""
     ax, bx, ay, by, cz = direction[0], direction[1], direction[3], direction[4], direction[8]
     if abs(direction[2]) + abs(direction[5]) + abs(direction[6]) + abs(direction[7]) > 1e-9 or abs(cz) < 0.5:
         raise ModelError(f"{path}: its depth axis is tilted", "resample it to an upright grid", code="E232")
     z0 = -origin[2]
     if cz > 0:
         # stored upward, as VTK's own writers do without a Direction: turn it over
-        a = np.ascontiguousarray(a[:, :, ::-1])
         z0 = -(origin[2] + (shape[2] - 1) * spacing[2])
     azimuth = math.atan2(ay, ax)
     flip = ax * by - ay * bx < 0
@@ -215,4 +234,4 @@ def _place(
         tuple(abs(spacing[i]) for i in keep),
         tuple(first[i] + 0.0 for i in keep),
     )
-    return grid, frame, a.reshape(grid.shape)
+    return grid, frame, cz > 0

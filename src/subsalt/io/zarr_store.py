@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.frames import frame_from
+from subsalt.io.planes import FilePlanes, to_float32
 from subsalt.io.publish import publish_folder
+from subsalt.planes import Planes
 
 
 def _zarr() -> Any:
@@ -68,10 +70,10 @@ def write_zarr(
         )
 
 
-def read_zarr(
+def open_zarr(
     path: str | os.PathLike[str], key: str | None = None
-) -> tuple[list[float] | None, list[float] | None, Frame, NDArray]:
-    """Read an array of 2 or 3 dimensions; spacing and origin are None when the store does not say them."""
+) -> tuple[list[float] | None, list[float] | None, Frame, Planes]:
+    """Open an array of 2 or 3 dimensions; spacing and origin are None when the store does not say them."""
     zarr = _zarr()
     if not os.path.isdir(path):
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
@@ -85,14 +87,13 @@ def read_zarr(
                 f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
             )
         array = group[key]
-        if array.dtype.hasobject or array.nbytes > 1 << 42:
+        if array.dtype.hasobject or array.dtype.kind not in "fiub" or array.nbytes > 1 << 42:
             raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
         attrs = dict(group.attrs)
-        values = np.asarray(array[...])
     except ModelError:
         raise
     except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
-        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the store anew", code="E234") from e
+        raise _damaged(path, e) from e
     frame = attrs.get("frame")
     place = Frame()
     if isinstance(frame, list) and len(frame) == 4:
@@ -101,8 +102,37 @@ def read_zarr(
         _floats(attrs.get("spacing_m")),
         _floats(attrs.get("origin_m")),
         place,
-        values,
+        ZarrPlanes(path, array),
     )
+
+
+def _damaged(path: object, error: Exception) -> ModelError:
+    return ModelError(f"{path} cannot be read: {str(error)[:200]}", "copy the store anew", code="E234")
+
+
+class ZarrPlanes(FilePlanes):
+    """Planes of an array in chunks: a plane costs the chunks that it goes through."""
+
+    def __init__(self, path: str | os.PathLike[str], array: Any) -> None:
+        super().__init__(tuple(array.shape), array.dtype.itemsize)
+        self._path, self._array = path, array
+        self._deep = int(array.chunks[0])
+
+    @property
+    def step(self) -> int:
+        """Whole chunks."""
+        return -(-super().step // self._deep) * self._deep
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        try:
+            out = np.ascontiguousarray(to_float32(np.asarray(self._array[lo:hi])))
+        except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
+            raise _damaged(self._path, e) from e
+        ends = lo // self._deep * self._deep, min(-(-hi // self._deep) * self._deep, len(self))
+        plane = self.itemsize * self.size // len(self)
+        self._count(out.size, (ends[1] - ends[0]) * plane if hi > lo else 0)
+        return out
 
 
 def _floats(value: object) -> list[float] | None:

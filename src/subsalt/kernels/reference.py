@@ -233,14 +233,23 @@ def _reflect(problem: Problem, u: NDArray, box: Box) -> None:
 
 
 def _support(points: Points, i: int, layout: Layout) -> tuple[tuple[slice, slice, slice], NDArray]:
-    """Return where point `i` touches a padded array, and its weights there (the product of three axes)."""
+    """Return where point `i` touches a padded array, and its weights there (the product of three axes).
+
+    Planes of x at the ends of the support without a weight are left out: another rank may own them.
+    """
     n = layout.shape3
     cuts, ws = [], []
     for axis, off in enumerate((layout.radius, layout.y_halo, Z_FRONT)):
         base = int(points.base[i, axis])
         count = min(points.weights.shape[2], n[axis] - base)
-        cuts.append(slice(base + off, base + off + count))
-        ws.append(points.weights[i, axis, :count])
+        weights = points.weights[i, axis, :count]
+        if axis == 0:
+            used = np.flatnonzero(weights)
+            base, weights = (
+                (base + int(used[0]), weights[used[0] : used[-1] + 1]) if len(used) else (0, weights[:0])
+            )
+        cuts.append(slice(base + off, base + off + len(weights)))
+        ws.append(weights)
     w = ws[0][:, None, None] * ws[1][None, :, None] * ws[2][None, None, :]
     return (cuts[0], cuts[1], cuts[2]), w
 

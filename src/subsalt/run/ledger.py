@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import ConfigError, CorruptionError, DiskError
-from subsalt.io.publish import publish_text, remove_leftovers, sha256_file
+from subsalt.io.publish import publish_text, remove_leftovers
 from subsalt.run.lock import RunLock
 
-FORMAT = 1
+#: 1: partial images in NPZ files, hashed as a whole; 2: in files of planes, whose hash is that of head and table
+FORMAT = 2
 NAME = "ledger.sqlite"
 COPY = "ledger.json"
 EVENTS = "events.jsonl"
@@ -41,11 +42,6 @@ CREATE TABLE IF NOT EXISTS shot (
 """
 
 _NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
-
-
-def partial_name(shot: int) -> str:
-    """Return the name of a shot's partial image."""
-    return f"shot_{shot:06d}.npz"
 
 
 class Ledger:
@@ -110,6 +106,8 @@ class Ledger:
             found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
             if found is None:
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
+            elif int(found[0]) < FORMAT:
+                db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
             elif int(found[0]) > FORMAT:
                 db.close()
                 raise ConfigError(
@@ -181,20 +179,11 @@ class Ledger:
                 raise
         self._copy()
 
-    def verified(self, images: Path) -> Set[int]:
-        """Return the done shots whose partial image has its checksum; others are planned again."""
-        good = set()
-        for shot, sha in self.hashes().items():
-            path = images / partial_name(shot)
-            try:
-                intact = sha256_file(path) == sha
-            except OSError:
-                intact = False
-            if intact:
-                good.add(shot)
-            else:
+    def keep(self, good: Set[int]) -> None:
+        """Plan the done shots again that are not among `good`: their partial images lack their checksums."""
+        for shot in self.hashes():
+            if shot not in good:
                 self.release(shot)
-        return good
 
     def start(self, shot: int) -> None:
         """Record that a shot is being computed."""
@@ -282,7 +271,8 @@ def peek(folder: Path) -> list[dict[str, Any]]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+    # used by one thread at a time, though not always by the same one: see `deal`
+    db = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
     try:
         # FULL, and the folder is synced too where the file system refuses the write-ahead log
         db.execute("PRAGMA synchronous = EXTRA")

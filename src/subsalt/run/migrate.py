@@ -6,46 +6,36 @@ the sum of the partial images in survey order, so that neither a stop nor the or
 
 from __future__ import annotations
 
-import json
-import resource
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import __version__, kernels, physics
-from subsalt.errors import (
-    CorruptionError,
-    DataError,
-    Finding,
-    NumericalFailure,
-    SubsaltError,
-    raise_on_errors,
-)
+from subsalt import kernels
+from subsalt.comm import world
+from subsalt.errors import Finding, raise_on_errors
 from subsalt.grid import Frame
 from subsalt.imaging.memory import check_memory
-from subsalt.imaging.rtm import ImageSum, SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.io.publish import append_line, make_folder, publish_text
+from subsalt.io.publish import make_folder, publish_text
 from subsalt.model import ModelLike
-from subsalt.physics.storage import storage_error
+from subsalt.run import groups as ranks
+from subsalt.run.facts import over_ranks, run_facts, write_facts
 from subsalt.run.identity import begin_run, numerics_of
+from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
 from subsalt.run.model import ModelResult, model_job
 from subsalt.run.outputs import write_outputs
-from subsalt.run.partial import read_partial, write_partial
-from subsalt.survey import Shot, Survey
+from subsalt.run.partial import intact
+from subsalt.run.shared import check_formats, check_shared, inputs_of
+from subsalt.run.shots import Progress, ShotRunner, migrate_shots
+from subsalt.survey import Survey
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 __all__ = ["ModelResult", "RunResult", "migrate_job", "model_job"]
-
-#: ``progress(done, total, message)``: `done` of `total` shots, fractions included
-Progress = Callable[..., None]
 
 
 @dataclass
@@ -105,14 +95,16 @@ class RunResult:
 def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, strict: bool = False) -> RunResult:
     """Migrate the shots of a job into `run_dir`; a run that was stopped goes on there.
 
+    Started by mpiexec or srun, all ranks work on it together, and all return the result.
+
     Parameters
     ----------
     job : Job
         With `[data]`.
     run_dir : Path
-        Made when missing; refused when it belongs to another job.
+        Made when missing; refused when it belongs to another job. All ranks must see it.
     progress : callable, optional
-        ``progress(done, total, message)``.
+        ``progress(done, total, message)``; called on rank 0.
     strict : bool
         Warnings of the checks stop the run too.
 
@@ -124,65 +116,96 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         When the job does not fit; nothing was started.
     """
     from subsalt.job.checking import check_job
+    from subsalt.job.types import auto_to_none
 
-    clock = Phases()
+    clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
         findings = raise_on_errors(check_job(job).findings, strict)
     with clock("model input"):
         model = job.open_model()
-    with clock("survey"):
+    with clock("survey"), everybody.together():
         survey = survey_of(job, model)
     with clock("setup"):
         options = job.propagation_options
-        device = kernels.prepare(options.device, options.threads)
+        threads = ranks.threads_for(everybody, options.threads)
+        with everybody.together():
+            device = kernels.prepare(options.device, threads)
         setup = migration_setup(job, model, survey)
-        plan = check_memory(setup, survey.shots)
+        with everybody.together():
+            plan = check_memory(setup, survey.shots)
+            check_formats(job, model.grid, everybody)
     with clock("provenance"):
-        inputs = job.inputs()
+        inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
         numerics = numerics_of(device.describe(), options)
-    folder = make_folder(run_dir, 0o700)  # on shared scratch a run is its owner's
-    with Ledger(folder) as ledger:
+    with ExitStack() as stack:
+        ledger, facts, images = None, {}, folder / "images"
         with clock("ledger"):
-            begin_run(ledger, job, run_id, inputs, numerics)
-            ledger.plan([s.id for s in survey.shots])
-            publish_text(folder / "job.resolved.toml", job.resolved_toml())
-            images = make_folder(folder / "images")
-            facts = run_facts(job, setup, run_id, inputs, findings, plan, numerics)
-            write_facts(folder, facts | {"state": "running"})
-        point_steps = _shots(setup, survey, ledger, images, clock, progress)
+            with everybody.together():
+                if everybody.is_root:
+                    make_folder(folder, 0o700)  # on shared scratch a run is its owner's
+                    ledger = stack.enter_context(Ledger(folder))
+                    begin_run(ledger, job, run_id, inputs, numerics)
+                    ledger.plan([s.id for s in survey.shots])
+                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
+                    make_folder(images)
+                    facts = run_facts(job, setup, run_id, inputs, findings, plan, numerics)
+                    write_facts(folder, facts | {"state": "running"})
+            check_shared(folder, everybody)
+            hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
+            done = intact(images, hashes, everybody)
+            if ledger is not None:
+                ledger.keep(done)
+        with clock("setup"):
+            left = len(survey) - len(done)
+            parts = ranks.form(everybody, auto_to_none(job.parallel.ranks_per_shot) or 1, shots=max(1, left))
+            stack.callback(parts.free)
+        runner = ShotRunner(setup, survey, images, parts, clock)
+        migrate_shots(runner, ledger, done, progress if everybody.is_root else None)
         with clock("image sum"):
-            total = sum_partial_images(setup, survey, ledger, images)
-            image, illumination = total.finish(), total.illumination()
-        written = write_outputs(job, setup, survey, folder, run_id, image, illumination, clock)
-        done, failed = ledger.done(), ledger.failed()
-        facts |= {
-            "shots": ledger.rows(),
-            "point_steps": point_steps,
-            "image": {"path": written.image.name, "sha256": written.sha256},
-            "files": [str(f.relative_to(folder)) for f in written.files],
-            "peak_memory_bytes": peak_memory(),
-            "phases": clock.table(),
-            "state": "finished" if not failed else "finished with holes",
-        }
-        write_facts(folder, facts)
-    from subsalt.report import write as write_report
-
-    with clock("report"):
-        report = write_report(folder)
+            planes = sum_image(setup, survey, ledger, images, everybody)
+        written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
+        point_steps = everybody.sum(runner.point_steps)
+        spent, parallel = over_ranks(everybody, clock.table()), parts.facts()
+        rows = everybody.bcast(ledger.rows() if ledger else None)
+        failed = [r["id"] for r in rows if r["state"] == "quarantined"]
+        peak = spent["peak_memory_bytes"]["max"]
+        with everybody.together():
+            if everybody.is_root:
+                facts |= {
+                    "shots": rows,
+                    "point_steps": point_steps,
+                    "image": {"path": written.image.name, "sha256": written.sha256},
+                    "files": [str(f.relative_to(folder)) for f in written.files],
+                    "peak_memory_bytes": peak,
+                    "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
+                    "over_ranks": spent,
+                    "phases": clock.table(),
+                    "state": "finished" if not failed else "finished with holes",
+                }
+                write_facts(folder, facts)
     return RunResult(
         folder,
         written.image,
         written.sha256,
         clock.table(),
         point_steps,
-        peak_memory(),
-        done,
+        peak,
+        [r["id"] for r in rows if r["state"] == "done"],
         failed,
-        report,
+        _report(folder, clock),
         written.files,
         findings,
     )
+
+
+def _report(folder: Path, clock: Phases) -> Path:
+    """Write the HTML report on rank 0; return its path on all. Collective."""
+    from subsalt.report import write as write_report
+
+    everybody = world()
+    with clock("report"), everybody.together():
+        return Path(everybody.bcast(str(write_report(folder)) if everybody.is_root else None))
 
 
 def survey_of(job: Job, model: ModelLike) -> Survey:
@@ -204,132 +227,3 @@ def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetu
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
     return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)
-
-
-def _shots(
-    setup: MigrationSetup,
-    survey: Survey,
-    ledger: Ledger,
-    images: Path,
-    clock: Phases,
-    progress: Progress | None,
-) -> int:
-    """Migrate every shot that is not done; return the point-steps."""
-    pool, point_steps, total = SnapshotPool(), 0, len(survey)
-    with clock("ledger"):
-        done = ledger.verified(images)
-    finished = len(done)
-    for shot in survey.shots:
-        if shot.id in done:
-            continue
-
-        def report(fraction: float, shot: Shot = shot, before: int = finished) -> None:
-            if progress is not None:
-                progress(before + fraction, total, f"shot {shot.id}")
-
-        report(0.0)
-        ledger.start(shot.id)
-        try:
-            with clock("trace input"):
-                traces = survey.traces(shot)
-            part = migrate_shot(setup, shot, traces, pool=pool, phases=clock, progress=report)
-        except (DataError, NumericalFailure) as error:
-            # the next attempt would fail the same way: set the shot aside, the survey goes on
-            ledger.quarantine(shot.id, str(error))
-            _event(ledger.folder, event="quarantined", shot=shot.id, reason=str(error))
-            finished += 1
-            continue
-        except BaseException:
-            with suppress(SubsaltError):  # what happened first is what to tell; the next run plans it anyway
-                ledger.release(shot.id)
-            raise
-        with clock("partial image"):
-            sha = write_partial(images, part)
-            ledger.finish(shot.id, sha, part.seconds)
-            _event(ledger.folder, event="done", shot=shot.id, seconds=round(part.seconds, 3), sha256=sha)
-        point_steps += part.point_steps
-        finished += 1
-        report(0.0, before=finished)
-    return point_steps
-
-
-def sum_partial_images(setup: MigrationSetup, survey: Survey, ledger: Ledger, images: Path) -> ImageSum:
-    """Return the partial images of all finished shots summed in survey order.
-
-    Raises
-    ------
-    CorruptionError
-        When a partial image does not have the checksum that the ledger knows; that shot is done again by the next run.
-    DataError
-        When no shot succeeded.
-    """
-    hashes = ledger.hashes()
-    if not hashes:
-        reasons = [str(r.get("reason", "")) for r in ledger.rows()]
-        raise DataError(
-            f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820"
-        )
-    total = ImageSum(setup)
-    for shot in survey.shots:
-        if shot.id in hashes:
-            try:
-                total.add(read_partial(images, shot.id, hashes[shot.id]))
-            except CorruptionError:
-                ledger.release(shot.id)
-                raise
-    return total
-
-
-def run_facts(
-    job: Job,
-    setup: MigrationSetup,
-    run_id: str,
-    inputs: list[dict[str, object]],
-    findings: list[Finding],
-    plan: dict[str, int],
-    numerics: dict[str, object],
-) -> dict[str, Any]:
-    """Return what is known of a run before its first shot."""
-    from subsalt.run.provenance import code_facts, machine_facts
-
-    grid = setup.model.grid
-    return {
-        "version": __version__,
-        "run_id": run_id,
-        "title": job.title or job.name,
-        "job": job.resolved(),
-        "job_given": job.model_dump(mode="json", exclude_unset=True),
-        "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
-        "dt": setup.axis.dt,
-        "nt": setup.axis.nt,
-        "image_step": setup.image_step,
-        "stable_dt": setup.model.stable_dt(setup.propagation.order),
-        "repaired_nodes": setup.repaired,
-        "memory_plan": plan,
-        "findings": [vars(f) for f in findings],
-        "inputs": inputs,
-        "model_error": vars(
-            storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
-        )
-        if setup.propagation.model_storage == "u16"
-        else None,
-        "numerics": numerics,
-        "code": code_facts(),
-        "machine": machine_facts(),
-    }
-
-
-def write_facts(folder: Path, facts: dict[str, Any]) -> None:
-    """Publish run.json: what a report, a picture or another program may want to know of the run."""
-    publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
-
-
-def _event(folder: Path, **what: object) -> None:
-    """Append one line to the log of events; the time is a label for people, nothing depends on it."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    append_line(folder / "events.jsonl", json.dumps({"time": now, **what}))
-
-
-def peak_memory() -> int:
-    """Return the largest resident size of this process so far, bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

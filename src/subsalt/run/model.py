@@ -143,10 +143,12 @@ def _shots(
 
         report(0.0)
         with clock("propagation"):
-            data, steps = model_shot(setup, shot, report)
-        point_steps += steps
+            modelled = model_shot(setup, shot, report)
+        point_steps += modelled.point_steps
         with clock("trace output"):
-            write_survey(path, replace(survey, shots=[replace(shot, data=data)]), text=_text(setup, run_id))
+            write_survey(
+                path, replace(survey, shots=[replace(shot, data=modelled.traces)]), text=_text(setup, run_id)
+            )
         report(1.0)
     return files, point_steps
 

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import __version__
+from subsalt.comm import Comm
+from subsalt.grid import Grid
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io import volume
 from subsalt.io.publish import make_folder, sha256_file
+from subsalt.io.segy_image import map_image
+from subsalt.io.volume_write import PLANE_FORMATS, write_planes
+from subsalt.run.image import ImagePlanes
 from subsalt.survey import Survey
 from subsalt.timing import Phases
 
@@ -45,11 +50,11 @@ def write_outputs(
     survey: Survey,
     folder: Path,
     run_id: str,
-    image: NDArray[np.float32],
-    illumination: NDArray[np.float32] | None,
+    planes: ImagePlanes,
     clock: Phases,
+    world: Comm,
 ) -> Written:
-    """Write image and illumination; then pictures, when the job asks for them.
+    """Write image and illumination; then pictures, when the job asks for them. Collective.
 
     Parameters
     ----------
@@ -57,33 +62,61 @@ def write_outputs(
         Run directory.
     run_id : str
         Hash of job and inputs; stands in the headers.
-    image, illumination : ndarray, model shape
-        What the run made.
+    planes : ImagePlanes
+        This rank's part of what the run made.
 
     Notes
     -----
-    The image file depends on job and inputs alone: not on time, host, path, threads, or on how often the run
-    was stopped.
+    The image file depends on job and inputs alone: not on time, host, path, threads, ranks, or on how often the run
+    was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y image.
     """
     model = setup.model
     meta = provenance_of(setup, survey, run_id)
     written = []
     with clock("output"):
-        formats = list(dict.fromkeys(["segy", *job.output.formats]))
-        for name in formats:
+        names = list(dict.fromkeys(["segy", *job.output.formats]))
+        for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
             path = folder / f"image{SUFFIX[name]}"
-            volume.write(path, model.grid, image, model.frame, meta, name="image")
+            if SUFFIX[name] in PLANE_FORMATS:
+                write_planes(
+                    path, model.grid, planes.first, planes.image, world, model.frame, meta, name="image"
+                )
+            else:
+                with world.together():
+                    if world.is_root:
+                        image = _whole(planes.image, folder, model.grid, world)
+                        volume.write(path, model.grid, image, model.frame, meta, name="image")
             written.append(path)
-        if illumination is not None:
+        if planes.illumination is not None:
             path = folder / "illumination.rsf"
-            volume.write(path, model.grid, illumination, model.frame, meta, name="illumination")
+            write_planes(
+                path,
+                model.grid,
+                planes.first,
+                planes.illumination,
+                world,
+                model.frame,
+                meta,
+                name="illumination",
+            )
             written.append(path)
-        first = written[0]
-        sha = sha256_file(first)
+        first = folder / f"image{SUFFIX['segy']}"
+        with world.together():
+            sha = sha256_file(first) if world.is_root else ""
     if job.output.pictures:
-        with clock("pictures"):
-            written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image)
-    return Written(first, sha, written)
+        with clock("pictures"), world.together():
+            if world.is_root:
+                image = _whole(planes.image, folder, model.grid, world)
+                written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image)
+    files = [Path(f) for f in world.bcast([str(f) for f in written])]
+    return Written(first, str(world.bcast(sha)), files)
+
+
+def _whole(own: NDArray[np.float32], folder: Path, grid: Grid, world: Comm) -> NDArray[np.float32]:
+    """Return the whole image: what this process has, or the published file as far as it is looked at."""
+    if world.size == 1:
+        return own
+    return map_image(folder / f"image{SUFFIX['segy']}", grid)
 
 
 def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[str, str]:

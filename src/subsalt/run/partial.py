@@ -1,55 +1,65 @@
-"""Partial images of a run: one checksummed file per shot, summed later in survey order."""
+"""Partial images of a run: one checksummed file per shot, written by the ranks that migrated it, read by planes."""
 
 from __future__ import annotations
 
-import io
-import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
+from subsalt.comm import Comm
 from subsalt.errors import CorruptionError
 from subsalt.grid import Box
 from subsalt.imaging.rtm import ShotImage
-from subsalt.io.publish import publish_bytes, sha256_file
+from subsalt.io.plane_file import PlaneFile, PlaneLayout, write_planes
+from subsalt.io.plane_npz import PlaneNpz, open_planes
+
+#: suffixes of partial images: of this version, and of those before 0.3
+SUFFIXES = (".planes", ".npz")
 
 
 def partial_path(folder: Path, shot: int) -> Path:
-    """Return the file of one shot's partial image."""
-    return folder / f"shot_{shot:06d}.npz"
+    """Return the file of one shot's partial image: the one that is there, else the one to be written."""
+    new, old = (folder / f"shot_{shot:06d}{suffix}" for suffix in SUFFIXES)
+    return old if old.exists() and not new.exists() else new
 
 
-def write_partial(folder: Path, part: ShotImage) -> str:
-    """Publish one shot's accumulated fields; return the SHA-256 of the file.
+def write_partial(folder: Path, part: ShotImage, window: Box, group: Comm) -> str:
+    """Publish one shot's accumulated fields, every rank of its group its own planes; return the hash. Collective.
 
-    The file depends on the fields and the window alone: no time, no host, no counters.
+    The file depends on the fields and the window alone: no time, no host, no counters, no number of ranks.
     """
-    buffer = io.BytesIO()
-    np.savez(buffer, lo=np.array(part.box.lo), hi=np.array(part.box.hi), **part.sums)  # type: ignore[arg-type]
-    return publish_bytes(partial_path(folder, part.shot), buffer.getvalue())
+    layout = PlaneLayout(window, tuple(part.sums))
+    path = folder / f"shot_{part.shot:06d}{SUFFIXES[0]}"
+    return write_planes(path, layout, part.box, part.sums, group)
 
 
-def read_partial(folder: Path, shot: int, sha256: str | None = None) -> ShotImage:
-    """Read one shot's accumulated fields.
+def open_partial(folder: Path, shot: int, sha256: str) -> PlaneFile | PlaneNpz:
+    """Open one shot's partial image.
 
     Raises
     ------
     CorruptionError
         When the file is missing, damaged, or not the one the ledger knows.
     """
-    path = partial_path(folder, shot)
-    try:
-        if sha256 is not None and sha256_file(path) != sha256:
-            raise CorruptionError(
-                f"{path} does not have the checksum of the ledger", "run the same command again", "E641"
-            )
-        with np.load(path, allow_pickle=False) as stored:
-            box = Box(tuple(int(v) for v in stored["lo"]), tuple(int(v) for v in stored["hi"]))  # type: ignore[arg-type]
-            sums = {k: stored[k] for k in stored.files if k not in ("lo", "hi")}
-    except CorruptionError:
-        raise
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise CorruptionError(
-            f"{path} cannot be read: {error}", "run the same command again", code="E641"
-        ) from error
-    return ShotImage(shot, box, sums, 0, 0.0)
+    return open_planes(partial_path(folder, shot), sha256)
+
+
+def read_partial(folder: Path, shot: int, sha256: str, lo: int, hi: int) -> ShotImage:
+    """Return the planes `lo` to `hi` of one shot's accumulated fields, as far as its window has them."""
+    with open_partial(folder, shot, sha256) as file:
+        first, last = file.span(lo, hi)
+        window = file.layout.box
+        box = Box((first, *window.lo[1:]), (last, *window.hi[1:]))
+        return ShotImage(shot, box, file.read(lo, hi), 0, 0.0)
+
+
+def intact(folder: Path, hashes: Mapping[int, str], world: Comm) -> set[int]:
+    """Return the shots whose partial images have their checksums; every rank looks at some. Collective."""
+    good = []
+    for shot in list(hashes)[world.rank :: world.size]:
+        try:
+            with open_partial(folder, shot, hashes[shot]) as file:
+                file.verify()
+        except CorruptionError:
+            continue
+        good.append(shot)
+    return {shot for some in world.allgather(good) for shot in some}

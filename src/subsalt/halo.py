@@ -1,0 +1,173 @@
+"""The halo: ghost planes of a wavefield come from the ranks that own them, by requests that are built once.
+
+A plane block of a padded array is contiguous, so that messages go straight from array to array. Both time levels of a
+state have their own persistent requests, since the next level is written into one and then into the other array.
+
+`start` begins an exchange, `poke` lets it go on (a message moves little on its own while its rank computes), `finish`
+waits for it. Waiting is passive: a few quick looks, then the core is given to whoever wants it, then short sleeps, so
+that more ranks than cores do not burn each other's time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from subsalt.comm import Comm
+from subsalt.decomp import Slab
+
+#: tags of ghost planes (2 per field: upwards and downwards in x) and of arrays sent after the time steps
+TAG, TAG_ARRAYS = 7200, 7220
+
+#: looks at a request before the core is yielded, and yields before a sleep
+QUICK, YIELDS = 20, 200
+
+#: first and longest sleep between two looks, s
+NAP, LONGEST_NAP = 20e-6, 500e-6
+
+
+def wait(test: Any) -> None:
+    """Return when `test()` is true, without holding the core while it is not."""
+    for _ in range(QUICK):
+        if test():
+            return
+    give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
+    for _ in range(YIELDS):
+        if test():
+            return
+        give_way()
+    nap = NAP
+    while not test():
+        time.sleep(nap)
+        nap = min(2 * nap, LONGEST_NAP)
+
+
+@dataclass
+class Traffic:
+    """What the exchanges of a halo took: seconds in `finish`, bytes sent, number of exchanges."""
+
+    waited: float = 0.0
+    bytes: int = 0
+    exchanges: int = 0
+
+    def add(self, now: Traffic, before: Traffic) -> None:
+        """Add what a halo took between two looks."""
+        self.waited += now.waited - before.waited
+        self.bytes += now.bytes - before.bytes
+        self.exchanges += now.exchanges - before.exchanges
+
+
+@dataclass
+class _Level:
+    """The requests of one time level."""
+
+    requests: list[Any] = field(default_factory=list)
+    sent: int = 0
+
+
+class Halo:
+    """Exchange of the ghost planes of one state.
+
+    Parameters
+    ----------
+    group : Comm
+        The ranks that share the shot, in the order of their slabs.
+    slabs : sequence of Slab
+        Of all ranks of the group.
+    radius : int
+        Planes of padding in front of plane 0 in every array.
+    levels : sequence of sequence of ndarray
+        By time level: the padded arrays whose ghost planes travel, p or p and q. The first array of a level names it.
+    """
+
+    def __init__(
+        self, group: Comm, slabs: Sequence[Slab], radius: int, levels: Sequence[Sequence[NDArray]]
+    ) -> None:
+        self.traffic = Traffic()
+        self._levels = {id(arrays[0]): self._requests(group, slabs, radius, arrays) for arrays in levels}
+        # what has requests must not go away before them
+        self._arrays = [a for arrays in levels for a in arrays]
+        self._active: list[Any] = []
+
+    @staticmethod
+    def _requests(group: Comm, slabs: Sequence[Slab], radius: int, arrays: Sequence[NDArray]) -> _Level:
+        """Return the persistent requests of one time level."""
+        mpi, rank = group.mpi, group.rank
+        assert mpi is not None
+        own = slabs[rank]
+        lo, hi = own.owned_local
+        out = _Level()
+        for number, a in enumerate(arrays):
+            up, down = TAG + 2 * number, TAG + 2 * number + 1
+
+            def block(first: int, count: int, a: NDArray = a) -> NDArray:
+                return a[radius + first : radius + first + count]
+
+            if rank > 0:
+                asked = slabs[rank - 1].ghost_hi
+                out.requests.append(mpi.Recv_init(block(0, own.ghost_lo), rank - 1, up))
+                out.requests.append(mpi.Send_init(block(lo, asked), rank - 1, down))
+                out.sent += block(lo, asked).nbytes
+            if rank < len(slabs) - 1:
+                asked = slabs[rank + 1].ghost_lo
+                out.requests.append(mpi.Recv_init(block(hi, own.ghost_hi), rank + 1, down))
+                out.requests.append(mpi.Send_init(block(hi - asked, asked), rank + 1, up))
+                out.sent += block(hi - asked, asked).nbytes
+        return out
+
+    def start(self, level: Sequence[NDArray]) -> None:
+        """Begin the exchange of a time level; what neighbours hold of it must have been written."""
+        from mpi4py import MPI
+
+        chosen = self._levels[id(level[0])]
+        self._active = chosen.requests
+        MPI.Prequest.Startall(self._active)
+        self.traffic.bytes += chosen.sent
+        self.traffic.exchanges += 1
+
+    def poke(self) -> bool:
+        """Let the exchange go on; return whether it is complete."""
+        from mpi4py import MPI
+
+        if self._active and MPI.Request.Testall(self._active):
+            self._active = []
+        return not self._active
+
+    def finish(self) -> None:
+        """Wait until the ghost planes have come and what was sent may be written over."""
+        begin = time.perf_counter()
+        wait(self.poke)
+        self.traffic.waited += time.perf_counter() - begin
+
+    def free(self) -> None:
+        """Give the requests back; an exchange that is still going on (after an error) is left to the end of MPI."""
+        if self._active:
+            return
+        for level in self._levels.values():
+            for request in level.requests:
+                request.Free()
+        self._levels = {}
+
+
+def swap(group: Comm, send: Mapping[int, NDArray], receive: Mapping[int, NDArray]) -> None:
+    """Send contiguous arrays to ranks of a group, and fill arrays from others; for between time loops.
+
+    Parameters
+    ----------
+    send, receive : mapping of int to ndarray
+        By rank; both sides know shapes and types beforehand.
+    """
+    if not send and not receive:
+        return
+    from mpi4py import MPI
+
+    mpi = group.mpi
+    assert mpi is not None
+    requests = [mpi.Irecv(a, rank, TAG_ARRAYS) for rank, a in receive.items()]
+    requests += [mpi.Isend(a, rank, TAG_ARRAYS) for rank, a in send.items()]
+    wait(lambda: MPI.Request.Testall(requests))

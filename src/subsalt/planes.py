@@ -1,0 +1,163 @@
+"""Volumes that are read by planes of constant x when they are asked for, so that nobody need hold one whole."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: values of a slab that are in memory at once
+SLAB_VALUES = 1 << 20
+
+
+@dataclass
+class Traffic:
+    """Bytes of samples that were asked for, and bytes that had to be read for them."""
+
+    wanted: int = 0
+    moved: int = 0
+
+
+class Planes(ABC):
+    """A volume (nx, nz) or (nx, ny, nz) of float32 that gives its planes on demand.
+
+    It looks like an array as far as ``shape``, ``len`` and slices along x go; turning it into one is refused.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the volume, x first.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+    @property
+    def ndim(self) -> int:
+        """2 or 3."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return math.prod(self.shape)
+
+    @property
+    def step(self) -> int:
+        """Planes that are best read together: about `SLAB_VALUES` values; a source may ask for more."""
+        return max(1, SLAB_VALUES // math.prod(self.shape[1:]))
+
+    @abstractmethod
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``, C-ordered; ``0 <= lo <= hi <= nx``."""
+
+    def sources(self) -> list[Planes]:
+        """Return the volumes that are read for this one: itself when it reads a file."""
+        return [self]
+
+    @property
+    def traffic(self) -> Traffic:
+        """Bytes wanted of, and moved from, all `sources` so far."""
+        parts = [s.traffic for s in self.sources() if s is not self]
+        return Traffic(sum(t.wanted for t in parts), sum(t.moved for t in parts))
+
+    def slabs(self, lo: int = 0, hi: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Yield (first plane, planes) from `lo` to `hi`, `step` planes at a time."""
+        end = self.shape[0] if hi is None else hi
+        for first in range(lo, end, self.step):
+            yield first, self.read(first, min(end, first + self.step))
+
+    def take(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the values at the nodes `index` (n, ndim), none outside the volume; a plane at a time."""
+        out = np.empty(len(index), np.float32)
+        for ix in np.unique(index[:, 0]):
+            rows = np.nonzero(index[:, 0] == ix)[0]
+            out[rows] = self.read(int(ix), int(ix) + 1)[0][tuple(index[rows, 1:].T)]
+        return out
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: slice | tuple[Any, ...]) -> NDArray[np.float32]:
+        """Return the planes of a slice along x, cut further by the rest of a tuple; other indices are refused."""
+        first, rest = (key[0], key[1:]) if isinstance(key, tuple) else (key, ())
+        if not isinstance(first, slice) or first.step not in (None, 1):
+            raise TypeError(f"planes are cut by slices along x without a step, not by {first!r}")
+        lo, hi, _ = first.indices(self.shape[0])
+        part = self.read(lo, max(lo, hi))
+        return part[(slice(None), *rest)] if rest else part
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[np.float32]:
+        raise TypeError(f"a volume {self.shape} that is read by planes is never held whole")
+
+
+class Constant(Planes):
+    """One value everywhere, or a function of depth: the same in all planes."""
+
+    def __init__(self, shape: tuple[int, ...], values: NDArray[np.float32] | float) -> None:
+        super().__init__(shape)
+        self._plane = np.broadcast_to(np.asarray(values, dtype=np.float32), shape[1:])
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        return np.ascontiguousarray(np.broadcast_to(self._plane, (hi - lo, *self.shape[1:])))
+
+    def sources(self) -> list[Planes]:
+        """Return nothing: no file is read."""
+        return []
+
+
+class Mapped(Planes):
+    """A function of every value of another volume.
+
+    Parameters
+    ----------
+    source : Planes
+        The other volume.
+    function : callable
+        From an array to one of the same shape; a value of the result depends on that value alone.
+    """
+
+    def __init__(self, source: Planes, function: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+        super().__init__(source.shape)
+        self._source, self._function = source, function
+
+    @property
+    def step(self) -> int:
+        """That of the other volume."""
+        return self._source.step
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        return self._function(self._source.read(lo, hi))
+
+    def take(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the values at the nodes `index` (n, ndim)."""
+        return self._function(self._source.take(index))
+
+    def sources(self) -> list[Planes]:
+        """Return those of the other volume."""
+        return self._source.sources()
+
+
+class Held(Planes):
+    """A volume that is in memory already."""
+
+    def __init__(self, values: NDArray[np.float32]) -> None:
+        super().__init__(values.shape)
+        self._values = values
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``, no copy."""
+        return self._values[lo:hi]
+
+    def sources(self) -> list[Planes]:
+        """Return nothing: no file is read."""
+        return []

@@ -1,0 +1,225 @@
+"""Who does which shot: rank 0 deals them out, one at a time, to whichever group asks next.
+
+Rank 0 alone knows what is planned, running and done. The first rank of another group tells it what became of its shot
+and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
+library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own shots.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from subsalt.comm import Comm, thread_multiple
+
+#: bytes of a message, and letters of a reason that surely fit
+MESSAGE, REASON = 4096, 600
+#: seconds between two looks for a message: nothing to a shot, and nothing to a core
+LOOK = 0.005
+
+#: what became of a shot: {"shot": id, "sha256": ..., "seconds": ...} or {"shot": id, "reason": ...}
+Told = dict[str, Any]
+
+
+class Deal:
+    """The shots still to be done, on rank 0; several threads may call.
+
+    Parameters
+    ----------
+    shots : sequence of int
+        Ids, in the order in which they are given out.
+    groups : int
+        Groups that ask.
+    on_start : callable
+        ``on_start(shot)`` before a shot is given out.
+    on_told : callable
+        ``on_told(told)`` when a group says what became of a shot.
+    """
+
+    def __init__(
+        self,
+        shots: Sequence[int],
+        groups: int = 1,
+        on_start: Callable[[int], None] = lambda shot: None,
+        on_told: Callable[[Told], None] = lambda told: None,
+    ) -> None:
+        self._left = deque(shots)
+        self._groups, self.on_start, self.on_told = groups, on_start, on_told
+        self._lock = threading.Lock()
+        self.finished = 0
+
+    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Take what a group tells of its shot and return its next one, and the one to prepare for meanwhile.
+
+        Parameters
+        ----------
+        told : dict, optional
+            What became of the shot before.
+        ready : int, optional
+            The shot that this group was told to prepare for.
+
+        Returns
+        -------
+        dict
+            ``shot``: None when there is none left. ``ahead``: its traces may be read already; None while fewer shots
+            are left than groups, since then whoever is free first should have them.
+        """
+        with self._lock:
+            if told is not None:
+                self.on_told(told)
+                self.finished += 1
+            shot = ready if ready is not None else self._take()
+            if shot is not None:
+                self.on_start(shot)
+            ahead = self._take() if shot is not None and len(self._left) >= self._groups else None
+            return {"shot": shot, "ahead": ahead}
+
+    def _take(self) -> int | None:
+        return self._left.popleft() if self._left else None
+
+
+class Dealer:
+    """Rank 0's side of a deal among groups: its own group asks directly, the others by messages. A context manager.
+
+    Parameters
+    ----------
+    deal : Deal
+        What is dealt.
+    channel : Comm
+        All ranks, with messages of their own.
+    others : int
+        Groups on other ranks: so many will say that they have nothing left to do.
+    """
+
+    def __init__(self, deal: Deal, channel: Comm, others: int) -> None:
+        self.deal, self._asking = deal, others
+        self._mpi: Any = channel.mpi
+        self._buffer = np.zeros(MESSAGE, np.uint8)
+        self._request: Any = None
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    def __enter__(self) -> Dealer:
+        if self._asking:
+            self._request = self._mpi.Irecv(self._buffer)
+            if thread_multiple():
+                self._thread = threading.Thread(target=self._serve, name="dealer", daemon=True)
+                self._thread.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._request is not None:
+            # left behind by an error: nobody will send what it waits for
+            self._request.Cancel()
+            self._request.Wait()
+            self._request = None
+
+    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Return the next shot of rank 0's own group, see `Deal.next`."""
+        self.poll()
+        return self.deal.next(told, ready)
+
+    def poll(self) -> None:
+        """Answer what has arrived, where no thread does; raise what went wrong while a thread answered."""
+        if self._failure is not None:
+            raise self._failure
+        if self._thread is None:
+            while self._answer():
+                pass
+
+    def wait(self, told: Callable[[], None] = lambda: None) -> None:
+        """Return when no other group has anything left to do.
+
+        Parameters
+        ----------
+        told : callable, optional
+            Called now and then meanwhile.
+        """
+        while self._asking and self._failure is None:
+            self.poll()
+            told()
+            time.sleep(LOOK)
+        self.poll()
+
+    def _serve(self) -> None:
+        try:
+            while self._asking and not self._stop.is_set():
+                if not self._answer():
+                    time.sleep(LOOK)
+        except BaseException as error:
+            self._failure = error
+
+    def _answer(self) -> bool:
+        """Answer one message, if there is one."""
+        if self._request is None or not self._request.Test():
+            return False
+        asked = _unpack(self._buffer)
+        # the next message may come as soon as this one is answered
+        self._asking -= bool(asked["last"])
+        self._request = self._mpi.Irecv(self._buffer) if self._asking else None
+        if not asked["last"]:
+            self._mpi.Send(_pack(self.deal.next(asked["told"], asked["ready"])), asked["rank"])
+        return True
+
+
+class Player:
+    """The first rank of another group: asks rank 0 for shots.
+
+    Parameters
+    ----------
+    channel : Comm
+        All ranks, with messages of their own.
+    """
+
+    def __init__(self, channel: Comm) -> None:
+        self._channel = channel
+        self._mpi: Any = channel.mpi
+
+    def __enter__(self) -> Player:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Tell what became of the last shot, and return the next one, see `Deal.next`. Waits without using a core."""
+        if told is not None and "reason" in told:
+            told = {**told, "reason": told["reason"][:REASON]}
+        answer = np.zeros(MESSAGE, np.uint8)
+        request = self._mpi.Irecv(answer, 0)
+        asked = {"rank": self._channel.rank, "told": told, "ready": ready, "last": False}
+        self._mpi.Send(_pack(asked), 0)
+        while not request.Test():
+            time.sleep(LOOK)
+        found: dict[str, int | None] = _unpack(answer)
+        if found["shot"] is None:
+            self._mpi.Send(_pack({"last": True}), 0)
+        return found
+
+    def poll(self) -> None:
+        """Do nothing: only rank 0 is asked."""
+
+    def wait(self, told: Callable[[], None] = lambda: None) -> None:
+        """Do nothing: rank 0 waits for the others."""
+
+
+def _pack(value: dict[str, Any]) -> np.ndarray:
+    """Return a message as bytes of fixed length."""
+    data = json.dumps(value, ensure_ascii=False).encode()
+    if len(data) > MESSAGE:
+        raise ValueError(f"a message of {len(data)} bytes is longer than {MESSAGE}")
+    return np.frombuffer(data.ljust(MESSAGE), np.uint8)
+
+
+def _unpack(message: np.ndarray) -> Any:
+    return json.loads(message.tobytes())

@@ -1,0 +1,111 @@
+"""What a run says of itself: run.json, and the log of events."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt import __version__, physics
+from subsalt.comm import Comm
+from subsalt.errors import Finding
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.io.publish import append_line, publish_text
+from subsalt.io.traffic import COUNTED, TRACES
+from subsalt.physics.storage import storage_error
+from subsalt.run.provenance import code_facts, machine_facts
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+
+def run_facts(
+    job: Job,
+    setup: MigrationSetup,
+    run_id: str,
+    inputs: Sequence[Mapping[str, object]],
+    findings: Sequence[Finding],
+    plan: dict[str, int],
+    numerics: dict[str, object],
+) -> dict[str, Any]:
+    """Return what is known of a run before its first shot."""
+    grid = setup.model.grid
+    return {
+        "version": __version__,
+        "run_id": run_id,
+        "title": job.title or job.name,
+        "job": job.resolved(),
+        "job_given": job.model_dump(mode="json", exclude_unset=True),
+        "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
+        "dt": setup.axis.dt,
+        "nt": setup.axis.nt,
+        "image_step": setup.image_step,
+        "stable_dt": setup.model.stable_dt(setup.propagation.order),
+        "repaired_nodes": setup.repaired,
+        "memory_plan": plan,
+        "findings": [vars(f) for f in findings],
+        "inputs": inputs,
+        "model_error": vars(
+            storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
+        )
+        if setup.propagation.model_storage == "u16"
+        else None,
+        "numerics": numerics,
+        "code": code_facts(),
+        "machine": machine_facts(),
+    }
+
+
+def write_facts(folder: Path, facts: dict[str, Any]) -> None:
+    """Publish run.json: what a report, a picture or another program may want to know of the run."""
+    publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
+
+
+def log_event(folder: Path, **what: object) -> None:
+    """Append one line to the log of events; the time is a label for people, nothing depends on it."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    append_line(folder / "events.jsonl", json.dumps({"time": now, **what}))
+
+
+def peak_memory() -> int:
+    """Return the largest resident size of this process so far, bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def over_ranks(world: Comm, phases: Mapping[str, float]) -> dict[str, Any]:
+    """Return what the ranks spent and moved, on every rank; collective.
+
+    Returns
+    -------
+    dict
+        ``phases``: mean and largest seconds by phase. ``peak_memory_bytes``: the largest and the sum. ``input``: bytes
+        wanted, read and received of all input, and of traces, summed over the ranks.
+    """
+    everything, traces = COUNTED.now(), TRACES.now()
+    told = world.allgather(
+        {
+            "phases": dict(phases),
+            "peak": peak_memory(),
+            "all": [everything.wanted, everything.read, everything.received],
+            "traces": [traces.wanted, traces.read, traces.received],
+        }
+    )
+    names = list(dict.fromkeys(name for t in told for name in t["phases"]))
+    seconds = {name: [t["phases"].get(name, 0.0) for t in told] for name in names}
+    return {
+        "phases": {n: {"mean": sum(s) / len(s), "max": max(s)} for n, s in seconds.items()},
+        "peak_memory_bytes": {"max": max(t["peak"] for t in told), "sum": sum(t["peak"] for t in told)},
+        "input": {
+            kind: dict(
+                zip(
+                    ("wanted", "read", "received"),
+                    map(sum, zip(*(t[kind] for t in told), strict=True)),
+                    strict=True,
+                )
+            )
+            for kind in ("all", "traces")
+        },
+    }

@@ -1,0 +1,82 @@
+"""What the ranks of a run do once for all: hash the inputs, see whether they have the same folder before them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subsalt.comm import Comm
+from subsalt.errors import CannotCreateError, MemoryPlanError
+from subsalt.grid import Grid
+from subsalt.imaging.memory import available_memory
+from subsalt.io.publish import sha256_file
+from subsalt.io.volume_write import PLANE_FORMATS
+from subsalt.run.lock import NAME as LOCK
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+#: whole images that the writers of formats hold which ranks cannot write together
+COPIES = 3
+
+
+def inputs_of(job: Job, world: Comm) -> list[dict[str, object]]:
+    """Return path, size and SHA-256 of every input file, each hashed by one rank. Collective."""
+    with world.together():
+        files = [(key, path) for key, paths in job.input_files().items() for path in paths]
+        mine = {
+            i: {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
+            for i, (key, path) in enumerate(files)
+            if i % world.size == world.rank
+        }
+    found = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}
+    return [found[i] for i in range(len(files))]
+
+
+def check_shared(folder: Path, world: Comm, lock: str = LOCK) -> None:
+    """Refuse a folder that is not the same one on all nodes. Collective.
+
+    Raises
+    ------
+    CannotCreateError
+        On all ranks, naming one that does not see what rank 0 wrote.
+    """
+    path = folder / lock
+    lease = world.bcast(_lease(path) if world.is_root else None)
+    failure = None
+    if _lease(path) != lease:
+        failure = CannotCreateError(
+            f"{folder} is not the same folder on all nodes: what rank 0 wrote there is missing",
+            "choose a folder on a file system that all nodes share",
+            code="E830",
+        )
+    world.agree(failure)
+
+
+def _lease(path: Path) -> object:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def check_formats(job: Job, grid: Grid, world: Comm) -> None:
+    """Refuse formats of the image that rank 0 would have to write alone and has no memory for.
+
+    Raises
+    ------
+    MemoryPlanError
+        Naming them.
+    """
+    from subsalt.run.outputs import SUFFIX
+
+    alone = [n for n in job.output.formats if SUFFIX[n] not in PLANE_FORMATS]
+    need = COPIES * 4 * grid.size
+    if alone and world.is_root and need > available_memory():
+        raise MemoryPlanError(
+            f"[output] formats: {', '.join(alone)} take {need / 1e9:.2f} GB on one rank, "
+            f"{available_memory() / 1e9:.2f} GB are available",
+            'write segy and rsf, which all ranks write together, and convert them elsewhere with "subsalt export"',
+            code="E831",
+        )

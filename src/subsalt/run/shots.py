@@ -1,0 +1,166 @@
+"""The shots of a migration: every group of ranks takes the next one that is not done, until none is left.
+
+A shot counts as done only after all ranks of its group have published their planes of its partial image. What any
+attempt would meet again (bad traces, a wavefield that blows up) sets a shot aside, by agreement of its group, and the
+survey goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.errors import DataError, NumericalFailure
+from subsalt.imaging.rtm import SnapshotPool, migrate_shot
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.slabs import share_of
+from subsalt.run.deal import Deal, Dealer, Player, Told
+from subsalt.run.facts import log_event
+from subsalt.run.feed import Rows, TraceFeed
+from subsalt.run.groups import Groups
+from subsalt.run.ledger import Ledger
+from subsalt.run.partial import write_partial
+from subsalt.survey import Shot, Survey
+from subsalt.timing import Phases
+
+#: ``progress(done, total, message)``: `done` of `total` shots, fractions included
+Progress = Callable[..., None]
+
+
+@dataclass
+class ShotRunner:
+    """Migrates shots on the ranks of one group.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        What all shots share.
+    survey : Survey
+        Shots and their traces.
+    images : Path
+        Folder of the partial images.
+    groups : Groups
+        This rank's group.
+    clock : Phases
+        Takes the seconds.
+    """
+
+    setup: MigrationSetup
+    survey: Survey
+    images: Path
+    groups: Groups
+    clock: Phases
+
+    def __post_init__(self) -> None:
+        self.pool, self.point_steps = SnapshotPool(), 0
+
+    def run(self, dealer: Dealer | Player, report: Callable[[Shot, float], None]) -> None:
+        """Take shots from `dealer` until there are none; collective over the group.
+
+        Parameters
+        ----------
+        report : callable
+            ``report(shot, fraction)``, now and then.
+        """
+        group = self.groups.group
+        shots = {s.id: s for s in self.survey.shots}
+        told: Told | None = None
+        ready: int | None = None
+        with TraceFeed(self.survey, self._rows) as feed:
+            while True:
+                with self.clock("waiting for a shot"):
+                    task = group.bcast(dealer.next(told, ready) if group.is_root else None)
+                if task["shot"] is None:
+                    return
+                ready = task["ahead"]
+                ahead = None if ready is None else shots[ready]
+                told = self._shot(shots[task["shot"]], ahead, feed, report)
+
+    def _rows(self, shot: Shot) -> Rows:
+        """Return the receivers whose traces this rank injects."""
+        group = self.groups.group
+        return share_of(self.setup, shot, group).rows if group.size > 1 else None
+
+    def _shot(
+        self, shot: Shot, ahead: Shot | None, feed: TraceFeed, report: Callable[[Shot, float], None]
+    ) -> Told:
+        """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
+        report(shot, 0.0)
+        group = self.groups.group
+        try:
+            with self.clock("trace input"), group.together():
+                traces = feed.take(shot)
+            if ahead is not None:
+                feed.prepare(ahead)
+            part = migrate_shot(
+                self.setup,
+                shot,
+                traces.data,
+                rows=traces.rows,
+                group=group if group.size > 1 else None,
+                pool=self.pool,
+                phases=self.clock,
+                progress=lambda fraction: report(shot, fraction),
+            )
+        except (DataError, NumericalFailure) as error:
+            # the next attempt would fail the same way: set the shot aside, the survey goes on
+            return {"shot": shot.id, "reason": str(error)}
+        with self.clock("partial image"):
+            sha = write_partial(self.images, part, self.setup.window(shot), group)
+        self.point_steps += part.point_steps
+        return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
+
+
+def migrate_shots(
+    runner: ShotRunner, ledger: Ledger | None, done: set[int], progress: Progress | None
+) -> None:
+    """Migrate every shot that is not done; collective over all ranks.
+
+    Parameters
+    ----------
+    runner : ShotRunner
+        Of this rank.
+    ledger : Ledger or None
+        On rank 0.
+    done : set of int
+        Shots that need not be done again.
+    progress : callable, optional
+        On rank 0.
+    """
+    groups, total = runner.groups, len(runner.survey)
+    deal = Deal([s.id for s in runner.survey.shots if s.id not in done], len(groups.sizes))
+    dealer: Dealer | Player
+    if ledger is not None:
+        deal.on_start, deal.on_told = ledger.start, lambda told: _record(ledger, told)
+        dealer = Dealer(deal, groups.channel, len(groups.sizes) - 1)
+    else:
+        dealer = Player(groups.channel)
+
+    def report(shot: Shot | None, fraction: float) -> None:
+        dealer.poll()
+        if progress is not None:
+            message = "waiting for other groups" if shot is None else f"shot {shot.id}"
+            progress(len(done) + deal.finished + fraction, total, message)
+
+    with dealer:
+        if not groups.idle:
+            runner.run(dealer, report)
+        with runner.clock("waiting for other groups"):
+            dealer.wait(lambda: report(None, 0.0))
+            groups.rest()
+    if progress is not None and deal.finished:
+        progress(len(done) + deal.finished, total, "")
+
+
+def _record(ledger: Ledger, told: Told) -> None:
+    """Write into the ledger and the log of events what became of a shot."""
+    shot = told["shot"]
+    if "reason" in told:
+        ledger.quarantine(shot, told["reason"])
+        log_event(ledger.folder, event="quarantined", shot=shot, reason=told["reason"])
+        return
+    ledger.finish(shot, told["sha256"], told["seconds"])
+    log_event(
+        ledger.folder, event="done", shot=shot, seconds=round(told["seconds"], 3), sha256=told["sha256"]
+    )

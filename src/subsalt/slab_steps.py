@@ -1,0 +1,187 @@
+"""Time steps of a slab: its shells first, then the exchange of ghost planes under the core.
+
+The loop in Python over the kernels of any device. It is what tilted media, NumPy and thin slabs use, and the reference
+of faster ways. Fields, samples and images are those of the whole grid, bit for bit: every plane is computed by one
+rank, from the same values and in the same order of operations, and what is injected into it is added in survey order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import ModuleType
+
+from numpy.typing import NDArray
+
+from subsalt.comm import Comm
+from subsalt.decomp import Slab
+from subsalt.domain import Domain
+from subsalt.grid import Box
+from subsalt.halo import Halo
+from subsalt.injection import Points
+from subsalt.kernels.problem import Problem, State
+from subsalt.segment import FINITE_EVERY, Source, Work, imaging_step
+
+#: points of a piece of the core between two pokes, and pieces at most
+PIECE, MOST_PIECES = 1 << 19, 8
+
+#: planes of a piece in tilted media, at least: fluxes around every piece are computed anew
+TILTED_PIECE = 48
+
+
+@dataclass(frozen=True)
+class Regions:
+    """How the owned planes of a slab are computed, in local plane indices.
+
+    Parameters
+    ----------
+    psi : tuple of int
+        Planes whose Psi is advanced: those owned, and M beyond a cut in or near the layer of x.
+    shells : tuple of (int, int)
+        Planes that neighbours hold as ghosts: computed before the exchange starts.
+    core : tuple of (int, int)
+        Pieces of the rest.
+    """
+
+    psi: tuple[int, int]
+    shells: tuple[tuple[int, int], ...]
+    core: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, problem: Problem, domain: Domain) -> Regions:
+        """Return the regions of the slab of a domain."""
+        slab, radius = domain.slab, problem.radius
+        lo, hi = slab.owned_local
+        below, above = _asked(domain.slabs, slab)
+        psi = _psi_planes(problem, lo, hi, radius, slab)
+        if below + above >= hi - lo:
+            return cls(psi, ((lo, hi),), ())
+        shells = [(lo, lo + below)] * (below > 0) + [(hi - above, hi)] * (above > 0)
+        return cls(psi, tuple(shells), _pieces(problem, lo + below, hi - above))
+
+
+def _asked(slabs: tuple[Slab, ...], slab: Slab) -> tuple[int, int]:
+    """Return how many planes the neighbours below and above hold of a slab."""
+    below = slabs[slab.rank - 1].ghost_hi if slab.rank > 0 else 0
+    above = slabs[slab.rank + 1].ghost_lo if slab.rank < slab.ranks - 1 else 0
+    return below, above
+
+
+def _psi_planes(problem: Problem, lo: int, hi: int, radius: int, slab: Slab) -> tuple[int, int]:
+    """Return the planes whose Psi is needed: with M ghosts beyond a cut when the layer of x reaches into them."""
+    if problem.boundary != "pml":
+        return lo, hi
+    front, back = problem.widths[0], slab.planes - problem.widths[1]
+
+    def in_layer(first: int, last: int) -> bool:
+        return first < front or last > back
+
+    below = radius if slab.ghost_lo > radius and in_layer(lo - radius, lo) else 0
+    above = radius if slab.ghost_hi > radius and in_layer(hi, hi + radius) else 0
+    return lo - below, hi + above
+
+
+def _pieces(problem: Problem, lo: int, hi: int) -> tuple[tuple[int, int], ...]:
+    """Cut the core into pieces of about `PIECE` points."""
+    _, ny, nz = problem.layout.shape3
+    least = TILTED_PIECE if problem.medium == "tti" else 1
+    count = max(1, min(MOST_PIECES, (hi - lo) * ny * nz // PIECE, (hi - lo) // least))
+    cuts = [lo + (hi - lo) * i // count for i in range(count + 1)]
+    return tuple(pairwise(cuts))
+
+
+class _Feed:
+    """A source's points on some planes."""
+
+    def __init__(self, source: Source, planes: tuple[tuple[int, int], ...]) -> None:
+        self.samples = source.samples
+        self.parts: list[tuple[Points, NDArray]] = []
+        for lo, hi in planes:
+            points, rows = source.points.on_planes(lo, hi)
+            if len(rows):
+                self.parts.append((points, rows))
+
+    def inject(self, kernels: ModuleType, problem: Problem, fields: list[NDArray], now: int) -> None:
+        """Add the samples of time index `now`."""
+        if now < self.samples.shape[1]:
+            values = self.samples[:, now]
+            for points, rows in self.parts:
+                kernels.inject(problem, fields, points, values[rows])
+
+
+def by_slab(
+    kernels: ModuleType,
+    problem: Problem,
+    state: State,
+    n: int,
+    work: Work,
+    domain: Domain,
+    halo: Halo,
+    not_finite: Callable[[State], None],
+) -> None:
+    """Advance a slab step by step; collective over the group, and nothing but ghost planes travels.
+
+    Parameters
+    ----------
+    problem, state
+        Of the planes held.
+    n : int
+        Steps.
+    work : Work
+        Its points have weights on owned planes only.
+    not_finite : callable
+        Called with the state, once, when it is no longer finite (looked at every `FINITE_EVERY` steps and at last).
+        The steps go on: the other ranks wait for ghost planes.
+    """
+    regions = Regions.of(problem, domain)
+    ny, nz = problem.layout.shape3[1:]
+
+    def box(planes: tuple[int, int]) -> Box:
+        return Box((planes[0], 0, 0), (planes[1], ny, nz))
+
+    psi, shells, core = box(regions.psi), [box(p) for p in regions.shells], [box(p) for p in regions.core]
+    in_shells = [_Feed(s, regions.shells) for s in work.sources]
+    in_core = [
+        _Feed(s, regions.core[:1] and ((regions.core[0][0], regions.core[-1][1]),)) for s in work.sources
+    ]
+    finite = True
+    halo.start(_travelling(problem, state.curr))
+    halo.finish()
+    for i in range(n):
+        kernels.memory_step(problem, state, psi)
+        for shell in shells:
+            kernels.field_step(problem, state, shell)
+        for feed in in_shells:
+            feed.inject(kernels, problem, state.prev, state.it)
+        halo.start(_travelling(problem, state.prev))
+        for piece in core:
+            kernels.field_step(problem, state, piece)
+            halo.poke()
+        for feed in in_core:
+            feed.inject(kernels, problem, state.prev, state.it)
+        state.rotate()
+        for rec in work.recorders:
+            if state.it < rec.data.shape[1]:
+                rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
+        imaging_step(kernels, problem, state, work)
+        halo.finish()
+        if work.hook is not None and work.hook_at(state.it):
+            work.hook(state)
+        looked_at = state.it % FINITE_EVERY == 0 or i == n - 1
+        if finite and looked_at and not kernels.is_finite(problem, state.curr):
+            finite = False
+            not_finite(state)
+        if work.progress is not None:
+            work.progress(state.it)
+
+
+def _travelling(problem: Problem, level: list[NDArray]) -> list[NDArray]:
+    """Return the fields of a time level whose ghost planes are exchanged: q has no derivative along x but in TTI."""
+    return level if problem.medium == "tti" else level[:1]
+
+
+def halo_of(domain: Domain, problem: Problem, state: State, group: Comm) -> Halo:
+    """Return the exchange of ghost planes of a state."""
+    levels = [_travelling(problem, level) for level in (state.prev, state.curr)]
+    return Halo(group, domain.slabs, problem.radius, levels)

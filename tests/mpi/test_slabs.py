@@ -1,0 +1,128 @@
+"""Groups of ranks against one process: the same bits in every field, sample and image, whatever the cut.
+
+Each launch goes through all cases, with one thread and with two; the answers of one process are made once. That these
+comparisons can fail is proved by changing an order of addition on purpose.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launch import MPI, run
+from slab_cases import CASES, advance
+
+pytestmark = MPI
+
+HERE = Path(__file__).parent
+
+#: what every rank runs; `before` may change the program first
+PROGRAM = """
+    import sys
+    sys.path.insert(0, {here!r})
+    import numpy as np
+    from slab_cases import CASES, compare
+    from subsalt.comm import world
+    {before}
+    group = world()
+    with np.load({answers!r}) as file:
+        answers = dict(file)
+    for name in {names!r}:
+        wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
+        for threads in {threads!r}:
+            wrong = compare(CASES[name], group, threads, wanted)
+            print(f"{{name}}: {{len(wrong)}} wrong {{wrong[:5]}}")
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file with the answers of one process to all cases."""
+    path = tmp_path_factory.mktemp("slabs") / "answers.npz"
+    arrays = {f"{name}|{key}": a for name, case in CASES.items() for key, a in advance(case, None).items()}
+    np.savez(path, **arrays)
+    return path
+
+
+def program(answers: Path, names: list[str], threads: tuple[int, ...] = (1, 2), before: str = "") -> str:
+    lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
+    return PROGRAM.format(here=str(HERE), answers=str(answers), names=names, threads=threads, before=lines)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
+def test_fields_samples_and_images_of_a_group_are_those_of_one_process(answers: Path, ranks: int) -> None:
+    done = run(ranks, program(answers, list(CASES)))
+    assert done.rc == 0, done
+    wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
+    assert not wrong, "\n".join(wrong)
+    assert all(out.count("\n") == 2 * len(CASES) for out in done.out), done
+
+
+#: changes of the program that must be noticed: the case that notices, what is wrong then, and the change
+CHANGES = {
+    "every rank adds up its own planes first": (
+        "iso 3-D thin",
+        {"trace"},
+        """
+        from subsalt import recording
+        original = recording.SlabRecorder.complete
+        def complete(self, group, slabs):
+            data, before = self.single.data, {}
+            for i, row in enumerate(self.further.row):
+                if row in before:
+                    data[i] += data[before[row]]
+                    data[before[row]] = 0
+                before[row] = i
+            return original(self, group, slabs)
+        recording.SlabRecorder.complete = complete
+        """,
+    ),
+    "planes are added from high to low x": (
+        "vti 2-D thin",
+        {"trace"},
+        """
+        import numpy as np
+        from subsalt import recording
+        original = recording.SlabRecorder.complete
+        def complete(self, group, slabs):
+            for row in np.unique(self.further.row):
+                planes = np.nonzero(self.further.row == row)[0]
+                self.single.data[planes] = self.single.data[planes[::-1]]
+            return original(self, group, slabs)
+        recording.SlabRecorder.complete = complete
+        """,
+    ),
+    "sources are injected in another order": (
+        "vti 3-D pml",
+        {"curr", "prev", "trace", "snapshot", "image", "energy"},
+        """
+        from subsalt import propagator
+        original = propagator.by_slab
+        def by_slab(kernels, problem, state, n, work, *rest):
+            work.sources = work.sources[::-1]
+            original(kernels, problem, state, n, work, *rest)
+        propagator.by_slab = by_slab
+        """,
+    ),
+    "Psi is not advanced beyond the cuts": (
+        "iso 3-D thick layer",
+        {"curr", "prev", "trace", "snapshot", "image", "energy"},
+        """
+        from subsalt import slab_steps
+        slab_steps._psi_planes = lambda problem, lo, hi, radius, slab: (lo, hi)
+        """,
+    ),
+}
+
+
+def test_a_change_of_order_is_noticed(answers: Path) -> None:
+    for what, (name, kinds, change) in CHANGES.items():
+        done = run(5, program(answers, [name], (1,), change))
+        assert done.rc == 0, done
+        wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
+        assert wrong, what
+        found = {item.split()[0] for line in wrong for item in ast.literal_eval(line.split(" wrong ")[1])}
+        assert found <= kinds, (what, wrong)
