@@ -148,7 +148,11 @@ def advance(case: Case, group: Comm | None, loop: str | None = None) -> dict[str
 def compare(case: Case, group: Comm, threads: int, wanted: dict[str, NDArray]) -> list[str]:
     """Return what is not the same on this rank, and what no rank or several have."""
     kernels.get(case.options.get("device", "cpu")).set_threads(threads)
-    got = advance(case, group)
+    return differences(advance(case, group), group, wanted)
+
+
+def differences(got: dict[str, NDArray], group: Comm, wanted: dict[str, NDArray]) -> list[str]:
+    """Return which of a rank's arrays are not those of one process, and whether each is on exactly one rank."""
     wrong = [name for name, a in got.items() if a.tobytes() != wanted[name].tobytes()]
     everywhere = [name for names in group.allgather(sorted(got)) for name in names]
     if sorted(everywhere) != sorted(wanted):

@@ -1,0 +1,133 @@
+"""A shot migrated and modelled by a group of ranks: images and traces of one process, and one error for all ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launch import MPI, run
+from shot_cases import CASES, answer
+
+pytestmark = MPI
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file with the answers of one process."""
+    path = tmp_path_factory.mktemp("shots") / "answers.npz"
+    np.savez(path, **{f"{name}|{key}": a for name in CASES for key, a in answer(name, None).items()})
+    return path
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_images_and_traces_of_a_group_are_those_of_one_process(answers: Path, ranks: int) -> None:
+    done = run(
+        ranks,
+        f"""
+        import sys
+        sys.path.insert(0, {HERE!r})
+        import numpy as np
+        from shot_cases import CASES, answer
+        from slab_cases import differences
+        from subsalt.comm import world
+        group = world()
+        answers = dict(np.load({str(answers)!r}))
+        for name in CASES:
+            wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
+            got = answer(name, group)
+            images = sum("correlation" in k for k in got)
+            print(f"{{name}}: {{differences(got, group, wanted)}} {{images}}")
+        """,
+    )
+    assert done.rc == 0, done
+    told = [line for out in done.out for line in out.splitlines()]
+    assert len(told) == ranks * len(CASES)
+    assert not [line for line in told if ": [] " not in line], done
+    if ranks == 5:  # the first and the last rank have nothing of the window
+        wide = [line for line in told if line.startswith("2-D tti, wide layer")]
+        assert any(line.endswith(" 0") for line in wide), wide
+
+
+def test_errors_of_a_group_are_one_error_on_all_ranks() -> None:
+    done = run(
+        3,
+        f"""
+        import sys
+        sys.path.insert(0, {HERE!r})
+        import numpy as np
+        from dataclasses import replace
+        from shot_cases import *
+        from subsalt.comm import world
+        from subsalt.errors import SubsaltError
+        from subsalt.halo import Halo
+        group = world()
+        name = "2-D iso, aperture"
+        shot, traces = shot_of(name), traces_of(name)
+
+        def setup(layer=8, **more):
+            return MigrationSetup.build(
+                model_of(name), ricker(25.0, 0.002), RECORD, PropagationOptions(layer=layer, **more), ImagingOptions()
+            )
+
+        def refused(setup, traces, rows=None):
+            try:
+                migrate_shot(setup, shot, traces, rows=rows, group=group)
+            except SubsaltError as error:
+                return f"{{type(error).__name__}} {{error.code}} {{error}}"
+
+        # one rank alone has a bad trace
+        bad = traces.copy()
+        if group.rank == 1:
+            bad[3, 4] = np.nan
+        print(refused(setup(), bad))
+        # the traces of one rank are not those of its rows
+        print(refused(setup(), traces[: 5 + group.rank], rows=np.arange(5)))
+        # nobody's fault: a value that no single-precision field can carry
+        print(refused(setup(), np.full_like(traces, 3e38)))
+        # slabs thinner than their halo
+        few = replace(setup(), imaging=ImagingOptions(aperture=10.0), propagation=PropagationOptions(boundary="none"))
+        few = replace(few, propagation=PropagationOptions(boundary="none", order=16))
+        print(refused(few, traces))
+        # and the group goes on
+        print(len(migrate_shot(setup(), shot, traces, group=group).sums))
+        """,
+    )
+    assert done.rc == 0, done
+    assert done.out[0] == done.out[1] == done.out[2], done
+    trace, shape, field, thin, after = done.out[0].splitlines()
+    assert trace.startswith("DataError E306 shot 7: 1 of 11 traces hold values that are not finite"), trace
+    assert shape.startswith("DataError E305 shot 7: traces have shape (6, 60), 5 receivers"), shape
+    assert field.startswith("NumericalFailure E510 the wavefield is not finite at step "), field
+    assert thin.startswith("ConfigError E720"), thin
+    assert after == "2"
+
+
+def test_a_thin_slab_names_the_largest_group_that_works() -> None:
+    done = run(
+        4,
+        f"""
+        import sys
+        sys.path.insert(0, {HERE!r})
+        from slab_cases import Case
+        from subsalt.comm import world
+        from subsalt.errors import ConfigError
+        group = world()
+        case = Case("tti", shape=(24, 33), options={{"boundary": "none"}})
+        try:
+            case.propagator(group)
+        except ConfigError as error:
+            print(error)
+        three = group.split(0 if group.rank < 3 else 1)
+        if three.size == 3:
+            print(case.propagator(three).slab.hi)
+        """,
+    )
+    assert done.rc == 0, done
+    assert [out.splitlines()[0] for out in done.out] == [
+        "4 ranks cut the 24 planes of a shot along x: slab 0 has 6, and the rank beside it needs 8 planes of it as "
+        "ghosts; use at most 3 ranks per shot ([parallel] ranks_per_shot = 3), or fewer ranks"
+    ] * 4, done
+    assert [out.splitlines()[1:] for out in done.out] == [["8"], ["16"], ["24"], []], done
