@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from types import ModuleType
 
 from numpy.typing import NDArray
@@ -26,42 +25,52 @@ from subsalt.segment import FINITE_EVERY, Source, Work, imaging_step
 #: points of a piece of the core between two pokes, and pieces at most
 PIECE, MOST_PIECES = 1 << 19, 8
 
-#: planes of a piece in tilted media, at least: fluxes around every piece are computed anew
-TILTED_PIECE = 48
+#: rows of a piece per thread in tilted media, which are cut along y: fluxes on either side of a piece are made twice,
+#: and tiles of so many rows do that anyway
+TILTED_ROWS = 64
 
 
 @dataclass(frozen=True)
 class Regions:
-    """How the owned planes of a slab are computed, in local plane indices.
+    """How the owned planes of a slab are computed, in local indices.
 
     Parameters
     ----------
-    psi : tuple of int
-        Planes whose Psi is advanced: those owned, and M beyond a cut in or near the layer of x.
+    psi : Box
+        Where Psi is advanced: the planes owned, and M beyond a cut in or near the layer of x.
     shells : tuple of (int, int)
         Planes that neighbours hold as ghosts: computed before the exchange starts.
     core : tuple of (int, int)
-        Pieces of the rest.
+        The planes between them; none in a thin slab.
+    pieces : tuple of Box
+        The core as it is computed, with a poke after each.
     """
 
-    psi: tuple[int, int]
+    psi: Box
     shells: tuple[tuple[int, int], ...]
     core: tuple[tuple[int, int], ...]
+    pieces: tuple[Box, ...]
 
     @classmethod
-    def of(cls, problem: Problem, domain: Domain) -> Regions:
+    def of(cls, problem: Problem, domain: Domain, threads: int = 1) -> Regions:
         """Return the regions of the slab of a domain."""
         slab, radius = domain.slab, problem.radius
         lo, hi = slab.owned_local
-        below, above = _asked(domain.slabs, slab)
-        psi = _psi_planes(problem, lo, hi, radius, slab)
+        below, above = asked_of(domain.slabs, slab)
+        psi = planes_box(problem, _psi_planes(problem, lo, hi, radius, slab))
         if below + above >= hi - lo:
-            return cls(psi, ((lo, hi),), ())
+            return cls(psi, ((lo, hi),), (), ())
         shells = [(lo, lo + below)] * (below > 0) + [(hi - above, hi)] * (above > 0)
-        return cls(psi, tuple(shells), _pieces(problem, lo + below, hi - above))
+        core = lo + below, hi - above
+        return cls(psi, tuple(shells), (core,), _pieces(problem, core, threads))
 
 
-def _asked(slabs: tuple[Slab, ...], slab: Slab) -> tuple[int, int]:
+def planes_box(problem: Problem, planes: tuple[int, int]) -> Box:
+    """Return the box of some planes."""
+    return Box((planes[0], 0, 0), (planes[1], *problem.layout.shape3[1:]))
+
+
+def asked_of(slabs: tuple[Slab, ...], slab: Slab) -> tuple[int, int]:
     """Return how many planes the neighbours below and above hold of a slab."""
     below = slabs[slab.rank - 1].ghost_hi if slab.rank > 0 else 0
     above = slabs[slab.rank + 1].ghost_lo if slab.rank < slab.ranks - 1 else 0
@@ -82,13 +91,19 @@ def _psi_planes(problem: Problem, lo: int, hi: int, radius: int, slab: Slab) -> 
     return lo - below, hi + above
 
 
-def _pieces(problem: Problem, lo: int, hi: int) -> tuple[tuple[int, int], ...]:
-    """Cut the core into pieces of about `PIECE` points."""
-    _, ny, nz = problem.layout.shape3
-    least = TILTED_PIECE if problem.medium == "tti" else 1
-    count = max(1, min(MOST_PIECES, (hi - lo) * ny * nz // PIECE, (hi - lo) // least))
-    cuts = [lo + (hi - lo) * i // count for i in range(count + 1)]
-    return tuple(pairwise(cuts))
+def _pieces(problem: Problem, core: tuple[int, int], threads: int) -> tuple[Box, ...]:
+    """Cut the core into pieces of about `PIECE` points: along x, of a tilted volume along y."""
+    whole = planes_box(problem, core)
+    count = min(MOST_PIECES, whole.size // PIECE)
+    axis = 1 if problem.medium == "tti" and problem.layout.ndim == 3 else 0
+    if problem.medium == "tti":
+        count = min(count, whole.shape[1] // (TILTED_ROWS * threads) if axis == 1 else 1)
+    count = max(1, min(count, whole.shape[axis]))
+    pieces, rest = [], whole
+    for i in range(1, count):
+        first, rest = rest.split(axis, whole.lo[axis] + whole.shape[axis] * i // count)
+        pieces.append(first)
+    return (*pieces, rest)
 
 
 class _Feed:
@@ -134,13 +149,8 @@ def by_slab(
         Called with the state, once, when it is no longer finite (looked at every `FINITE_EVERY` steps and at last).
         The steps go on: the other ranks wait for ghost planes.
     """
-    regions = Regions.of(problem, domain)
-    ny, nz = problem.layout.shape3[1:]
-
-    def box(planes: tuple[int, int]) -> Box:
-        return Box((planes[0], 0, 0), (planes[1], ny, nz))
-
-    psi, shells, core = box(regions.psi), [box(p) for p in regions.shells], [box(p) for p in regions.core]
+    regions = Regions.of(problem, domain, int(kernels.describe()["threads"]))
+    shells = [planes_box(problem, planes) for planes in regions.shells]
     in_shells = [_Feed(s, regions.shells) for s in work.sources]
     in_core = [
         _Feed(s, regions.core[:1] and ((regions.core[0][0], regions.core[-1][1]),)) for s in work.sources
@@ -149,13 +159,13 @@ def by_slab(
     halo.start(_travelling(problem, state.curr))
     halo.finish()
     for i in range(n):
-        kernels.memory_step(problem, state, psi)
+        kernels.memory_step(problem, state, regions.psi)
         for shell in shells:
             kernels.field_step(problem, state, shell)
         for feed in in_shells:
             feed.inject(kernels, problem, state.prev, state.it)
         halo.start(_travelling(problem, state.prev))
-        for piece in core:
+        for piece in regions.pieces:
             kernels.field_step(problem, state, piece)
             halo.poke()
         for feed in in_core:
