@@ -26,10 +26,10 @@ from subsalt.survey import Shot
 
 #: resident size of the program with all it imports and has read of a small job, before the first array (measured:
 #: benchmarks/plan_against_measured.py)
-PROGRAM = 140_000_000
+PROGRAM = 72_000_000
 
 #: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
-MPI = 30_000_000
+MPI = 25_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
 TRACE_ENTRY = 3 * DOUBLE + DOUBLE
