@@ -209,6 +209,14 @@ def test_a_stopped_run_has_a_report(stopped):
     assert {p.name for p in stopped.iterdir()} - set(before) == {"report.html"}
 
 
+def test_measured_memory_is_compared_with_a_plan_of_the_whole_rank(tmp_path, facts):
+    facts["memory_plan"] = {"program": 72_000_000, "wavefields": 328_000_000}
+    (tmp_path / "run.json").write_text(json.dumps(facts))
+    _, page = read(tmp_path)
+    assert "400 MB" in page
+    assert "largest memory of a rank, measured, 103% of the plan" in page
+
+
 @pytest.mark.parametrize(
     "key",
     [

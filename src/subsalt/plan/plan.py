@@ -179,7 +179,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
             "[data] names recorded shots (migrate), [acquisition] places shots to model",
             code="E102",
         )
-    model = job.load_model()
+    model = job.open_model()
     names = ("vp", "epsilon", "delta", "theta", "phi")
     files = sum(getattr(getattr(job.model, n), "file", None) is not None for n in names)
     if job.data is not None:

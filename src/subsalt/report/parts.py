@@ -105,12 +105,14 @@ def numbers(facts: RunFacts) -> Markup | None:
         stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
         if stepping > 0:
             card(f"{words.rate(steps / stepping)} point-steps/s", "while wavefields are propagated")
-    plan = section(run, "memory_plan")
+    plan, measured = section(run, "memory_plan"), run.get("peak_memory_bytes")
+    whole = "program" in plan  # plans of older runs count the arrays of a shot alone
+    planned = sum(v for v in plan.values() if words.is_number(v))
     if plan:
-        planned = sum(v for v in plan.values() if words.is_number(v))
-        card(words.size(planned), "memory planned for the largest shot")
-    if words.is_number(run.get("peak_memory_bytes")):
-        card(words.size(run["peak_memory_bytes"]), "largest memory of the process, measured")
+        card(words.size(planned), "memory planned for a rank" if whole else "memory planned for the largest shot")
+    if words.is_number(measured):
+        of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""
+        card(words.size(measured), f"largest memory of a rank, measured{of_plan}")
     if words.is_number(run.get("repaired_nodes")):
         card(words.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon")
     if not cards:
