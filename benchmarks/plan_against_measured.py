@@ -132,7 +132,9 @@ def compare(name: str, ranks: int, group: int) -> dict[str, object]:
 
 def main() -> None:
     """Run the cases and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--groups", type=int, default=0, help="ranks per shot; 0: all ranks share every shot")
@@ -140,8 +142,12 @@ def main() -> None:
     asked = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     facts = machine(1)
-    print(f"{facts['cpu']}, {facts['cores']} cores, {facts['ram_gib']} GiB  subsalt {__version__}  {facts['date']}")
-    print(f"{'case':<8}{'ranks':>6}{'per shot':>9}{'planned MB':>12}{'measured MB':>12}{'planned/measured':>18}")
+    print(
+        f"{facts['cpu']}, {facts['cores']} cores, {facts['ram_gib']} GiB  subsalt {__version__}  {facts['date']}"
+    )
+    print(
+        f"{'case':<8}{'ranks':>6}{'per shot':>9}{'planned MB':>12}{'measured MB':>12}{'planned/measured':>18}"
+    )
     rows = []
     for name in asked.cases:
         for ranks in asked.ranks:

@@ -126,7 +126,7 @@ def test_the_time_is_that_of_the_measured_rates(tmp_path):
     machine = machines.Machine({"cores": 2}, {"kernels": rows})
     inside = (n - 2 * width) ** 3
     layer_rate = (n**3 - inside) / (n**3 / layered - inside / core)
-    nx, ny, nz = found.computational_shape(found.shots[0])
+    nx, ny, nz = found.domain(found.shots[0]).grid.shape3
     core_points = math.prod(v - 2 * width for v in (nx, ny, nz))
     steps = 2 * (found.setup.axis.nt - 1)
     shot = steps * (core_points / core + (nx * ny * nz - core_points) / layer_rate)

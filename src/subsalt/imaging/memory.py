@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from subsalt import physics
-from subsalt.domain import padding
+from subsalt.domain import Domain
 from subsalt.errors import MemoryPlanError
 from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.grid import Box
@@ -19,11 +17,11 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.injection import RADIUS
 from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
-from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
-if TYPE_CHECKING:
-    from subsalt.decomp import Slab
+#: rank and ranks of a group; one process alone
+Part = tuple[int, int]
+ALONE: Part = (0, 1)
 
 HALF, FLOAT, DOUBLE = 2, 4, 8
 
@@ -35,7 +33,7 @@ TILT_PLANES = 2
 
 
 def shot_memory(
-    setup: MigrationSetup, shot: Shot, *, several: bool = True, image: bool = True, slab: Slab | None = None
+    setup: MigrationSetup, shot: Shot, *, several: bool = True, image: bool = True, part: Part = ALONE
 ) -> dict[str, int]:
     """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
 
@@ -50,8 +48,8 @@ def shot_memory(
         shot takes no memory before its fields are gone.
     image : bool
         The sums over shots are held meanwhile; a run keeps them in files.
-    slab : Slab, optional
-        What one rank of a group holds of the computational grid; all of it when None.
+    part : tuple of int
+        Which rank of how many that share the shot.
 
     Notes
     -----
@@ -60,11 +58,11 @@ def shot_memory(
     """
     window = setup.window(shot)
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    share = share_of_slab(setup.model, setup.propagation, window, shot, slab)
-    window_bytes = FLOAT * share.image_points
-    plan = propagation_memory(setup.model, setup.propagation, window, shot, slab)
+    domain = domain_of(setup.model, setup.propagation, window, shot, part)
+    window_bytes = FLOAT * domain.interior.size
+    plan = propagation_memory(setup.model, setup.propagation, window, shot, part)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
-    nr, recorded, stepped = share.receivers, setup.record.nt, setup.axis.nt
+    nr, recorded, stepped = receivers_on(domain, shot), setup.record.nt, setup.axis.nt
     # as they came; to be injected, in double and in single precision
     plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped)
     model = plan["model arrays"]
@@ -88,62 +86,29 @@ def shot_memory(
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
-@dataclass(frozen=True)
-class Share:
-    """What a rank holds of the computational grid of one shot.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of its padded arrays.
-    x_layer : int
-        Planes of it that lie in the absorbing layers at the ends of x.
-    image_points : int
-        Points of the window whose image it makes.
-    receivers : int
-        Receivers whose support touches the planes that it owns.
-    """
-
-    layout: Layout
-    x_layer: int
-    image_points: int
-    receivers: int
+def domain_of(
+    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, part: Part = ALONE
+) -> Domain:
+    """Return the computational grid of `shot` in `window` of the model, and what of it a rank of a group has."""
+    rank, ranks = part
+    points = np.concatenate([shot.src[None], shot.rcv])
+    medium = physics.medium_of(model, options.medium)
+    return Domain.of(model.grid, window, options, medium, points, rank=rank, ranks=ranks)
 
 
-def computational_shape(
-    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot
-) -> tuple[tuple[int, int, int], int]:
-    """Return the points of the computational grid of `shot`, and its first plane along x that is in the window."""
-    grid = model.grid.window(window)
-    pad = padding(grid, options, np.concatenate([shot.src[None], shot.rcv]))
-    nx, ny, nz = (n + pad[2 * i] + pad[2 * i + 1] for i, n in enumerate(grid.shape3))
-    return (nx, ny, nz), pad[0]
-
-
-def share_of_slab(
-    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, slab: Slab | None = None
-) -> Share:
-    """Return what the owner of `slab` holds; without a slab what one process holds."""
-    (nx, ny, nz), front = computational_shape(model, options, window, shot)
-    radius, ndim, width = radius_of(options.order), model.grid.ndim, options.layer_cells
-    if slab is None:
-        return Share(Layout((nx, ny, nz), radius, ndim), 2 * width, window.size, len(shot.rcv))
-    in_layer = sum(slab.layer_widths(width, width))
-    lo, hi = slab.clip(front, front + window.shape[0])
-    owned = hi - lo
-    x = model.grid.to_index(shot.rcv)[:, 0] - window.lo[0] + front
-    touching = int(((x + RADIUS > slab.lo) & (x - RADIUS < slab.hi - 1)).sum())
-    points = owned * window.shape[1] * window.shape[2]
-    layout = Layout((slab.planes, ny, nz), radius, ndim)
-    return Share(layout, in_layer, points, touching)
+def receivers_on(domain: Domain, shot: Shot) -> int:
+    """Return how many receivers have a support that touches the planes owned."""
+    x = domain.grid.to_index(shot.rcv)[:, 0]
+    slab = domain.slab
+    return int(((x + RADIUS > slab.lo) & (x - RADIUS < slab.hi - 1)).sum())
 
 
 def propagation_memory(
-    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, slab: Slab | None = None
+    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, part: Part = ALONE
 ) -> dict[str, int]:
     """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak."""
-    share = share_of_slab(model, options, window, shot, slab)
-    layout = share.layout
+    domain = domain_of(model, options, window, shot, part)
+    layout = domain.layout
     padded = allocated(FLOAT * math.prod(layout.padded_shape))
     packed = allocated(HALF * math.prod(layout.padded_shape))
     medium = physics.medium_of(model, options.medium)
@@ -154,7 +119,7 @@ def propagation_memory(
         options.layer_cells,
         options.free_surface,
         kinds=len(MEMORY[medium]),
-        x_layer=share.x_layer,
+        x_layer=sum(domain.held_widths[:2]),
     )
     # the model of the window, epsilon also as it was before the taper around the sources
     volumes = model.as_medium(medium).volumes
@@ -174,20 +139,20 @@ def modelled_shot_memory(
     window: Box,
     shot: Shot,
     samples: tuple[int, int],
-    slab: Slab | None = None,
+    part: Part = ALONE,
 ) -> dict[str, int]:
     """Return bytes by array for modelling `shot`; the values sum to its peak beyond model and interpreter.
 
     Parameters
     ----------
-    model, options, window, shot, slab
+    model, options, window, shot, part
         As in `propagation_memory`.
     samples : tuple of int
         Of a trace as written, and as recorded at every time step.
     """
     written, stepped = samples
-    plan = propagation_memory(model, options, window, shot, slab)
-    nr = share_of_slab(model, options, window, shot, slab).receivers
+    plan = propagation_memory(model, options, window, shot, part)
+    nr = receivers_on(domain_of(model, options, window, shot, part), shot)
     plan["traces"] = nr * FLOAT * stepped
     # mapped to the axis of the record after the time loop, when the wavefields are gone
     mapping = nr * (DOUBLE * stepped + (DOUBLE + FLOAT) * written)

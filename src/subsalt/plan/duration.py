@@ -78,7 +78,7 @@ def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_n
     A rank has the rate of its node over the ranks of the node. A shot takes as long as its thickest slab; shots are
     dealt to groups as they come free, so the survey takes as long as an even share of all, and at least its last shot.
     """
-    point_steps = sum(_steps(needs) * math.prod(needs.computational_shape(s)) for s in needs.shots)
+    point_steps = sum(_steps(needs) * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
     found = _rates(needs, decision, machine) if machine is not None else why_not
     if isinstance(found, str):
         return Duration(None, None, point_steps, [found])
@@ -105,7 +105,7 @@ def _steps(needs: Needs) -> int:
 
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
     """Return the seconds of a shot if every rank had the rates of a node."""
-    nx, ny, nz = needs.computational_shape(shot)
+    nx, ny, nz = needs.domain(shot).grid.shape3
     width, planes = needs.setup.propagation.layer_cells, nx
     if decision.group_size > 1:
         planes = max(s.hi - s.lo for s in needs.slabs(shot, decision.group_size))

@@ -8,13 +8,15 @@ from functools import cached_property
 
 from subsalt import decomp, physics
 from subsalt.decomp import Slab
-from subsalt.fields import Layout
+from subsalt.domain import Domain
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import (
+    ALONE,
     DOUBLE,
     FLOAT,
-    computational_shape,
+    Part,
+    domain_of,
     modelled_shot_memory,
     shot_memory,
     tilt_scratch,
@@ -91,18 +93,14 @@ class Needs:
         aperture = setup.imaging.aperture if isinstance(setup, MigrationSetup) else setup.aperture
         return shot_window(setup.model, shot, aperture)
 
+    def domain(self, shot: Shot, part: Part = ALONE) -> Domain:
+        """Return the computational grid of a shot, and what a rank of a group has of it."""
+        return domain_of(self.setup.model, self.setup.propagation, self.window(shot), shot, part)
+
     @cached_property
     def planes(self) -> dict[int, int]:
         """Planes along x of the computational grid of every shot, by id."""
-        return {s.id: self.computational_shape(s)[0] for s in self.shots}
-
-    def computational_shape(self, shot: Shot) -> tuple[int, int, int]:
-        """Return the points of the computational grid of a shot."""
-        return computational_shape(self.setup.model, self.setup.propagation, self.window(shot), shot)[0]
-
-    def front(self, shot: Shot) -> int:
-        """Return the first plane of the computational grid along x that is in the window."""
-        return computational_shape(self.setup.model, self.setup.propagation, self.window(shot), shot)[1]
+        return {s.id: self.domain(s).slab.nx for s in self.shots}
 
     @cached_property
     def worst_shots(self) -> list[Shot]:
@@ -111,24 +109,16 @@ class Needs:
         busiest = max(self.shots, key=lambda s: len(s.rcv))
         return [largest] if largest is busiest else [largest, busiest]
 
-    @property
-    def layer(self) -> tuple[int, int]:
-        """Planes at both ends of x in which a step reads memory of a PML."""
-        options = self.setup.propagation
-        width = options.layer_cells if options.boundary == "pml" else 0
-        return width, width
-
     @cached_property
     def largest_group(self) -> int:
         """Ranks that can share every shot of the survey: the narrowest one rules."""
-        narrowest = min(self.planes.values())
-        return decomp.largest_group(narrowest, self.medium, self.radius, self.layer)
+        options = self.setup.propagation
+        width = options.layer_cells if options.boundary == "pml" else 0
+        return decomp.largest_group(min(self.planes.values()), self.medium, self.radius, (width, width))
 
     def slabs(self, shot: Shot, group: int) -> list[Slab]:
         """Return how `group` ranks cut a shot."""
-        return decomp.cut(
-            self.planes[shot.id], group, medium=self.medium, radius=self.radius, layer=self.layer
-        )
+        return list(self.domain(shot, (0, group)).slabs)
 
     def of(self, group: int) -> RankNeed:
         """Return the memory of the rank that takes most when `group` ranks share a shot."""
@@ -139,9 +129,9 @@ class Needs:
     def _stages(self, group: int) -> list[RankNeed]:
         found = []
         for shot in self.worst_shots:
-            for slab in [None] if group == 1 else distinct(self.slabs(shot, group)):
-                arrays = self._common() | self._shot(shot, slab)
-                found.append(RankNeed(arrays, "shots", shot.id, slab))
+            for slab in distinct(self.slabs(shot, group)):
+                arrays = self._common() | self._shot(shot, (slab.rank, group))
+                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None))
         if isinstance(self.setup, MigrationSetup):
             found.append(RankNeed(self._common() | self._image(self.setup), "image", self.shots[0].id, None))
         return found
@@ -157,10 +147,10 @@ class Needs:
             held["model volumes"] = FLOAT * grid.size * len(self.setup.model.as_medium(self.medium).volumes)
         return held
 
-    def _shot(self, shot: Shot, slab: Slab | None) -> dict[str, int]:
+    def _shot(self, shot: Shot, part: Part) -> dict[str, int]:
         setup = self.setup
         if isinstance(setup, MigrationSetup):
-            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, slab=slab)
+            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, part=part)
         else:
             need = modelled_shot_memory(
                 setup.model,
@@ -168,11 +158,10 @@ class Needs:
                 self.window(shot),
                 shot,
                 (setup.record.nt, setup.axis.nt),
-                slab,
+                part,
             )
         if self.medium == "tti":
-            layout = Layout(self.computational_shape(shot), self.radius, setup.model.grid.ndim)
-            need["fluxes of the threads"] = self.threads * tilt_scratch(layout)
+            need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
         return need
 
     def _image(self, setup: MigrationSetup) -> dict[str, int]:

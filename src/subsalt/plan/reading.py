@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from subsalt.imaging.memory import FLOAT, share_of_slab
+from subsalt.imaging.memory import FLOAT, receivers_on
 from subsalt.plan.need import Needs
 
 #: ghost planes for each plane of its own from which on a slab counts as thin; document 000's 125 planes on 24 nodes had
@@ -76,9 +76,9 @@ def reading_of(needs: Needs, group: int, files: int, traces: bool) -> Reading:
     if group == 1:
         return Reading(wanted, wanted, rows, rows, needs.planes[shot.id], 0)
     slabs = needs.slabs(shot, group)
-    front = needs.front(shot)
+    front = needs.domain(shot).pad[0]
     read = plane * sum(max(0, min(s.last, front + nx) - max(s.first, front)) for s in slabs)
-    shares = [share_of_slab(setup.model, setup.propagation, window, shot, s).receivers for s in slabs]
+    shares = [receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in slabs]
     thinnest = max(slabs, key=lambda s: (s.ghost_lo + s.ghost_hi) / (s.hi - s.lo))
     return Reading(
         wanted,

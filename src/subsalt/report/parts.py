@@ -109,7 +109,10 @@ def numbers(facts: RunFacts) -> Markup | None:
     whole = "program" in plan  # plans of older runs count the arrays of a shot alone
     planned = sum(v for v in plan.values() if words.is_number(v))
     if plan:
-        card(words.size(planned), "memory planned for a rank" if whole else "memory planned for the largest shot")
+        card(
+            words.size(planned),
+            "memory planned for a rank" if whole else "memory planned for the largest shot",
+        )
     if words.is_number(measured):
         of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""
         card(words.size(measured), f"largest memory of a rank, measured{of_plan}")
