@@ -138,14 +138,13 @@ def test_groups_that_cannot_be_are_refused():
 
 def test_ghost_planes_are_read_as_the_slabs_hold_them():
     # isotropic without a layer: every inner cut is read 2 M planes twice, nx + 2 M (n - 1) in all
-    found = needs(medium="isotropic", boundary="none")
+    found = Needs(setup(medium="isotropic", boundary="none"), survey(receivers=39).shots, 8)
     read = reading_of(found, 4, 1, True)
     plane = 4 * SHAPE[1] * SHAPE[2]
     assert (read.model_wanted, read.model_read) == (SHAPE[0] * plane, (SHAPE[0] + 8 * 3) * plane)
-    # a trace is read by every slab that its support touches; the 40 receivers stand 40 m apart off the nodes, so that
-    # 8 nodes of 10 m hold two cuts of a slab at most, and each cut is within reach of two receivers
+    # a trace is read by both slabs when a cut lies between the 8 nodes of its support, 70 m of the 41 m between receivers
     extra = (read.traces_read - read.traces_wanted) // (4 * 250)
-    assert 3 <= extra <= 3 * 3
+    assert 3 <= extra <= 6
     assert not read.thin
     assert reading_of(needs(ranks=30, medium="isotropic", boundary="none"), 30, 1, True).thin
 

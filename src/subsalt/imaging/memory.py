@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt import physics
 from subsalt.domain import Domain
@@ -14,7 +15,7 @@ from subsalt.grid import Box
 from subsalt.host import available_memory
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.injection import RADIUS
+from subsalt.injection import ON_NODE, RADIUS
 from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.survey import Shot
@@ -96,11 +97,29 @@ def domain_of(
     return Domain.of(model.grid, window, options, medium, points, rank=rank, ranks=ranks)
 
 
+def _supports(domain: Domain, shot: Shot) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and the last plane of the computational grid on which each receiver has a weight."""
+    x = domain.grid.to_index(shot.rcv)[:, 0]
+    near = np.rint(x)
+    node = np.abs(x - near) <= ON_NODE
+    first = np.where(node, near, np.floor(x) - RADIUS + 1)
+    return first.astype(np.int64), np.where(node, near, np.floor(x) + RADIUS).astype(np.int64)
+
+
 def receivers_on(domain: Domain, shot: Shot) -> int:
     """Return how many receivers have a support that touches the planes owned."""
-    x = domain.grid.to_index(shot.rcv)[:, 0]
-    slab = domain.slab
-    return int(((x + RADIUS > slab.lo) & (x - RADIUS < slab.hi - 1)).sum())
+    first, last = _supports(domain, shot)
+    return int(((last >= domain.slab.lo) & (first < domain.slab.hi)).sum())
+
+
+def recorded_on(domain: Domain, shot: Shot) -> tuple[int, int]:
+    """Return how many receivers a rank records for itself, and single planes of receivers that it sends and gets."""
+    first, last = _supports(domain, shot)
+    lo, hi = domain.slab.lo, domain.slab.hi
+    own = (first >= lo) & (first < hi)
+    sent = np.minimum(last, hi - 1)[first < lo] - lo + 1
+    got = last[own] - hi + 1
+    return int(own.sum()), int(2 * np.maximum(sent, 0).sum() + np.maximum(got, 0).sum())
 
 
 def propagation_memory(
@@ -152,8 +171,8 @@ def modelled_shot_memory(
     """
     written, stepped = samples
     plan = propagation_memory(model, options, window, shot, part)
-    nr = receivers_on(domain_of(model, options, window, shot, part), shot)
-    plan["traces"] = nr * FLOAT * stepped
+    nr, planes = recorded_on(domain_of(model, options, window, shot, part), shot)
+    plan["traces"] = (nr + planes) * FLOAT * stepped
     # mapped to the axis of the record after the time loop, when the wavefields are gone
     mapping = nr * (DOUBLE * stepped + (DOUBLE + FLOAT) * written)
     gone = plan["wavefields"] + plan["absorbing layer"]

@@ -1,0 +1,56 @@
+"""What a plan counts on a slab is what the slab then has."""
+
+import numpy as np
+import pytest
+
+import subsalt as ss
+from subsalt.comm import single
+from subsalt.imaging.memory import domain_of, layer_bytes, receivers_on, recorded_on
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.slabs import share_of
+from subsalt.kernels import cpu
+from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagator import Propagator
+from subsalt.recording import SlabRecorder
+
+
+def rank_of(rank, size):
+    """Return a communicator that only says which rank it is."""
+    out = single()
+    made = type(out)()
+    made.rank, made.size = rank, size
+    return made
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("medium", ["isotropic", "tti"])
+def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
+    grid = ss.Grid((61, 13, 15), (10.0,) * 3)
+    model = ss.EarthModel(grid, 2000.0, 0.1, 0.05, 0.3, 0.2).as_medium(medium)
+    # every 17 m along x: off the nodes but for some; one on each side of many cuts
+    rcv = [[x, 60.0, 20.0] for x in np.arange(0.0, 600.0, 17.0)]
+    survey = ss.Survey.from_arrays([[300.0, 60.0, 20.0]], [rcv], nt=50, dt=0.004)
+    options = PropagationOptions(layer=8)
+    setup = MigrationSetup.build(model, ss.ricker(20.0, 0.001), survey.time, options, ImagingOptions())
+    shot, window = survey.shots[0], grid.box
+    single_planes = 0
+    for rank in range(ranks):
+        share = share_of(setup, shot, rank_of(rank, ranks))
+        domain = domain_of(model, options, window, shot, (rank, ranks))
+        assert domain.slab == share.slab
+        assert domain.interior.size == share.image_box.size
+        assert receivers_on(domain, shot) == len(share.rows)
+        points = np.concatenate([shot.src[None], shot.rcv])
+        prop = Propagator(model, options, setup.axis.dt, points=points, group=rank_of(rank, ranks))
+        assert prop.layout == domain.layout
+        have = sum(a.nbytes for a in cpu.new_memory(prop.problem).values())
+        kinds = len(prop.problem.memory_kinds)
+        assert have == layer_bytes(
+            domain.layout, "pml", 8, False, kinds=kinds, x_layer=sum(domain.held_widths[:2])
+        )
+        recorder = SlabRecorder.of(domain.points(shot.rcv), domain.slabs, rank, 4, np.float32)
+        own, planes = recorded_on(domain, shot)
+        assert own == len(recorder.begun.points)
+        single_planes += planes - 3 * len(recorder.single.points)
+    # every plane of a receiver that is sent is also got by somebody: twice where it comes from, once where it goes
+    assert single_planes == 0
