@@ -97,9 +97,7 @@ class EarthModel(TimeStep):
             self.delta = _volume("delta", 0.0 if self.delta is None else self.delta, self.grid)
         self.theta = None if self.theta is None else _volume("theta", self.theta, self.grid)
         self.phi = None if self.phi is None or self.theta is None else _volume("phi", self.phi, self.grid)
-        problems = list(self.problems())
-        if problems:
-            raise ModelError("; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code)
+        raise_problems(self.problems())
         if self.theta is not None:
             self.theta, self.phi = tilt.normalised(self.theta, self.phi, self.grid.ndim)
             self._tilted = bool(self.theta.any())
@@ -140,47 +138,9 @@ class EarthModel(TimeStep):
 
     def problems(self) -> list[Finding]:
         """Return what is wrong with the values (not the shape): not finite, or outside the range of their name."""
-        out = []
-        for name, a, low in (
-            ("vp", self.vp, 0.0),
-            ("epsilon", self.epsilon, -0.5),
-            ("delta", self.delta, -0.5),
-        ):
-            if a is None:
-                continue
-            bad = ~np.isfinite(a)
-            if bad.any():
-                out.append(_bad_values("E410", name, a, bad, "not finite", "replace the bad values"))
-                continue
-            bad = a <= low
-            if bad.any():
-                out.append(_bad_values("E411", name, a, bad, f"<= {low:g}", f"{name} must be above {low:g}"))
-        return out + list(self._angle_problems())
-
-    def _angle_problems(self) -> Iterator[Finding]:
-        """Yield what is wrong with theta and phi."""
-        for name, a, turns in (("theta", self.theta, 1), ("phi", self.phi, 2)):
-            if a is None:
-                continue
-            bad = ~np.isfinite(a)
-            if bad.any():
-                yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
-                continue
-            limit = "pi" if turns == 1 else "2 pi"
-            bad = np.abs(a) > turns * math.pi + _ANGLE_ROUNDING
-            if bad.any():
-                fix = f"give radians from -{limit} to {limit}; np.deg2rad turns degrees into radians"
-                yield _bad_values("E525", name, a, bad, f"outside -{limit} to {limit}", fix)
-            elif name == "phi" and self.grid.ndim == 2:
-                # float32 has pi to 9e-8
-                off = (
-                    np.abs(np.abs(np.abs(a) - np.float32(math.pi)) - np.float32(math.pi / 2))
-                    < math.pi / 2 - 1e-5
-                )
-                if off.any():
-                    fix = "leave phi out; theta is positive towards +x, negative towards -x"
-                    what = "neither 0 nor pi: the axis of a 2-D model lies in its plane"
-                    yield _bad_values("E526", name, a, off, what, fix)
+        named = (("vp", self.vp), ("epsilon", self.epsilon), ("delta", self.delta))
+        out = [f for name, a in named if a is not None for f in value_problems(name, a)]
+        return out + list(angle_problems(self.theta, self.phi, self.grid.ndim))
 
     @property
     def vp_min(self) -> float:
@@ -305,3 +265,52 @@ def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: 
         fix,
         {"count": n, "first": first},
     )
+
+
+#: what vp, epsilon and delta must lie above
+_LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
+
+
+def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
+    """Yield what is wrong with values of vp, epsilon or delta."""
+    low = _LOWEST[name]
+    bad = ~np.isfinite(a)
+    if bad.any():
+        yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
+        return
+    bad = a <= low
+    if bad.any():
+        yield _bad_values("E411", name, a, bad, f"<= {low:g}", f"{name} must be above {low:g}")
+
+
+def angle_problems(
+    theta: NDArray[np.float32] | None, phi: NDArray[np.float32] | None, ndim: int
+) -> Iterator[Finding]:
+    """Yield what is wrong with theta and phi, radians."""
+    for name, a, turns in (("theta", theta, 1), ("phi", phi, 2)):
+        if a is None:
+            continue
+        bad = ~np.isfinite(a)
+        if bad.any():
+            yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")
+            continue
+        limit = "pi" if turns == 1 else "2 pi"
+        bad = np.abs(a) > turns * math.pi + _ANGLE_ROUNDING
+        if bad.any():
+            fix = f"give radians from -{limit} to {limit}; np.deg2rad turns degrees into radians"
+            yield _bad_values("E525", name, a, bad, f"outside -{limit} to {limit}", fix)
+        elif name == "phi" and ndim == 2:
+            # float32 has pi to 9e-8
+            off = (
+                np.abs(np.abs(np.abs(a) - np.float32(math.pi)) - np.float32(math.pi / 2)) < math.pi / 2 - 1e-5
+            )
+            if off.any():
+                fix = "leave phi out; theta is positive towards +x, negative towards -x"
+                what = "neither 0 nor pi: the axis of a 2-D model lies in its plane"
+                yield _bad_values("E526", name, a, off, what, fix)
+
+
+def raise_problems(problems: list[Finding]) -> None:
+    """Raise a ModelError that names all problems, when there is one."""
+    if problems:
+        raise ModelError("; ".join(f.message for f in problems), problems[0].fix, code=problems[0].code)

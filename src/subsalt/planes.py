@@ -16,7 +16,7 @@ SLAB_VALUES = 1 << 20
 
 
 @dataclass
-class Traffic:
+class Moved:
     """Bytes of samples that were asked for, and bytes that had to be read for them."""
 
     wanted: int = 0
@@ -63,10 +63,10 @@ class Planes(ABC):
         return [self]
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> Moved:
         """Bytes wanted of, and moved from, all `sources` so far."""
         parts = [s.traffic for s in self.sources() if s is not self]
-        return Traffic(sum(t.wanted for t in parts), sum(t.moved for t in parts))
+        return Moved(sum(t.wanted for t in parts), sum(t.moved for t in parts))
 
     def slabs(self, lo: int = 0, hi: int | None = None) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield (first plane, planes) from `lo` to `hi`, `step` planes at a time."""

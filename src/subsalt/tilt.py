@@ -21,7 +21,10 @@ TAPER_CELLS = 10
 
 
 def normalised(
-    theta: NDArray[np.float32], phi: NDArray[np.float32] | None, ndim: int
+    theta: NDArray[np.float32],
+    phi: NDArray[np.float32] | None,
+    ndim: int,
+    turned: bool | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """Return the angles of the same axes in the one form that the package uses.
 
@@ -33,6 +36,8 @@ def normalised(
         Azimuth from +x towards +y, radians, -2 pi to 2 pi; None is zero. In 2-D 0 or pi: +x or -x.
     ndim : int
         2 or 3.
+    turned : bool, optional
+        For a part of a 3-D model: whether some axis of the whole needs turning (`needs_turning`).
 
     Returns
     -------
@@ -47,7 +52,7 @@ def normalised(
             theta = np.where(theta > HALF_PI, theta - PI, theta)
             theta = np.where(theta <= -HALF_PI, theta + PI, theta)
         return theta, None
-    if theta.min(initial=0) < 0 or theta.max(initial=0) > HALF_PI:
+    if needs_turning(theta.min(initial=0), theta.max(initial=0)) if turned is None else turned:
         # towards the other side of z, then to the other end of the axis: either turns the azimuth by pi
         turn = (theta < 0) != (np.abs(theta) > HALF_PI)
         theta = np.abs(theta)
@@ -59,6 +64,11 @@ def normalised(
         if phi.min(initial=0) <= -PI:
             phi = np.where(phi <= -PI, phi + 2 * PI, phi)
     return theta, phi
+
+
+def needs_turning(low: float, high: float) -> bool:
+    """Return whether tilts from `low` to `high` of a 3-D model, radians, leave the form of `normalised`."""
+    return bool(low < 0 or high > HALF_PI)
 
 
 def axis(

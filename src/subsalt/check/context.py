@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from subsalt.errors import Finding
 from subsalt.grid import Frame, Grid
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.planes import Planes
 from subsalt.survey import Shot, Survey
 from subsalt.wavelet import Wavelet
 
@@ -43,8 +45,11 @@ class Summary:
     median: float
 
 
-def slabs(values: NDArray[Any], most: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:
+def slabs(values: NDArray[Any] | Planes, most: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield (first index along axis 0, part) of a volume, so that no copy of all of it is ever made."""
+    if isinstance(values, Planes):
+        yield from values.slabs()
+        return
     row = max(1, values[:1].size)
     step = max(1, most // row)
     for start in range(0, len(values), step):
@@ -57,11 +62,14 @@ def first_index(mask: NDArray[np.bool_], start: int) -> tuple[int, ...]:
     return (int(where[0]) + start, *(int(i) for i in where[1:]))
 
 
-def summarise(values: NDArray[Any]) -> Summary:
-    """Return the summary of a volume, slab by slab."""
-    values = np.atleast_1d(values)
+def summarise(values: NDArray[Any] | Planes) -> Summary:
+    """Return the summary of a volume, in one pass slab by slab."""
     bad, first, low, high = 0, None, np.inf, -np.inf
+    every, row = max(1, values.size // MEDIAN_OF), math.prod(values.shape[1:])
+    sampled = []
     for start, part in slabs(values):
+        # the values of the whole that stand at multiples of `every`
+        sampled.append(part.reshape(-1)[-start * row % every :: every].copy())
         finite = np.isfinite(part)
         count = part.size - int(np.count_nonzero(finite))
         if count and first is None:
@@ -70,8 +78,7 @@ def summarise(values: NDArray[Any]) -> Summary:
         if count < part.size:
             low = min(low, float(np.min(part, where=finite, initial=np.inf)))
             high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
-    flat = values.reshape(-1)
-    sample = flat[:: max(1, flat.size // MEDIAN_OF)]
+    sample = np.concatenate(sampled)
     sample = sample[np.isfinite(sample)]
     median = float(np.median(sample)) if sample.size else float("nan")
     if bad == values.size:
@@ -87,8 +94,8 @@ class Parameter:
     ----------
     name : str
         vp, epsilon, delta, theta or phi.
-    values : ndarray or float
-        Volume of a file on `grid`, a function of depth, or a constant; angles in degrees.
+    values : ndarray, Planes or float
+        Volume of a file on `grid`, in memory or yet to be read; a function of depth, or a constant; angles in degrees.
     grid, frame : Grid, Frame, optional
         Of the file.
     depths : ndarray, optional
@@ -102,7 +109,7 @@ class Parameter:
     """
 
     name: str
-    values: NDArray[Any] | float
+    values: NDArray[Any] | Planes | float
     grid: Grid | None = None
     frame: Frame | None = None
     depths: NDArray[np.float64] | None = None
@@ -110,10 +117,15 @@ class Parameter:
     unit: str | None = None
     findings: list[Finding] = field(default_factory=list)
 
+    @property
+    def volume(self) -> NDArray[Any] | Planes:
+        """The values as something with an axis to go along, see `slabs`."""
+        return self.values if isinstance(self.values, Planes) else np.atleast_1d(np.asarray(self.values))
+
     @cached_property
     def summary(self) -> Summary:
         """Range, median and what is not finite, computed once."""
-        return summarise(np.asarray(self.values))
+        return summarise(self.volume)
 
 
 @dataclass

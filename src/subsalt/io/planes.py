@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
-from subsalt.planes import Planes, Traffic
+from subsalt.io.traffic import COUNTED
+from subsalt.planes import Moved, Planes
 
 #: bytes in another form (byte order, type, order of axes) that are held beside the result at one time
 BLOCK = 16 << 20
@@ -70,16 +71,17 @@ class FilePlanes(Planes):
     def __init__(self, shape: tuple[int, ...], itemsize: int) -> None:
         super().__init__(shape)
         self.itemsize = itemsize
-        self._traffic = Traffic()
+        self._traffic = Moved()
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> Moved:
         """Bytes wanted of, and moved from, the file so far."""
         return self._traffic
 
     def _count(self, values: int, moved: int) -> None:
         self._traffic.wanted += values * self.itemsize
         self._traffic.moved += moved
+        COUNTED.add(wanted=values * self.itemsize)
 
 
 class RawPlanes(FilePlanes):

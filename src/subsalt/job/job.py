@@ -68,6 +68,7 @@ class Job(Section):
     _path: Path | None = PrivateAttr(None)
     _base: Path = PrivateAttr(Path("."))
     _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _streaming: bool | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _grid_is_known(self) -> Job:
@@ -218,9 +219,31 @@ class Job(Section):
         model: EarthModel = self.remember("model", lambda: load_model(self))
         return model
 
+    @property
+    def streaming(self) -> bool:
+        """Whether the volumes of the model stay in their files, as they do in a run of several ranks."""
+        from subsalt.comm import world
+
+        return self._streaming if self._streaming is not None else world().size > 1
+
+    def stream(self, streaming: bool = True) -> None:
+        """Say whether the volumes of the model stay in their files; what was read is dropped."""
+        self._streaming = streaming
+        self.forget()
+
     def open_model(self) -> ModelLike:
-        """Return the earth model as a run uses it: numbers about the whole, values by window."""
-        return self.load_model()
+        """Return the earth model as a run uses it: numbers about the whole, values by window.
+
+        On one process it is `load_model`. A job that streams reads planes when a window asks for them; then the call is
+        collective over all ranks, which go through the model together to find the numbers.
+        """
+        if not self.streaming:
+            return self.load_model()
+        from subsalt.comm import world
+        from subsalt.job.opening import open_model
+
+        model: ModelLike = self.remember("open model", lambda: open_model(self, world()))
+        return model
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""

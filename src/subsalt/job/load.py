@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from subsalt.job import director, units
 from subsalt.job.inputs import PARAMETERS, existing
 from subsalt.job.regrid import resample, same_grid, smooth
 from subsalt.model import EarthModel
+from subsalt.planes import Mapped, Planes
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def load_parameter(job: Job, name: str) -> Parameter | None:
-    """Read one parameter of `[model]`, in SI (angles: degrees); None when the job does not give it."""
+    """Read one parameter of `[model]`, in SI (angles: degrees); None when the job does not give it.
+
+    A job that streams its model (`Job.streaming`) gets the volume of a file as planes that are yet to be read.
+    """
     section: ValueSection | None = getattr(job.model, name)
     if section is None:
         return None
@@ -40,14 +45,16 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
     from subsalt.io import volume
 
     path = existing(job.resolve(section.file), f"model.{name}.file")
-    vol = volume.read(
+    vol = volume.open_volume(
         path,
         key=section.key or (name if path.suffix == ".npz" else None),
         spacing=section.spacing,
         origin=section.origin,
     )
     unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
-    values = to_si(np.asarray(vol.values), unit, PARAMETERS[name])
+    values: NDArray[Any] | Planes = Mapped(vol.planes, partial(to_si, unit=unit, kind=PARAMETERS[name]))
+    if not job.streaming:
+        values = to_si(vol.planes.read(0, len(vol.planes)), unit, PARAMETERS[name])
     return Parameter(name, values, vol.grid, vol.frame, source=section.file, unit=unit, findings=vol.findings)
 
 
@@ -128,20 +135,27 @@ def on_grid(parameter: Parameter, grid: Grid, resampling: bool) -> NDArray[np.fl
         return np.ascontiguousarray(np.broadcast_to(profile, grid.shape))
     if parameter.grid is None:
         return np.full(grid.shape, parameter.values, dtype=np.float32)
+    refuse_other_grids(parameter, grid, resampling)
     volume = np.asarray(parameter.values)
+    if same_grid(parameter.grid, grid):
+        return np.ascontiguousarray(volume, dtype=np.float32)
+    return resample(volume, parameter.grid, grid)
+
+
+def refuse_other_grids(parameter: Parameter, grid: Grid, resampling: bool) -> None:
+    """Raise when a volume of a file cannot be had on `grid`."""
+    assert parameter.grid is not None
     if parameter.grid.ndim != grid.ndim:
         raise ModelError(
             f"{parameter.name} has {parameter.grid.ndim} axes, the grid has {grid.ndim}",
             "use models of the same dimension",
             code="E401",
         )
-    if same_grid(parameter.grid, grid):
-        return np.ascontiguousarray(volume, dtype=np.float32)
-    if resampling:
-        return resample(volume, parameter.grid, grid)
-    if volume.shape != grid.shape:
+    if resampling or same_grid(parameter.grid, grid):
+        return
+    if parameter.grid.shape != grid.shape:
         raise ModelError(
-            f"{parameter.name} has shape {volume.shape}, the grid has {grid.shape}",
+            f"{parameter.name} has shape {parameter.grid.shape}, the grid has {grid.shape}",
             f"resample {parameter.name} to the grid, or add [grid] to interpolate all on one",
             code="E401",
         )

@@ -13,15 +13,40 @@ from subsalt.grid import Grid
 
 def resample(values: NDArray[Any], source: Grid, target: Grid) -> NDArray[np.float32]:
     """Interpolate linearly from grid to grid, axis by axis; outside the source its edge value continues."""
+    return resample_planes(values, 0, source, target, 0, target.shape[0])
+
+
+def resample_planes(
+    values: NDArray[Any], first: int, source: Grid, target: Grid, lo: int, hi: int
+) -> NDArray[np.float32]:
+    """Interpolate the planes `lo` to `hi` of a grid; `values` are those of the source from plane `first` on.
+
+    The source planes that are needed are said by `planes_between`.
+    """
     out = np.asarray(values, dtype=np.float64)
     for axis in range(source.ndim):
-        at = (target.axis(axis) - source.origin[axis]) / source.spacing[axis]
-        at = np.clip(at, 0, source.shape[axis] - 1)
-        low = np.minimum(np.floor(at).astype(np.int64), max(source.shape[axis] - 2, 0))
-        high = np.minimum(low + 1, source.shape[axis] - 1)
-        weight = (at - low).reshape([-1 if i == axis else 1 for i in range(source.ndim)])
+        low, high, share = _neighbours(axis, source, target)
+        if axis == 0:
+            low, high, share = low[lo:hi] - first, high[lo:hi] - first, share[lo:hi]
+        weight = share.reshape([-1 if i == axis else 1 for i in range(source.ndim)])
         out = np.take(out, low, axis) * (1 - weight) + np.take(out, high, axis) * weight
     return out.astype(np.float32)
+
+
+def planes_between(source: Grid, target: Grid, lo: int, hi: int) -> tuple[int, int]:
+    """Return the planes (first, end) of the source between which the planes `lo` to `hi` of the target lie."""
+    low, high, _ = _neighbours(0, source, target)
+    return (int(low[lo:hi].min()), int(high[lo:hi].max()) + 1) if hi > lo else (0, 0)
+
+
+def _neighbours(
+    axis: int, source: Grid, target: Grid
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return for every point of a target axis the source points on both sides, and the share of the second."""
+    at = (target.axis(axis) - source.origin[axis]) / source.spacing[axis]
+    at = np.clip(at, 0, source.shape[axis] - 1)
+    low = np.minimum(np.floor(at).astype(np.int64), max(source.shape[axis] - 2, 0))
+    return low, np.minimum(low + 1, source.shape[axis] - 1), at - low
 
 
 def same_grid(a: Grid, b: Grid) -> bool:
