@@ -13,9 +13,10 @@ import atexit
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: what JSON can carry
 Json = Any
+#: seconds that MPI has to end all ranks
+ABORT_TIMEOUT = 4.0
 
 
 class Comm:
@@ -68,6 +71,12 @@ class Comm:
         if self.mpi is None:
             return Comm()
         return _kept(Comm(self.mpi.Split(color, self.rank if key is None else key)))
+
+    def on_host(self) -> Comm:
+        """Return the communicator of the ranks that share this host's memory, in the order here; collective."""
+        if self.mpi is None:
+            return Comm()
+        return _kept(Comm(self.mpi.Split_type(_mpi().COMM_TYPE_SHARED, self.rank)))
 
     def duplicate(self) -> Comm:
         """Return the same ranks with messages of their own; collective."""
@@ -292,6 +301,12 @@ def world() -> Comm:
     return _world
 
 
+def stay_alone() -> None:
+    """Make the world one of this process alone, whatever started it; before `world` is asked for."""
+    global _world
+    _world = single()
+
+
 def world_if_started() -> Comm | None:
     """Return the world when somebody asked for it before."""
     return _world
@@ -378,6 +393,13 @@ def _finalize() -> None:
 def end_all(code: int) -> NoReturn:
     """End all ranks with an exit code, without a word and without waiting for any."""
     if _world is not None and _world.mpi is not None:
+        # MPI may be held by a call of another thread that never returns; a rank that is gone ends the others too
+        rescue = threading.Timer(ABORT_TIMEOUT, os._exit, [code])
+        rescue.daemon = True
+        rescue.start()
+        # what there is to say was said: MPI's own words about an abort are of no use to anyone
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         _world.mpi.Abort(code)
     os._exit(code)
 

@@ -53,3 +53,23 @@ def test_a_second_stage_counts_from_its_own_begin(monkeypatch):
     # each stage: one line after 30 s, one at its end; the second knows nothing of the 60 s between them
     assert len(lines) == 4
     assert lines[2].split("eta")[1] == lines[0].split("eta")[1]
+
+
+def test_the_log_of_days_stays_small(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    log = io.StringIO()
+    with progress.Lines("migrating", log) as bar:
+        for i in range(100_001):
+            now[0] = i * 8.64  # ten days
+            bar(i / 100, 1000)
+    # ten lines in the first five minutes, then one after every tenth of the time: ln(2880) / ln(1.1) = 84
+    assert 80 <= len(log.getvalue().splitlines()) <= 100
+
+
+def test_under_a_launcher_rank_0_alone_shows_anything(monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert isinstance(progress.for_stream("x", io.StringIO()), progress.Silent)
+    monkeypatch.setenv("PMI_RANK", "0")
+    assert isinstance(progress.for_stream("x", io.StringIO()), progress.Lines)

@@ -14,9 +14,26 @@ ENTRIES = {
         "alone.",
         "Start with the mpiexec beside the Python of subsalt, or set MPI4PY_LIBMPI to the launcher's library.",
     ),
+    "E713": (
+        "A rank fell silent",
+        "A rank gave no sign of life for longer than [parallel] watchdog allows: its process was stopped, its host "
+        "froze, or the network between hosts broke. The others would have waited for ever.",
+        "Look after the named host; what was finished is kept, and the same command goes on, on any number of ranks.",
+    ),
     "E714": (
         "A rank failed",
         "An error without a code of its own arose on one rank and ended the work of all.",
         "The message names the rank and what happened there; --debug shows where.",
+    ),
+    "E715": (
+        "The launcher died",
+        "The process that started the ranks is gone, and with it the way to end them in order.",
+        "What was finished is kept; start the same command again.",
+    ),
+    "W711": (
+        "Hosts do not watch over each other",
+        "The MPI library was started for one thread only, so that signs of life cannot travel beside the work. On each "
+        "host the ranks still watch over each other.",
+        "Give the job a time limit, or use an MPI library with MPI_THREAD_MULTIPLE; `subsalt doctor` shows the level.",
     ),
 }

@@ -148,8 +148,31 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E781": (
         "A measured command failed",
-        "A program that was to be timed could not be started, did not end with exit code 0, or took too long; no figure is given.",
+        "A program that was to be timed could not be started, did not end with exit code 0, or took too long; no "
+        "figure is given.",
         "The message has its last lines; run that command by itself to see all it says.",
+    ),
+    "E782": (
+        "Ranks that do not see each other",
+        "The launcher started as many runs of one rank as it should have started ranks of one run: it belongs to "
+        "another MPI than the library that is loaded.",
+        "Use the mpiexec of this environment, or set MPI4PY_LIBMPI to the library of the site's MPI (docs/cluster.md).",
+    ),
+    "E783": (
+        "This command cannot be measured",
+        "The command given to `subsalt lab scaling` would be the same for all layouts, or the expression that is to "
+        "find its time is no regular expression with a group.",
+        "Write {ranks} and {threads} where the numbers go; put the number of --time-from in parentheses.",
+    ),
+    "E784": (
+        "No time in the output",
+        "The expression of --time-from matches nothing that the command printed, or what is no positive number.",
+        "Try the expression on the output of one run.",
+    ),
+    "E785": (
+        "No room for a measurement",
+        "The files that a measurement makes do not fit into the directory.",
+        "Choose a smaller grid or fewer shots, or another directory.",
     ),
     "W705": (
         "More threads than cores",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from subsalt.cli import ranks
 from subsalt.cli.output import Out, finding_dict, phase_table, plain
 from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsError, MissingInputError
 
@@ -85,14 +86,21 @@ def init(
 
 def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_json: bool) -> None:
     """Run every rule and draw the map."""
+    out = Out(as_json)
+    with ranks.on_all_ranks(job_file, out) as job:
+        code = _check(job, out, out_dir, draw, strict)
+    if code:
+        raise typer.Exit(code)
+
+
+def _check(job: Job, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
     from subsalt.job.checking import check_job
-    from subsalt.job.job import Job
     from subsalt.job.maps import draw_gate, draw_map
 
-    out = Out(as_json)
-    job = Job.from_toml(job_file)
-    result = check_job(job)
+    with ranks.together():
+        result = check_job(job)
     findings, picture, gate = list(result.findings), None, None
+    draw = draw and not out.quiet  # one rank draws for all
     try:
         picture = draw_map(job, result, out_dir) if draw else None
         gate = draw_gate(job, result, out_dir) if draw else None
@@ -121,25 +129,19 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
             "findings": [finding_dict(f) for f in findings],
         }
     )
-    code = result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
-    if code:
-        raise typer.Exit(code)
+    return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
 
 
-def _checked_job(job_file: Path, out: Out, strict: bool, shots: str | None = None) -> Job:
-    """Return the job after every rule was applied; errors stop, warnings are shown."""
+def _check_or_stop(job: Job, out: Out, strict: bool) -> None:
+    """Apply every rule: errors stop, warnings are shown."""
     from subsalt.job.checking import check_job
-    from subsalt.job.job import Job
 
-    job = Job.from_toml(job_file)
-    if shots is not None:
-        job = job.with_shots(shots)
-    result = check_job(job)
-    out.findings(f for f in result.findings if f.level == "warning")
-    bad = [f for f in result.findings if f.level == "error" or (strict and f.level == "warning")]
-    if bad:
-        raise FindingsError(result.findings, result.exit_code(strict))
-    return job
+    with ranks.together():
+        result = check_job(job)
+        out.findings(f for f in result.findings if f.level == "warning")
+        bad = [f for f in result.findings if f.level == "error" or (strict and f.level == "warning")]
+        if bad:
+            raise FindingsError(result.findings, result.exit_code(strict))
 
 
 def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> None:
@@ -148,14 +150,18 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
     from subsalt.run.migrate import model_job
 
     out = Out(as_json)
-    job = _checked_job(job_file, out, strict)
-    if job.acquisition is None:
-        raise ConfigError(
-            f"{job_file} has no [acquisition]", "add shots, receivers, record_length and dt", code="E102"
-        )
-    folder = out_dir or job.base / f"{job.name}.shots"
-    with progress.for_stream("modelling") as bar:
-        result = model_job(job, folder, bar)
+    with ranks.on_all_ranks(job_file, out) as job:
+        _check_or_stop(job, out, strict)
+        with ranks.together():
+            if job.acquisition is None:
+                raise ConfigError(
+                    f"{job_file} has no [acquisition]",
+                    "add shots, receivers, record_length and dt",
+                    code="E102",
+                )
+        folder = out_dir or job.base / f"{job.name}.shots"
+        with progress.for_stream("modelling") as bar:
+            result = model_job(job, folder, bar)
     _show_result(out, result)
 
 
@@ -165,11 +171,15 @@ def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, a
     from subsalt.run.migrate import migrate_job
 
     out = Out(as_json)
-    job = _checked_job(job_file, out, strict, shots)
-    if job.data is None:
-        raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-    with progress.for_stream("migrating") as bar:
-        result = migrate_job(job, run or job.default_run_dir, bar)
+    with ranks.on_all_ranks(job_file, out, shots) as job:
+        _check_or_stop(job, out, strict)
+        with ranks.together():
+            if job.data is None:
+                raise ConfigError(
+                    f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
+                )
+        with progress.for_stream("migrating") as bar:
+            result = migrate_job(job, run or job.default_run_dir, bar)
     _show_result(out, result)
     if result.shots_failed:
         ids = ", ".join(map(str, result.shots_failed[:10]))

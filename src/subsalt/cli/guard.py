@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from subsalt.cli import ranks
 from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError
 
 #: exit codes of the command and their meaning; errors of the package carry theirs
@@ -77,7 +78,7 @@ def run(app: typer.Typer, argv: list[str]) -> int:
         for number in STOPPING:
             signal.signal(number, _on_stop)
     try:
-        return _guarded(app, argv, out, debug)
+        return 0 if ranks.leaves(argv) else _guarded(app, argv, out, debug)
     finally:
         _close_stdout()
 
@@ -87,37 +88,35 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         result = typer.main.get_command(app).main(args=argv, prog_name="subsalt", standalone_mode=False)
         sys.stdout.flush()
         if result == 130:  # how typer returns a KeyboardInterrupt in some versions
-            return _stopped(out, 130, "interrupted")
+            return _stopped(KeyboardInterrupt(), out, 130, "interrupted")
         return result if isinstance(result, int) else 0
     except SubsaltError as error:
-        if debug:
+        if debug and ranks.shows(error):
             traceback.print_exc()
-        out.error(error)
-        return error.exit_code
+        return ranks.end(error, error, out)
     except typer.Exit as leave:
         return int(leave.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        return _stopped(out, 130, "interrupted")
+    except (typer.Abort, KeyboardInterrupt) as stop:
+        return _stopped(stop, out, 130, "interrupted")
     except Terminated as stop:
-        return _stopped(out, stop.exit_code, stop.word)
+        return _stopped(stop, out, stop.exit_code, stop.word)
     except BrokenPipeError:
-        return 141
+        return ranks.leave(141)
     except SystemExit as leave:
         # how click leaves when the reader went away: with 1, in the handler of the error
         if isinstance(leave.__context__, BrokenPipeError):
-            return 141
+            return ranks.leave(141)
         raise
     except Exception as error:
         return _other(error, out, debug)
 
 
-def _stopped(out: Any, code: int, word: str) -> int:
+def _stopped(stop: BaseException, out: Any, code: int, word: str) -> int:
     error = SubsaltError(
         f"{word}; what was finished is kept", "the same command goes on from there", code="E801"
     )
     error.exit_code = code
-    out.error(error)
-    return code
+    return ranks.end(stop, error, out)
 
 
 def _other(error: Exception, out: Any, debug: bool) -> int:
@@ -127,12 +126,13 @@ def _other(error: Exception, out: Any, debug: bool) -> int:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         context = getattr(error, "ctx", None)
         name = context.command_path if context is not None else "subsalt"
-        out.error(_usage_error(message, f"see {name} --help"))
-        return 2 if usage else int(getattr(error, "exit_code", 2))
-    if debug:
+        known: SubsaltError = _usage_error(message, f"see {name} --help")
+        known.exit_code = 2 if usage else int(getattr(error, "exit_code", 2))
+        return ranks.end(error, known, out)
+    if debug and ranks.shows(error):
         traceback.print_exc()
     if isinstance(error, MemoryError):
-        known: SubsaltError = MemoryPlanError(
+        known = MemoryPlanError(
             f"out of memory: {error}", "use a coarser grid or a smaller aperture", code="E612"
         )
     elif isinstance(error, OSError):
@@ -143,11 +143,10 @@ def _other(error: Exception, out: Any, debug: bool) -> int:
     else:
         known = SubsaltError(
             f"internal error: {type(error).__name__}: {error}",
-            f"please report it with {_bug_report(error)}",
+            f"please report it with {_bug_report(error) if ranks.shows(error) else 'the text that rank 0 gives'}",
             code="E001",
         )
-    out.error(known)
-    return known.exit_code
+    return ranks.end(error, known, out)
 
 
 def _usage_error(message: str, fix: str) -> SubsaltError:

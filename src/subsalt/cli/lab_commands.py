@@ -30,9 +30,9 @@ def memory(
     path = _prepared(file, how)
     settings = measurement.Settings(asked.threads(threads), asked.instruction_sets(isa), rounds or 9)
     out = Out(as_json)
-    with _nothing_kept():
-        result = measurement.measure(settings, say=_progress)
-    _show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
+    with nothing_kept():
+        result = measurement.measure(settings, say=progress)
+    show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
     _finish(out, result, path, "memory", measurement.for_machine(result))
 
 
@@ -75,9 +75,9 @@ def kernels(
         rounds or (3 if quick else 7),
     )
     out = Out(as_json)
-    with _nothing_kept():
-        result = measurement.measure(settings, say=_progress)
-    _show(out, result, kernel_tables.tables(result.rows, how), how)
+    with nothing_kept():
+        result = measurement.measure(settings, say=progress)
+    show(out, result, kernel_tables.tables(result.rows, how), how)
     _finish(out, result, path, "kernels", measurement.for_machine(result))
 
 
@@ -91,7 +91,7 @@ def _prepared(file: Path | None, how: str) -> Path:
 
 
 @contextmanager
-def _nothing_kept() -> Iterator[None]:
+def nothing_kept() -> Iterator[None]:
     """Say on Ctrl-C that nothing was written: a measurement has no half."""
     try:
         yield
@@ -101,12 +101,12 @@ def _nothing_kept() -> Iterator[None]:
         raise error from None
 
 
-def _progress(text: str) -> None:
+def progress(text: str) -> None:
     """Tell on standard error what is being measured."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def _show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
+def show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
     """Print heading, tables and notes; CSV alone, so that it can be piped."""
     if how != "csv":
         out.say(result.heading())

@@ -13,6 +13,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from subsalt.comm import speaks
 from subsalt.errors import Finding, FindingsError, SubsaltError
 
 _COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
@@ -44,6 +45,8 @@ class Out:
 
     def __init__(self, as_json: bool = False) -> None:
         self.as_json = as_json
+        #: under mpiexec one rank speaks for all; only an error that ends the others is said by any
+        self.quiet = not speaks()
 
     @property
     def stream(self) -> TextIO:
@@ -52,6 +55,8 @@ class Out:
 
     def say(self, text: str = "") -> None:
         """Print text for people."""
+        if self.quiet:
+            return
         print(printable(text), file=self.stream, flush=True)
 
     def row(self, label: str, text: str) -> None:
@@ -60,7 +65,10 @@ class Out:
 
     def findings(self, findings: Iterable[Finding], stream: TextIO | None = None) -> None:
         """Print findings: ok, warnings, errors; each with its cure below."""
-        stream = stream or self.stream
+        if not self.quiet:
+            self._print(findings, stream or self.stream)
+
+    def _print(self, findings: Iterable[Finding], stream: TextIO) -> None:
         order = {"ok": 0, "warning": 1, "error": 2}
         for f in sorted(findings, key=lambda f: order[f.level]):
             word = paint(f"{f.level:<7}", f.level, stream)
@@ -75,18 +83,18 @@ class Out:
         for.
         """
         if isinstance(error, FindingsError):
-            self.findings([f for f in error.findings if f.level != "ok"], sys.stderr)
+            self._print([f for f in error.findings if f.level != "ok"], sys.stderr)
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)
             if error.fix:
                 print(f"{'':<5} {paint('fix:', 'fix', sys.stderr)} {printable(error.fix)}", file=sys.stderr)
         if self.as_json:
-            self.json({"error": error_dict(error)})
+            print(json.dumps(plain({"error": error_dict(error)}), allow_nan=False), flush=True)
 
     def json(self, result: Any) -> None:
         """Print the one JSON object, on one line, when `as_json`."""
-        if self.as_json:
+        if self.as_json and not self.quiet:
             print(json.dumps(plain(result), allow_nan=False), flush=True)
 
 

@@ -50,7 +50,8 @@ class Launcher:
     Parameters
     ----------
     words : tuple of str
-        Its command; ``{ranks}`` stands for the number of ranks. Without it, ``-n RANKS`` is added.
+        Its command; ``{ranks}`` stands for the number of ranks. Without it, ``-n RANKS`` is added. Empty: one rank is
+        started without a launcher.
     """
 
     words: tuple[str, ...]
@@ -84,7 +85,14 @@ class Launcher:
     @property
     def name(self) -> str:
         """The command without folders, for a record."""
+        if not self.words:
+            return "none"
         return shlex.join([Path(self.words[0]).name, *self.words[1:]])
+
+    @property
+    def on_this_node(self) -> bool:
+        """Whether all ranks are on this node, as far as can be known: an mpiexec without more words."""
+        return len(self.words) <= 1
 
     def start(self, ranks: int, program: Sequence[str]) -> list[str]:
         """Return the arguments that start `program` on `ranks` ranks."""

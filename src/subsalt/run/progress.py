@@ -1,8 +1,8 @@
 """How far a computation is: the callback that runners call, and its two shapes for people.
 
 A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots, fractions
-included. On a terminal that moves a bar; elsewhere it prints at most one line per 30 seconds, so that a batch
-log stays small.
+included. On a terminal that moves a bar; elsewhere it prints a line after 30 seconds and then ever more rarely, so
+that the log of a batch job of days has about a hundred. Under mpiexec rank 0 alone shows anything.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-#: seconds between lines where no terminal is
+from subsalt.comm import speaks
+
+#: seconds between the first lines where no terminal is
 LINE_INTERVAL = 30.0
+#: later a line comes when this part of the time so far has passed since the last: ten days make 85 lines more
+LINE_SHARE = 0.1
 
 
 class Progress(Protocol):
@@ -35,7 +39,7 @@ def duration(seconds: float) -> str:
 
 
 class Lines:
-    """One line per `interval` seconds, and one at the end."""
+    """One line per `interval` seconds at first, later more rarely, and one at the end."""
 
     def __init__(self, label: str, stream: TextIO | None = None, interval: float = LINE_INTERVAL) -> None:
         self.label, self.stream, self.interval = label, stream or sys.stderr, interval
@@ -53,7 +57,7 @@ class Lines:
             self.first_done, self.begin, self.last, self.finished = done, now, now, False
         self.before = done
         at_end = done >= total and not self.finished
-        if now - self.last < self.interval and not at_end:
+        if now - self.last < max(self.interval, LINE_SHARE * (now - self.begin)) and not at_end:
             return
         self.last, self.finished = now, done >= total
         made = done - self.first_done
@@ -68,6 +72,19 @@ class Lines:
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+class Silent:
+    """Nothing, on all ranks but the first."""
+
+    def __call__(self, done: float, total: float, message: str = "") -> None:
+        """Show nothing."""
+
+    def __enter__(self) -> Silent:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -113,7 +130,9 @@ class Bar:
         self.bar.stop()
 
 
-def for_stream(label: str, stream: TextIO | None = None) -> Bar | Lines:
-    """Return a bar when standard error is a terminal, else lines."""
+def for_stream(label: str, stream: TextIO | None = None) -> Bar | Lines | Silent:
+    """Return a bar when standard error is a terminal, else lines; nothing on all ranks but the first."""
+    if not speaks():
+        return Silent()
     stream = stream or sys.stderr
     return Bar(label) if stream.isatty() else Lines(label, stream)

@@ -1,0 +1,105 @@
+"""The options of `subsalt lab scaling`. What it does is in `lab_scaling_commands`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subsalt.cli.lab import Json, Table, lab
+
+
+@lab.command(
+    short_help="Speed-up and efficiency over ranks and threads.",
+    epilog="Example: subsalt lab scaling --ranks 1,2 --threads 1,2 --grid 256,256,256; "
+    "subsalt lab scaling --whole --directory /scratch --against /home; "
+    "subsalt lab scaling --ranks 1,2,4 --time-from 'Total ([0-9.]+) s' -- mpiexec -n {ranks} program",
+)
+def scaling(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="Any other program; {ranks} and {threads} in it stand for those of the layout.",
+        ),
+    ] = None,
+    ranks: Annotated[
+        list[str] | None, typer.Option(help="Numbers of ranks, such as 1,2,4; 1, 2, 4, ... cores by default.")
+    ] = None,
+    threads: Annotated[
+        list[str] | None, typer.Option(help="Numbers of threads of each rank, such as 1,2; 1 by default.")
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(help="Points nx,ny,nz, layer included; 256,256,256, with --whole 160,96,96."),
+    ] = None,
+    medium: Annotated[str, typer.Option(help="isotropic (iso), vti or tti.")] = "vti",
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps of a sample: 40; with --whole trace samples: 300.")
+    ] = None,
+    weak: Annotated[bool, typer.Option("--weak", help="The work grows along x with the ranks.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Whole migrations of a made-up survey, files included.")
+    ] = False,
+    shots: Annotated[
+        int | None, typer.Option(min=1, help="Shots of the made-up survey: 4; with --weak of each rank.")
+    ] = None,
+    ranks_per_shot: Annotated[
+        str, typer.Option(help="Ranks that share a shot: auto, all, or a number; with --whole.")
+    ] = "auto",
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each layout.")] = 5,
+    directory: Annotated[
+        Path | None,
+        typer.Option(readable=False, help="Where the files of --whole are made; a temporary one."),
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(readable=False, help="A second directory, to compare file systems.")
+    ] = None,
+    cached: Annotated[
+        bool, typer.Option("--cached", help="Leave the files in the page cache between runs.")
+    ] = False,
+    pin: Annotated[bool, typer.Option("--pin", help="Give each rank hardware threads of its own.")] = False,
+    hyperthreads: Annotated[
+        bool, typer.Option(help="Where the machine has them, each layout with all threads of its cores too.")
+    ] = True,
+    launcher: Annotated[
+        str | None,
+        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+    ] = None,
+    time_from: Annotated[
+        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0,
+    table: Table = "text",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure how time steps, whole migrations (--whole) or any command scale over ranks and threads."""
+    from subsalt.cli import lab_scaling_commands
+    from subsalt.lab.scaling_request import Request
+
+    request = Request(
+        command or [],
+        ranks,
+        threads,
+        grid,
+        medium,
+        steps,
+        weak,
+        whole,
+        shots,
+        ranks_per_shot,
+        repeats,
+        directory,
+        against,
+        cached,
+        pin,
+        hyperthreads,
+        launcher,
+        time_from,
+        timeout,
+    )
+    lab_scaling_commands.scaling(request, table, out, json)

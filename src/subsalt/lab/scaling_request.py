@@ -1,0 +1,221 @@
+"""What the options of ``lab scaling`` ask for, checked before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt import decomp
+from subsalt.errors import MemoryPlanError
+from subsalt.host import machine_facts
+from subsalt.lab import external, scaling
+from subsalt.lab import whole as migration
+from subsalt.lab.asked import words, wrong
+from subsalt.lab.kernel_bench import bytes_needed
+from subsalt.lab.launcher import Launcher
+from subsalt.lab.layouts import Layout, layouts, usual
+from subsalt.lab.scaling_worker import LAYER
+from subsalt.lab.topology import Topology
+
+#: short and long names of the media
+MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}
+#: radius of the scheme of order 8
+RADIUS = 4
+#: part of the memory that the arrays may take
+MEMORY_SHARE = 0.8
+#: more ranks or threads than this are a slip of the pen
+MOST = 65536
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options as they came; `kernel`, `migrations` and `program` make settings of them."""
+
+    command: Sequence[str]
+    ranks: list[str] | None
+    threads: list[str] | None
+    grid: str | None
+    medium: str
+    steps: int | None
+    weak: bool
+    whole: bool
+    shots: int | None
+    ranks_per_shot: str
+    repeats: int
+    directory: Path | None
+    against: Path | None
+    cached: bool
+    pin: bool
+    hyperthreads: bool
+    launcher: str | None
+    time_from: str | None
+    timeout: float
+
+    def check(self) -> None:
+        """Refuse options that do not belong together.
+
+        Raises
+        ------
+        ConfigError
+            E128, wrong use of the command line.
+        """
+        given = {
+            "--shots": self.shots is not None,
+            "--directory": self.directory is not None,
+            "--against": self.against is not None,
+            "--cached": self.cached,
+            "--ranks-per-shot": self.ranks_per_shot != "auto",
+        }
+        for option, there in given.items():
+            if there and not self.whole:
+                raise wrong(f"{option} belongs to whole migrations", "add --whole, or leave it out")
+        if self.time_from is not None and not self.command:
+            raise wrong("--time-from belongs to a command", "put the command last, after --")
+        if self.command:
+            idle = {"--whole": self.whole, "--grid": self.grid is not None, "--steps": self.steps is not None}
+            idle |= {"--launcher": self.launcher is not None, "--pin": self.pin}
+            for option, there in idle.items():
+                if there:
+                    raise wrong(
+                        f"{option} is not for a command of your own",
+                        "write it into the command, or leave it out",
+                    )
+
+    @property
+    def counts(self) -> tuple[list[int], list[int]]:
+        """Numbers of ranks and of threads."""
+        ranks = _counts("--ranks", self.ranks, usual(len(Topology.here().cores)))
+        return ranks, _counts("--threads", self.threads, [1])
+
+    def layouts(self, *, placed: bool = True) -> list[Layout]:
+        """Return the layouts; a foreign program is not placed by us."""
+        ranks, threads = self.counts
+        return layouts(
+            ranks,
+            threads,
+            Topology.here(),
+            pin=placed and self.pin,
+            hyperthreads=placed and self.hyperthreads,
+        )
+
+    def program(self) -> external.Settings:
+        """Return what is measured of a command."""
+        settings = external.Settings(
+            self.command, self.layouts(placed=False), self.repeats, self.time_from, self.weak, self.timeout
+        )
+        external.check(settings)
+        return settings
+
+    def kernel(self) -> scaling.Settings:
+        """Return what is measured of time steps.
+
+        Raises
+        ------
+        ConfigError
+            On a bad grid or medium, or slabs thinner than their halo.
+        MemoryPlanError
+            When the arrays of the largest grid do not fit into the memory.
+        """
+        medium = _medium(self.medium)
+        grid = _grid(self.grid or "256,256,256")
+        found = self.layouts()
+        settings = scaling.Settings(
+            found,
+            medium,
+            grid,
+            self.steps or 40,
+            self.repeats,
+            self.weak,
+            self.timeout,
+            Launcher.find(self.launcher)
+            if any(x.ranks > 1 for x in found) or self.launcher
+            else Launcher(()),
+        )
+        for layout in found:
+            nx = settings.grid_of(layout)[0]
+            most = decomp.largest_group(nx, medium, RADIUS, (LAYER, LAYER))
+            if layout.ranks > most:
+                raise wrong(
+                    f"--ranks {layout.ranks}: slabs of {nx} planes would be thinner than their halo",
+                    f"use --ranks {most} or less, or a longer --grid along x",
+                )
+        _refuse_too_large(settings)
+        return settings
+
+    def migrations(self) -> migration.Settings:
+        """Return what is measured of whole migrations."""
+        found = self.layouts()
+        if self.ranks_per_shot not in ("auto", "all") and not _is_count(self.ranks_per_shot):
+            raise wrong(
+                f"--ranks-per-shot {self.ranks_per_shot}: no number", "use auto, all, or a number from 1"
+            )
+        return migration.Settings(
+            found,
+            _medium(self.medium),
+            _grid(self.grid or "160,96,96"),
+            self.steps or 300,
+            self.shots or 4,
+            self.ranks_per_shot,
+            self.repeats,
+            self.weak,
+            self.directory,
+            self.against,
+            self.cached,
+            self.timeout,
+            Launcher.find(self.launcher)
+            if any(x.ranks > 1 for x in found) or self.launcher
+            else Launcher(()),
+        )
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and 1 <= int(word) <= MOST
+
+
+def _counts(option: str, given: list[str] | None, default: list[int]) -> list[int]:
+    """Return the numbers of an option, ascending, each once."""
+    if given is None:
+        return default
+    found = words(given)
+    bad = [w for w in found if not _is_count(w)]
+    if bad or not found:
+        raise wrong(
+            f"{option} {' '.join(bad) or 'is empty'}: not a list of numbers from 1", f"such as {option} 1,2,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _medium(name: str) -> str:
+    if name not in MEDIA:
+        raise wrong(f"--medium {name}: not known", "choose from iso, vti, tti")
+    return MEDIA[name]
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    """Return the points of ``nx,ny,nz``."""
+    found = text.replace("x", ",").split(",")
+    least = 2 * LAYER + 8
+    if len(found) != 3 or not all(_is_count(w.strip()) and int(w) >= least for w in found):
+        raise wrong(
+            f"--grid {text}: three numbers from {least} are needed, two layers of {LAYER} cells and a core",
+            "such as --grid 256,256,256",
+        )
+    nx, ny, nz = (int(w) for w in found)
+    return nx, ny, nz
+
+
+def _refuse_too_large(settings: scaling.Settings) -> None:
+    """Refuse a grid whose arrays the machine does not hold; in weak scaling that of the most ranks on this node."""
+    most = max(settings.grid_of(x)[0] for x in settings.layouts)
+    _, ny, nz = settings.grid
+    # arrays of a cube with as many points, and what ghosts and rows add
+    side = round((most * ny * nz) ** (1 / 3)) + 1
+    need, memory = bytes_needed(side, settings.medium, 8, False), machine_facts()["ram_bytes"]
+    if need > MEMORY_SHARE * memory and settings.launcher.on_this_node:
+        raise MemoryPlanError(
+            f"{most} x {ny} x {nz} points of {settings.medium} take {need / 1e9:.1f} GB of the {memory / 1e9:.1f} GB "
+            "of memory",
+            "choose a smaller --grid, or ranks on more nodes with --launcher",
+            code="E612",
+        )

@@ -1,0 +1,116 @@
+"""Scaling tables in the shape of founding document 001."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from subsalt.lab.result import Result
+from subsalt.lab.table import Column, render
+
+WHERE = (
+    Column("ranks", "ranks", "d"),
+    Column("threads", "threads", "d"),
+    Column("cores", "cores", "d"),
+    Column("nodes", "nodes", "d"),
+)
+
+SPEED = (
+    Column("speed_up", "speed-up", ".2f"),
+    Column("efficiency", "eff %", ".0f", 100),
+    Column("interval", "95 %"),
+)
+
+#: time steps alone
+KERNEL = (
+    *WHERE,
+    Column("grid", "grid"),
+    Column("time", "time s", ".3f"),
+    Column("spread", "± %", ".1f", 100),
+    *SPEED,
+    Column("rate", "Mpt-steps/s", ".0f", 1e-6),
+    Column("rate_per_rank", "/rank", ".0f", 1e-6),
+    Column("rate_per_core", "/core", ".0f", 1e-6),
+    Column("against_fewest_ranks", "x fewest ranks", ".3f"),
+    Column("marks", "note"),
+)
+
+#: whole migrations, one directory beside another when there are two
+WHOLE = (
+    *WHERE,
+    Column("grid", "grid"),
+    Column("shots", "shots", "d"),
+    Column("init", "init s", ".2f"),
+    Column("init_b", "init B s", ".2f"),
+    Column("traces", "traces s", ".2f"),
+    Column("traces_b", "traces B s", ".2f"),
+    Column("total", "total s", ".2f"),
+    Column("total_b", "total B s", ".2f"),
+    Column("b_over_a", "B/A", ".2f"),
+    Column("kernel", "kernel s", ".2f"),
+    Column("kernel_speed_up", "k. speed-up", ".2f"),
+    Column("kernel_efficiency", "k. eff %", ".0f", 100),
+    Column("rate_per_rank", "Mps/rank", ".0f", 1e-6),
+    Column("rate_per_core", "Mps/core", ".0f", 1e-6),
+    *SPEED,
+    Column("kernel_share", "kernel share %", ".0f", 100),
+    Column("spread", "± %", ".1f", 100),
+    Column("against_fewest_ranks", "x fewest ranks", ".3f"),
+    Column("marks", "note"),
+)
+
+#: any other program
+COMMAND = (
+    *WHERE,
+    Column("time", "time s", ".6g"),
+    Column("spread", "± %", ".1f", 100),
+    Column("rating", "rating", ".1f"),
+    *SPEED,
+    Column("against_fewest_ranks", "x fewest ranks", ".3f"),
+    Column("marks", "note"),
+)
+
+
+def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: str) -> str:
+    """Return a table; columns whose value is the same trivial one everywhere are left out.
+
+    Parameters
+    ----------
+    found : sequence of mapping
+        Rows of a result.
+    columns : sequence of Column
+        `KERNEL`, `WHOLE` or `COMMAND`.
+    how : str
+        One of `table.FORMATS`.
+    """
+    plain = [dict(row) | {"interval": _interval(row)} for row in found]
+    idle = set()
+    if all(row.get("nodes") in (None, 0, 1) for row in found):
+        idle.add("nodes")
+    if len({row.get("grid") for row in found}) <= 1:
+        idle.add("grid")
+    return render(plain, [c for c in columns if c.key not in idle], how)
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """Return the interval of the efficiency in per cent, empty for the smallest run and for single samples."""
+    low, high = row.get("efficiency_low"), row.get("efficiency_high")
+    if low is None or high is None or low == high:
+        return ""
+    return f"{100 * low:.0f}-{100 * high:.0f}"
+
+
+def title(result: Result) -> str:
+    """Return the line above a table: what was measured."""
+    s = result.settings
+    if s["what"] == "command":
+        return f"{s['scaling']} scaling of: {s['command']}"
+    medium, grid = s["medium"], " x ".join(map(str, s["grid"]))
+    each = " for each rank" if s["scaling"] == "weak" else ""
+    if s["what"] == "whole":
+        shots = f"{s['shots']} shot{'s' * (s['shots'] != 1)}"
+        return (
+            f"{s['scaling']} scaling of whole migrations: {medium}, {grid} points, {shots}{each}, "
+            f"{s['samples']} samples, ranks per shot: {s['ranks_per_shot']}"
+        )
+    return f"{s['scaling']} scaling of time steps: {medium}, order 8, {grid} points{each}, {s['steps']} steps"

@@ -1,0 +1,142 @@
+"""One rank of ``subsalt lab scaling``: time steps of a shot cut into slabs, and nothing else.
+
+``python -m subsalt.lab.scaling_worker SETTINGS`` with SETTINGS one JSON object (`Work`; with 0 steps only where the
+ranks are is told). Rank 0 prints one JSON object: seconds of the slowest rank, point-steps, a hash of the field, where
+the ranks run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from subsalt import comm, kernels
+from subsalt.grid import Box, Grid
+from subsalt.lab.topology import Topology
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
+
+#: what starts the line with the answer; MPI libraries print lines of their own
+ANSWER = "subsalt-scaling "
+SPACING = 10.0
+#: cells of the absorbing layer on all sides
+LAYER = 12
+#: cells between the receivers that record
+RECEIVERS_EVERY = 4
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every rank does.
+
+    Parameters
+    ----------
+    grid : tuple of int
+        Points along x, y, z of the computational grid, layer included.
+    medium : str
+        ``"isotropic"``, ``"vti"`` or ``"tti"``.
+    steps : int
+        Time steps that are timed; 0 only tells where the ranks run.
+    warm : int
+        Steps before them.
+    threads : int
+        Of each rank.
+    layer : int
+        Cells of the absorbing layer on all sides.
+    """
+
+    grid: tuple[int, int, int]
+    medium: str
+    steps: int
+    warm: int
+    threads: int
+    layer: int = LAYER
+
+    def text(self) -> str:
+        """Return what the command line carries."""
+        return json.dumps(asdict(self))
+
+
+def model_of(work: Work) -> EarthModel:
+    """Return a model in which no two planes are alike, so that a plane in the wrong place shows in the field."""
+    shape = tuple(n - 2 * work.layer for n in work.grid)
+    grid = Grid(shape, (SPACING,) * 3)
+    x, _, z = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in shape), indexing="ij", sparse=True)
+    vp = (2000 + 2.0 * z + 150 * ((x % 7) / 7) + np.zeros(shape, np.float32)).astype(np.float32)
+    if work.medium == "isotropic":
+        return EarthModel(grid, vp)
+    values: dict[str, Any] = {"epsilon": 0.2, "delta": 0.1}
+    if work.medium == "tti":
+        values |= {"theta": 0.4, "phi": 0.3}
+    return EarthModel(grid, vp, **values)
+
+
+def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
+    """Return what rank 0 prints; collective."""
+    kernels.prepare("cpu", work.threads)
+    topology = Topology.here()
+    cpus = sorted(c for core in topology.cores for c in core)
+    where = world.gather({"host": world.host, "cpus": cpus, "per_core": topology.per_core})
+    facts: dict[str, Any] = {"ranks": world.size, "where": where}
+    if work.steps == 0:
+        return facts
+    model = model_of(work)
+    dt = model.choose_dt(8, None, 0.0)
+    nx, ny, nz = model.grid.shape3
+    middle = np.array([[nx / 2 * SPACING + 3.0, ny / 2 * SPACING + 1.0, nz / 2 * SPACING]])
+    line = np.array(
+        [[i * SPACING, ny / 2 * SPACING, nz / 4 * SPACING] for i in range(0, nx, RECEIVERS_EVERY)]
+    )
+    group = world if world.size > 1 else None
+    more: dict[str, Any] = {} if group is None else {"group": group}
+    prop = Propagator(model, PropagationOptions(medium=work.medium), dt, **more)  # type: ignore[arg-type]
+    samples = np.sin(np.linspace(0.1, 6.0, work.warm + work.steps))[None]
+    source = prop.source(middle, samples)
+    recorder = prop.recorder(line, work.warm + work.steps + 1)
+    state = prop.new_state()
+    prop.advance(state, work.warm, sources=[source], recorders=[recorder])
+    world.max(0)  # all begin together
+    begin = time.perf_counter()
+    prop.advance(state, work.steps, sources=[source], recorders=[recorder])
+    seconds = world.max(time.perf_counter() - begin)
+    return facts | {
+        "seconds": seconds,
+        "point_steps": work.steps * int(np.prod(work.grid)),
+        "field": field_hash(prop, state, world),
+    }
+
+
+def field_hash(prop: Propagator, state: Any, world: comm.Comm) -> str:
+    """Return a hash of the current fields that does not depend on how they are cut; collective."""
+    owned = getattr(prop, "owned", Box((0, 0, 0), prop.layout.shape3))
+    planes: list[str] = []
+    for field in state.curr:
+        view = prop.layout.view(field)[owned.slices]
+        planes += [hashlib.sha256(np.ascontiguousarray(plane).tobytes()).hexdigest() for plane in view]
+    per_field = len(planes) // len(state.curr)
+    parts = world.gather([planes[k : k + per_field] for k in range(0, len(planes), per_field)])
+    if parts is None:
+        return ""
+    ordered = "".join(h for f in range(len(state.curr)) for part in parts for h in part[f])
+    return hashlib.sha256(ordered.encode()).hexdigest()[:16]
+
+
+def main(text: str) -> None:
+    """Measure and print."""
+    given = json.loads(text)
+    work = Work(**{**given, "grid": tuple(given["grid"])})
+    world = comm.world()
+    answer = measure(work, world)
+    if world.is_root:
+        print(ANSWER + json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,248 @@
+"""`subsalt lab scaling` as users meet it: options, refusals, tables; runs of our own on one rank."""
+
+import json
+import signal
+import sys
+
+import pytest
+
+from subsalt.cli import app as cli
+from subsalt.cli import guard
+from subsalt.lab import external, scaling, whole
+from subsalt.lab.layouts import Layout
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    before = {number: signal.getsignal(number) for number in guard.STOPPING}
+
+    def call(*args):
+        try:
+            code = guard.run(cli.app, ["lab", "scaling", *map(str, args)])
+        except SystemExit as leave:
+            code = leave.code
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    yield call
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "exit_code", "words"),
+    [
+        (("--ranks", "0"), "E128", 2, "--ranks 0"),
+        (("--threads", "two"), "E128", 2, "--threads two"),
+        (("--grid", "64,64"), "E128", 2, "--grid 64,64"),
+        (("--grid", "64,64,31"), "E128", 2, "from 32"),
+        (("--medium", "orthorhombic"), "E128", 2, "orthorhombic"),
+        (("--ranks", "40", "--grid", "64,64,64"), "E128", 2, "thinner than their halo"),
+        (("--shots", "2"), "E128", 2, "--shots belongs to whole migrations"),
+        (("--against", "/tmp"), "E128", 2, "--against"),
+        (("--whole", "--ranks-per-shot", "some"), "E128", 2, "--ranks-per-shot some"),
+        (("--time-from", "(x)"), "E128", 2, "--time-from belongs to a command"),
+        (("--grid", "64,64,64", "--", "true"), "E128", 2, "--grid is not for a command"),
+        (("--grid", "9000,9000,9000", "--ranks", "1"), "E612", 69, "take"),
+        (("--launcher", "no-such-launcher"), "E780", 69, "no-such-launcher"),
+        (("--table", "latex"), "E128", 2, "latex"),
+        (("--out", "/nowhere/x.json"), "E620", 74, "/nowhere/x.json"),
+        (("--ranks", "1,2", "--", "true"), "E783", 2, "{ranks}"),
+        (("--ranks", "1", "--time-from", "(", "--", "true"), "E783", 2, "--time-from"),
+        (("--ranks", "1", "--time-from", "x", "--", "true"), "E783", 2, "no group"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_started(run, monkeypatch, args, code, exit_code, words):
+    for measurement in (scaling, whole, external):
+        monkeypatch.setattr(measurement, "measure", lambda *a, **k: pytest.fail("measured"))
+    left, out, err = run("--json", *args)
+    error = json.loads(out)["error"]
+    assert (left, error["code"], error["exit"]) == (exit_code, code, exit_code)
+    assert words in error["message"] + error["fix"]
+    assert error["message"] in err
+
+
+def test_a_command_of_ones_own_with_both_numbers(run, tmp_path):
+    """The time printed is 12 over the product of ranks and threads: everything scales."""
+    program = "import sys; print('step 1'); print('elapsed', 12 / int(sys.argv[1]) / int(sys.argv[2]), 's')"
+    words = (sys.executable, "-c", program, "{ranks}", "{threads}")
+    path = tmp_path / "result.json"
+    options = ("--ranks", "1,2", "--threads", "1,3", "--repeats", "2", "--time-from", "elapsed ([0-9.]+)")
+    code, out, err = run(*options, "--out", path, "--json", "--", *words)
+    assert code == 0, err
+    result = json.loads(out)
+    assert result == json.loads(path.read_text())
+    assert (result["schema"], result["measurement"]) == ("subsalt-lab-1", "scaling")
+    assert result["settings"]["command"].startswith("python")
+    found = {(r["ranks"], r["threads"]): r for r in result["rows"]}
+    assert {k: r["time"] for k, r in found.items()} == {(1, 1): 12.0, (2, 1): 6.0, (1, 3): 4.0, (2, 3): 2.0}
+    assert {k: r["speed_up"] for k, r in found.items()} == {
+        (1, 1): 1.0,
+        (2, 1): 2.0,
+        (1, 3): 3.0,
+        (2, 3): 6.0,
+    }
+    assert all(r["efficiency"] == 1.0 and not r["superlinear"] for r in found.values())
+    assert found[2, 1]["rating"] == 86400 / 6
+    assert "sys" in result["settings"]["command"]
+
+
+def test_words_of_a_command_stay_words(run):
+    """No shell: what looks like one's syntax arrives as it is."""
+    program = "import sys; print('t', 1 + (sys.argv[1:] != ['$HOME;', 'a b', '{ranks', '{}']))"
+    code, out, _ = run(
+        *("--ranks", "1", "--repeats", "1", "--time-from", "t ([0-9]+)", "--table", "csv", "--"),
+        *(sys.executable, "-c", program, "$HOME;", "a b", "{ranks", "{}"),
+    )
+    assert code == 0
+    assert out.splitlines()[1].split(",")[3] == "1.0"
+
+
+def test_a_command_that_fails_gives_no_figure(run, tmp_path):
+    path = tmp_path / "result.json"
+    code, out, err = run(
+        "--ranks", "1", "--out", path, "--", sys.executable, "-c", "raise SystemExit('broken')"
+    )
+    assert code == 70
+    assert "E781" in err
+    assert "broken" in err
+    assert out == ""
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("took 2 s\ntook 4 s", (4.0, 0.5)),
+        ("took 4.25 s", (4.25, 0.005)),
+        ("took 1.50e2 s", (150.0, 0.5)),
+        ("took .5 s", (0.5, 0.05)),
+    ],
+)
+def test_the_last_time_printed_and_its_digits(text, found):
+    assert external.printed_time(text, r"took (\S+) s") == pytest.approx(found)
+
+
+@pytest.mark.parametrize("text", ["", "took long", "took 0 s", "took -1 s", "took x s"])
+def test_no_time_is_an_error(text):
+    with pytest.raises(Exception, match="--time-from") as caught:
+        external.printed_time(text, r"took (\S+) s")
+    assert caught.value.code == "E784"
+
+
+def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():
+    layouts = [Layout(1, 1), Layout(4, 1)]
+    settings = external.Settings(["p", "{ranks}"], layouts, repeats=3, weak=True)
+    result = external.measure(settings, run=lambda settings, layout: ({1: 10.0, 4: 12.5}[layout.ranks], 0.0))
+    assert result.rows[1]["efficiency"] == pytest.approx(0.8)
+
+
+LAYOUTS = [Layout(1, 1, cores=1, nodes=1), Layout(1, 2, cores=2, nodes=1), Layout(2, 1, cores=2, nodes=1)]
+
+
+def test_no_figure_when_layouts_give_different_fields():
+    def answer(settings, layout, work):
+        return {"seconds": 1.0, "point_steps": 10, "field": "a" if layout.ranks == 1 else "b"}
+
+    settings = scaling.Settings(LAYOUTS, repeats=2)
+    with pytest.raises(Exception, match="2 different results on 256 x 256 x 256 points") as caught:
+        scaling.measure(settings, run=answer)
+    assert caught.value.code == "E710"
+
+
+def test_weak_scaling_of_time_steps_grows_the_grid_with_the_ranks():
+    seen = []
+
+    def answer(settings, layout, work):
+        seen.append((layout.name, work.grid, work.steps))
+        return {"seconds": 1.0, "point_steps": 8 * work.grid[0], "field": str(work.grid)}
+
+    settings = scaling.Settings(LAYOUTS, grid=(64, 32, 32), steps=5, repeats=1, weak=True)
+    result = scaling.measure(settings, run=answer)
+    assert seen == [("1 x 1", (64, 32, 32), 5), ("1 x 2", (64, 32, 32), 5), ("2 x 1", (128, 32, 32), 5)]
+    assert [r["efficiency"] for r in result.rows] == [1.0, 0.5, 1.0]
+    assert [r["rate_per_core"] for r in result.rows] == [512.0, 256.0, 512.0]
+    # other grids, other work: nothing to compare at equal cores
+    assert [r["against_fewest_ranks"] for r in result.rows] == [None, None, None]
+
+
+def test_whole_migrations_from_known_phases(tmp_path):
+    """Kernel share, scaling of total and of time steps, and one directory against another."""
+
+    def answer(settings, case):
+        k = case.layout.cores
+        slow = 2.0 if case.place == 1 else 0.0
+        phases = {
+            "check": 0.5,
+            "model input": 0.5 + slow,
+            "source": 4.0 / k,
+            "receivers": 4.0 / k,
+            "image sum": 0.2,
+        }
+        assert case.survey.grid == (40, 32, 32)
+        assert {f.name for f in case.files} >= {"vp.rsf", "shots.sgy"}
+        return whole.Answer(10.0 / k + slow, phases, 4_000, "same")
+
+    settings = whole.Settings(
+        LAYOUTS, "isotropic", (40, 32, 32), 20, 2, repeats=3, directory=tmp_path / "a", against=tmp_path / "b"
+    )
+    rows = whole.measure(settings, run=answer).rows
+    assert [r["total"] for r in rows] == [10.0, 5.0, 5.0]
+    assert [r["total_b"] for r in rows] == [12.0, 7.0, 7.0]
+    assert [r["b_over_a"] for r in rows] == [1.2, 1.4, 1.4]
+    assert [(r["init"], r["init_b"]) for r in rows] == [(1.0, 3.0)] * 3
+    assert [r["kernel"] for r in rows] == [8.0, 4.0, 4.0]
+    assert [r["kernel_share"] for r in rows] == [0.8, 0.8, 0.8]
+    assert [r["kernel_efficiency"] for r in rows] == [1.0, 1.0, 1.0]
+    assert [r["rate_per_core"] for r in rows] == [500.0] * 3
+    assert rows[2]["against_fewest_ranks"] == 1.0
+    # nothing stays behind
+    assert not list((tmp_path / "a").iterdir()) + list((tmp_path / "b").iterdir())
+
+
+def test_no_room_for_a_survey(tmp_path):
+    settings = whole.Settings(LAYOUTS, "vti", (10**5, 10**4, 10**4), directory=tmp_path)
+    with pytest.raises(Exception, match="are free") as caught:
+        whole.measure(settings, run=lambda settings, case: pytest.fail("migrated"))
+    assert caught.value.code == "E785"
+
+
+def test_time_steps_on_threads_for_real(run):
+    code, out, err = run(
+        *(
+            "--ranks",
+            "1",
+            "--threads",
+            "1,2",
+            "--grid",
+            "40,36,32",
+            "--steps",
+            "4",
+            "--repeats",
+            "2",
+            "--json",
+        ),
+    )
+    assert code == 0, err
+    result = json.loads(out)
+    assert [(r["ranks"], r["threads"]) for r in result["rows"]] == [(1, 1), (1, 2)]
+    assert all(r["point_steps"] == 4 * 40 * 36 * 32 and r["rate"] > 0 for r in result["rows"])
+    assert all(len(r["seconds"]) == 2 for r in result["rows"])
+    assert "all layouts gave the same bits" in result["notes"]
+    assert result["settings"]["launcher"] == "none"
+
+
+@pytest.mark.slow
+def test_a_whole_migration_for_real(run, tmp_path):
+    code, out, err = run(
+        *("--whole", "--ranks", "1", "--grid", "40,32,32", "--steps", "40", "--shots", "1", "--repeats", "1"),
+        *("--directory", tmp_path, "--json"),
+    )
+    assert code == 0, err
+    row = json.loads(out)["rows"][0]
+    assert 0 < row["kernel"] < row["total"]
+    assert row["kernel_share"] == pytest.approx(row["kernel"] / row["total"])
+    assert row["init"] > 0
+    assert not list(tmp_path.iterdir())

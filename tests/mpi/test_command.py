@@ -1,0 +1,88 @@
+"""The command under mpiexec: said once, with the exit code of its class, and all ranks leave."""
+
+import json
+
+import pytest
+from job_files import MIGRATE, write_files
+from launch import MPI, run
+
+pytestmark = MPI
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("command")
+    write_files(path)
+    (path / "job.toml").write_text(MIGRATE)
+    (path / "bad_key.toml").write_text(MIGRATE.replace("f0 =", "frequency ="))
+    (path / "no_model.toml").write_text(MIGRATE.replace('vp = "vp.rsf"', 'vp = "nowhere.rsf"'))
+    (path / "unstable.toml").write_text(MIGRATE + "\n[propagation]\ndt = 0.1\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "text"),
+    [
+        (["migrate", "no_job.toml"], 66, "no_job.toml"),
+        (["model", "bad_key.toml"], 78, "frequency"),
+        (["check", "no_model.toml", "--no-map"], 66, "nowhere.rsf"),
+        (["migrate", "unstable.toml"], 65, "dt"),
+        (["migrate", "job.toml", "--no-such-option"], 2, "--no-such-option"),
+        (["model", "job.toml"], 78, "[acquisition]"),
+        (["view", "nothing.sgy"], 66, "nothing.sgy"),
+    ],
+)
+def test_wrong_input_is_said_once(folder, command, code, text):
+    done = run(3, ["subsalt", *command], cwd=folder, timeout=60)
+    assert done.rc == code, done
+    assert not any(done.err[1:]), done
+    assert not any(done.out[1:]), done
+    assert text in done.err[0] + done.out[0], done
+    assert "Traceback" not in done.err[0], done
+    assert not done.mpiexec, done
+
+
+def test_errors_as_json_are_one_object(folder):
+    done = run(2, ["subsalt", "migrate", "no_model.toml", "--json"], cwd=folder, timeout=60)
+    assert done.rc == 66, done
+    assert json.loads(done.out[0])["error"]["exit"] == 66
+    assert not done.out[1]
+
+
+def test_a_command_that_is_not_parallel_is_done_by_one_rank(folder):
+    done = run(3, ["subsalt", "scan", "shots.sgy"], cwd=folder, timeout=60)
+    assert done.rc == 0, done
+    assert "shots 3 " in done.out[0]
+    assert done.err == ["subsalt scan works in one process; 2 other ranks had nothing to do\n", "", ""], done
+    assert not any(done.out[1:])
+
+
+def test_a_check_says_what_one_process_says(folder):
+    done = run(2, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
+    alone = run(1, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
+    assert (done.rc, alone.rc) == (0, 0), done
+    assert done.out == [alone.out[0], ""], done
+    assert done.err == ["", ""], done
+
+
+@pytest.mark.parametrize(("failing", "debug"), [(1, False), (0, False), (1, True)])
+def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
+    # an error in the middle of the work, where nobody agrees with anybody
+    program = f"""
+        import sys
+        from subsalt.cli import commands, main
+        from subsalt import comm
+        def migrate(*arguments):
+            world = comm.world()
+            if world.rank == {failing}:
+                raise RuntimeError("planted")
+            world.allgather(1)
+        commands.migrate = migrate
+        main(["migrate", "job.toml"] + {["--debug"] if debug else []})
+    """
+    done = run(3, program, cwd=folder, timeout=60)
+    assert done.rc == 70, done
+    said = "".join(done.err)
+    assert said.count("internal error: RuntimeError: planted") == 1, done
+    assert ("Traceback" in said) == debug, done
+    assert (f"(rank {failing} on " in said) == (failing != 0), done

@@ -1,0 +1,227 @@
+"""Ranks that stop, die or are asked to stop: the run ends, says who it was, and leaves nothing behind."""
+
+import os
+import signal
+import time
+
+import pytest
+from launch import Launched, alive, descendants, needs_mpi, run
+
+from subsalt.comm import single
+from subsalt.watchdog import _AwakeClock, note, watch
+
+#: seconds of silence that the programs allow
+T = 2.0
+#: ranks 0 and 1 on one host, 2 and 3 on another, when asked for: as if they shared no memory
+PROGRAM = """
+    import signal, sys, time
+    from subsalt import watchdog
+    from subsalt.comm import Comm, world
+    from subsalt.errors import SubsaltError
+
+    watchdog.GRACE = 4.0
+    w = world()
+    if HOSTS:
+        Comm.on_host = lambda self: self.split(self.rank // 2)
+
+    class Stop(BaseException):
+        pass
+
+    def stop(number, frame):
+        raise Stop(number)
+
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, stop)
+    try:
+        with watchdog.watch(w, PATIENCE):
+            watchdog.note(f"shot {w.rank}")
+            w.allgather(1)
+            if w.is_root:
+                print("ready", flush=True)
+            # rank 0 works in Python, the others sit in a message; or rank 0 waits for the others
+            end = time.monotonic() + SECONDS
+            while w.is_root != STUCK and time.monotonic() < end:
+                time.sleep(0.05)
+            w.allgather(1)
+    except (Stop, KeyboardInterrupt) as signalled:
+        time.sleep(0.5)
+        print("cleared up", flush=True)
+        error = SubsaltError("stopped", code="E801")
+        error.exit_code = watchdog.STOPPING[signalled.args[0] if signalled.args else signal.SIGINT]
+        w.abort(error)
+"""
+
+
+def started(n, hosts=False, seconds=40, stuck=False):
+    """Return a program that runs, its ranks, and all processes below it."""
+    program = PROGRAM
+    for name, value in {"HOSTS": hosts, "PATIENCE": T, "SECONDS": seconds, "STUCK": stuck}.items():
+        program = program.replace(name, repr(value))
+    job = Launched(n, program)
+    until = time.monotonic() + 60
+    while "ready" not in job.said("out.0"):
+        assert time.monotonic() < until, job.wait(0)
+        time.sleep(0.05)
+    return job, job.ranks(), descendants(job.process.pid)
+
+
+def ended(job, below, within):
+    """Return what a struck program said, after nothing of it is left."""
+    begin = time.monotonic()
+    done = job.wait(within)
+    assert done.rc is not None, f"no end in {within} s\n{done}"
+    while any(map(alive, below)) and time.monotonic() < begin + within:
+        time.sleep(0.05)
+    assert not any(map(alive, below)), f"processes are left\n{done}"
+    return done
+
+
+@needs_mpi
+@pytest.mark.parametrize("hosts", [False, True])
+@pytest.mark.parametrize("victim", [0, 1, 3])
+def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
+    job, ranks, below = started(4, hosts)
+    os.kill(ranks[victim], signal.SIGSTOP)
+    done = ended(job, below, T + 10)
+    assert done.rc == 69, done
+    said = "".join(done.err)
+    assert said.count("error E713") == 1, done
+    assert f"no sign of life from rank {victim} (host {os.uname().nodename}, pid {ranks[victim]})" in said, (
+        done
+    )
+    assert f"stopped by a signal, last at: shot {victim}" in said, done
+    # who noticed, and what it was doing itself
+    assert "noticed by rank" in said
+    assert said.count("at: shot") == 2, done
+
+
+@needs_mpi
+def test_a_host_that_is_silent_is_named():
+    job, ranks, below = started(4, hosts=True)
+    for rank in (2, 3):
+        os.kill(ranks[rank], signal.SIGSTOP)
+    done = ended(job, below, T + 10)
+    assert done.rc == 69, done
+    said = "".join(done.err)
+    assert f"no sign of life from host {os.uname().nodename} with ranks 2, 3" in said, done
+    assert said.count("error E713") == 1, done
+
+
+@needs_mpi
+def test_a_pause_and_a_crowd_are_no_false_alarm():
+    # eight ranks on two cores, each of which computes all the time
+    job = Launched(
+        8,
+        f"""
+        import time
+        from subsalt.comm import world
+        from subsalt.watchdog import watch
+        w = world()
+        with watch(w, {T}):
+            w.allgather(1)
+            if w.is_root:
+                print("ready", flush=True)
+            end = time.monotonic() + {3 * T}
+            while time.monotonic() < end:
+                sum(range(10000))
+            w.allgather(1)
+        """,
+    )
+    while "ready" not in job.said("out.0"):
+        time.sleep(0.05)
+    ranks, below = job.ranks(), descendants(job.process.pid)
+    os.kill(ranks[1], signal.SIGSTOP)
+    time.sleep(T / 2)
+    os.kill(ranks[1], signal.SIGCONT)
+    # all at once, as a batch system does that suspends a job: longer than the patience
+    for pid in ranks.values():
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(1.5 * T)
+    for pid in ranks.values():
+        os.kill(pid, signal.SIGCONT)
+    done = ended(job, below, 60)
+    assert done.rc == 0, done
+    assert not any(done.err), done
+
+
+@needs_mpi
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_ends_the_run(victim):
+    job, ranks, below = started(2)
+    os.kill(ranks[victim], signal.SIGKILL)
+    assert ended(job, below, 30).rc not in (0, None)
+
+
+@needs_mpi
+def test_ranks_end_when_their_launcher_is_gone():
+    job, ranks, below = started(2)
+    proxies = [p for p in below if p not in ranks.values()]
+    os.kill(proxies[0], signal.SIGKILL)
+    done = ended(job, below, 30)
+    assert done.rc != 0, done
+    assert "E715" in "".join(done.err), done
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("number", "code", "struck", "hosts"),
+    [
+        (signal.SIGTERM, 143, 3, False),
+        (signal.SIGTERM, 143, 3, True),  # the word goes around the ring of hosts
+        (signal.SIGINT, 130, None, False),
+        (signal.SIGUSR1, 75, 0, False),
+    ],
+)
+def test_a_signal_stops_rank_0_and_with_it_all(number, code, struck, hosts):
+    job, ranks, below = started(4, hosts)
+    os.kill(job.process.pid if struck is None else ranks[struck], number)
+    done = ended(job, below, 12)
+    assert done.rc == code, done
+    # rank 0 came to its end by itself, once, though the launcher passes a signal on that it may have got already
+    assert done.out == ["ready\ncleared up\n", "", "", ""], done
+    assert "".join(done.err).count("error E801") == 1, done
+
+
+@needs_mpi
+def test_a_rank_0_that_cannot_stop_is_ended():
+    # it sits in a message, and a handler of Python never runs
+    job, ranks, below = started(2, stuck=True)
+    os.kill(ranks[0], signal.SIGTERM)
+    done = ended(job, below, 20)
+    assert done.rc == 143, done
+    assert "".join(done.err).count("error E801") == 1, done
+
+
+def test_a_world_of_one_is_not_watched():
+    before = signal.getsignal(signal.SIGTERM)
+    with watch(single(), 0.1):
+        note("nothing listens")
+        assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_time_asleep_does_not_count(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("subsalt.watchdog.time.monotonic", lambda: now[0])
+    clock = _AwakeClock(1.0)
+    for step in (1.0, 1.0, 3600.0, 1.0):
+        now[0] += step
+        clock.tick()
+    assert clock.now == pytest.approx(5.0)  # an hour asleep counts as two periods
+
+
+@needs_mpi
+def test_hosts_without_threads_in_mpi_are_told():
+    done = run(
+        2,
+        """
+        from subsalt import comm, watchdog
+        w = comm.world()
+        comm.Comm.on_host = lambda self: self.split(self.rank)
+        watchdog.thread_multiple = lambda: False
+        with watchdog.watch(w, 5, warn=lambda finding: print(finding.code, finding.message)):
+            w.allgather(1)
+        """,
+    )
+    assert done.rc == 0, done
+    assert done.out[0].startswith("W711"), done
+    assert not done.out[1]
