@@ -194,4 +194,7 @@ def has_segment(kernels: ModuleType, work: Work) -> bool:
     """Return whether the device can do this work in a segment, and it is worth one."""
     if not hasattr(kernels, "Segment") or work.boxes or (work.hook is not None and work.at is None):
         return False
+    # samples that come one step at a time (`subsalt.dense`) are no array
+    if not all(isinstance(s.samples, np.ndarray) for s in work.sources):
+        return False
     return all(np.asarray(r.data).flags.f_contiguous and r.data.dtype == np.float32 for r in work.recorders)

@@ -197,4 +197,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "axis labelled t, and exactly the bytes that its axes need.",
         "Order the samples so, set the labels, and check that the copy is complete.",
     ),
+    "E772": (
+        "Slices of another dimension",
+        "Dense traces on a plane (x, y) belong to a 3-D grid, those on a line (x) to a 2-D one.",
+        "Use slices of the dimension of the model.",
+    ),
 }
