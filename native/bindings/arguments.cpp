@@ -80,6 +80,10 @@ PointSet::PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::dev
         start_.push_back(static_cast<int32_t>(item_.size()));
     }
     const auto last = [&](Index i, int a) { return std::min<Index>(base_[3 * i + a] + width, shape[a]) - 1; };
+    by_row_ = item_;
+    for (std::size_t j = 0; j + 1 < start_.size(); ++j)
+        std::sort(by_row_.begin() + start_[j], by_row_.begin() + start_[j + 1],
+                  [&](Index i, Index k) { return std::tuple(last(i, 1), i) < std::tuple(last(k, 1), k); });
     ending_.resize(n);
     std::iota(ending_.begin(), ending_.end(), 0);
     std::sort(ending_.begin(), ending_.end(), [&](Index i, Index j) {
@@ -97,6 +101,7 @@ PointSet::PointSet(nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::dev
            plane_.data(),
            start_.data(),
            item_.data(),
+           by_row_.data(),
            ended_.data(),
            ending_.data()};
 }

@@ -52,7 +52,7 @@ public:
 
 private:
     Corner shape_{};
-    std::vector<int32_t> base_, plane_, start_, item_, ended_, ending_;
+    std::vector<int32_t> base_, plane_, start_, item_, by_row_, ended_, ending_;
     std::vector<float> weights_;
 };
 

@@ -10,7 +10,7 @@
 
 #include <chrono>
 
-#include "arguments.hpp"
+#include "work.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,41 +18,8 @@ using namespace subsalt;
 
 namespace {
 
-using Series = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using ConstSeries = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using FeedArgument = std::tuple<nb::object, ConstSeries>;
-// what is written comes as an object: a tuple of arrays would let nanobind convert them, and the copy be written
-using TapArgument = std::tuple<nb::object, nb::object>;
-using SampleArgument = std::tuple<Index, Corner, Corner, nb::object, nb::object, nb::object, nb::object, float>;
-
 /// A batch takes about so long: Ctrl-C is noticed within a second, and the pause between two batches costs nothing.
 constexpr double batch_seconds = 0.15;
-
-/// The compiled points, and the length of their series, of a source or recorder.
-template <class Array>
-std::pair<const Points*, Index> series_of(const Plan& plan, const nb::object& points, const Array& series) {
-    const auto& set = nb::cast<const PointSet&>(points);
-    set.check(plan);
-    if (static_cast<Index>(series.shape(1)) != set.pts.n)
-        throw std::invalid_argument("samples need one column per point");
-    return {&set.pts, static_cast<Index>(series.shape(0))};
-}
-
-/// The array itself, never a copy of it.
-template <class Array>
-Array as_it_is(const nb::object& a, const char* what) {
-    Array out;
-    if (!nb::try_cast<Array>(a, out, false))
-        throw std::invalid_argument(std::string(what) +
-                                    " must be float32, contiguous, and writeable where it is written");
-    return out;
-}
-
-/// Data of an array that may be None.
-template <class Array>
-auto given(const nb::object& a, const Box& box, const char* what) {
-    return a.is_none() ? nullptr : boxed(as_it_is<Array>(a, what), box, what);
-}
 
 /// A state whose levels are put back in order whenever control returns to Python, also by an exception.
 class Held {
@@ -92,26 +59,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
-    std::vector<Feed> feeds;
-    for (const auto& [points, samples] : sources) {
-        const auto [pts, nt] = series_of(plan, points, samples);
-        feeds.push_back({pts, samples.data(), nt});
-    }
-    std::vector<Tap> taps;
-    for (const auto& [points, array] : recorders) {
-        const Series data = as_it_is<Series>(array, "recorded data");
-        const auto [pts, nt] = series_of(plan, points, data);
-        taps.push_back({pts, data.data(), nt});
-    }
-    std::vector<Sample> visits;
-    for (const auto& [it, lo, hi, copy, energy, partner, image, scale] : samples) {
-        if (!visits.empty() && visits.back().it > it) throw std::invalid_argument("the samples are not in order");
-        if (partner.is_none() != image.is_none()) throw std::invalid_argument("an image needs a partner");
-        const Box box = box_of(plan, lo, hi);
-        visits.push_back({it, box, given<PlainArray>(copy, box, "the snapshot"),
-                          given<PlainArray>(energy, box, "the energy"), given<ConstArray>(partner, box, "the partner"),
-                          given<PlainArray>(image, box, "the image"), scale});
-    }
+    const Work work(plan, sources, recorders, samples);
     std::vector<PlainArray> memory;
     for (nb::handle field : state_object.attr("memory").attr("values")())
         memory.push_back(nb::cast<PlainArray>(field, false));
@@ -128,12 +76,12 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         const Segment seg{lv,
                           state.it,
                           n,
-                          feeds.data(),
-                          static_cast<Index>(feeds.size()),
-                          taps.data(),
-                          static_cast<Index>(taps.size()),
-                          visits.data(),
-                          static_cast<Index>(visits.size()),
+                          work.feeds.data(),
+                          static_cast<Index>(work.feeds.size()),
+                          work.taps.data(),
+                          static_cast<Index>(work.taps.size()),
+                          work.samples.data(),
+                          static_cast<Index>(work.samples.size()),
                           {cut[0], cut[1]},
                           threads};
         const auto start = std::chrono::steady_clock::now();

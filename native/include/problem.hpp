@@ -18,6 +18,16 @@ struct Box {
     Index hi[3];
 };
 
+/// A half-open range of planes of x.
+struct Span {
+    Index lo, hi;
+};
+
+/// Of a step: the planes whose field is advanced, and those whose Psi of x is.
+struct Planes {
+    Span field, psi;
+};
+
 enum class Medium : int { isotropic = 0, vti = 1, tti = 2 };
 
 /// What the TTI step needs beside m, e, s: the symmetry axis, and weights for unit spacing with their scales per axis.
@@ -102,6 +112,7 @@ struct Points {
     const int32_t* plane;  // (n_planes,) ascending x indices
     const int32_t* start;  // (n_planes + 1,) into item
     const int32_t* item;   // point numbers, ascending within a plane
+    const int32_t* by_row; // the same, within a plane by the last row of their support
     const int32_t* ended;  // (nx + 1,) into `ending`
     const int32_t* ending; // point numbers by the last plane of their support, within a plane by its last row
 };

@@ -18,6 +18,7 @@ struct Tap {
     const Points* points;
     float* data; // (nt, points->n)
     Index nt;
+    float* shares; // null, or instead of `data`: (steps, points->n, points->width), what every plane adds to a sample
 };
 
 /// What is done with the imaged field w at one time index, in a box; what is null is left out.
@@ -51,6 +52,20 @@ struct Segment {
     Index n_samples;
     Cut cut;
     int threads;
+};
+
+/// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some
+/// tiles. What the planes beyond are read for must be there: made by the pieces before, or received.
+struct Piece {
+    Index first, count;       // number of its first step in the pass, and how many
+    Planes planes[max_depth]; // by step
+    Index tile, tiles_end;    // tiles [tile, tiles_end)
+    Index from, until;        // planes of its first step: where it goes on, and where it pauses
+};
+
+/// The tiles of a pass, and the steps it may have.
+struct Tiling {
+    Index count, depth;
 };
 
 } // namespace subsalt

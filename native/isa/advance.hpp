@@ -23,12 +23,13 @@ struct Run {
 inline void pass_by_pass(const Run& run, const RowKernels& kernels, const Scratch& scratch, int thread, int team) {
     const Segment& seg = *run.seg;
     Index base = 0;
-    for (Index s = 0, count; s < seg.steps; s += count, base += run.pb->n[0]) {
+    for (Index s = 0, count; s < seg.steps; s += count, base += run.pb->n[0] + 1) {
         count = seg.steps - s < run.tiles.depth ? seg.steps - s : run.tiles.depth;
         Step steps[max_depth];
         for (Index k = 0; k < count; ++k)
-            steps[k] = step_of(seg, s + k);
-        tile_pass(*run.pb, seg, run.tiles, kernels, scratch, steps, count, run.done, base, thread, team);
+            steps[k] = step_of(*run.pb, seg, s + k);
+        const Sweep sweep = whole_sweep(*run.pb, run.tiles, steps, count);
+        tile_pass(*run.pb, seg, run.tiles, kernels, scratch, sweep, run.done, base, thread, team);
         meet(*run.barrier, team);
     }
 }
@@ -58,6 +59,47 @@ inline void run_segment(const Problem& pb, const Segment& seg) {
     run.done = memory + 2;
     run_team(seg.threads, segment_work, &run);
     std::free(memory);
+}
+
+/// What the threads of a piece share.
+struct PieceRun {
+    const Problem* pb;
+    const Segment* seg;
+    const Piece* piece;
+    Counter* done; // per tile
+    Tiles tiles;
+};
+
+inline void piece_work(const void* argument, int thread, int team) {
+    const PieceRun& run = *static_cast<const PieceRun*>(argument);
+    const Piece& piece = *run.piece;
+    FlushDenormals flush;
+    Scratch scratch(*run.pb);
+    const RowKernels kernels = row_kernels(*run.pb, false);
+    Step steps[max_depth];
+    for (Index k = 0; k < piece.count; ++k) {
+        steps[k] = step_of(*run.pb, *run.seg, piece.first + k);
+        steps[k].planes = piece.planes[k];
+    }
+    const Sweep sweep{steps, piece.first, piece.count, piece.tile, piece.tiles_end, piece.from, piece.until};
+    tile_pass(*run.pb, *run.seg, run.tiles, kernels, scratch, sweep, run.done, 0, thread, team);
+}
+
+inline Tiling tiling(const Problem& pb, const Segment& seg) {
+    const Tiles tiles = tiles_in_y(pb, seg);
+    return {tiles.count, tiles.depth};
+}
+
+inline void run_piece(const Problem& pb, const Segment& seg, const Piece& piece) {
+    PieceRun run{&pb, &seg, &piece, nullptr, tiles_in_y(pb, seg)};
+    const auto counters = static_cast<std::size_t>(run.tiles.count);
+    run.done = static_cast<Counter*>(std::aligned_alloc(alignof(Counter), counters * sizeof(Counter)));
+    if (run.done == nullptr) std::abort();
+    for (std::size_t i = 0; i < counters; ++i)
+        run.done[i].value = 0;
+    const Index tiles = piece.tiles_end - piece.tile;
+    run_team(tiles < seg.threads ? static_cast<int>(tiles) : seg.threads, piece_work, &run);
+    std::free(run.done);
 }
 
 } // namespace subsalt::SUBSALT_NS

@@ -229,7 +229,7 @@ void sample_all(const Problem& pb, const Sample& sample, const float* const* fie
 /// The same steps by the functions above, one after the other: for media that have no row kernels.
 void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
-        const Step step = step_of(seg, s);
+        const Step step = step_of(pb, seg, s);
         time_step(pb, step.levels, seg.threads);
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
@@ -270,7 +270,8 @@ const Table& table() {
                              record,        snapshot,
                              correlate,     square,
                              plain_step,    is_finite,
-                             segment};
+                             segment,       run_piece,
+                             tiling};
     return t;
 }
 

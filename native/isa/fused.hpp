@@ -15,23 +15,28 @@ inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
     return true;
 }
 
-/// The rows [y0, y1) of the planes ix to ix + planes - 1, with Psi of x advanced up to plane ix + planes - 1 + M (from
-/// plane 0 on when ix is 0), of y and z in these planes. `cold`: the rows come from memory. A step behind another one
-/// may do them when that has done plane ix + planes - 1 + M, near a layer of x 2 M.
-inline void plane_rows(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch, Index ix,
-                       int planes, Index y0, Index y1, bool cold) {
+/// All planes of the grid.
+SUBSALT_INLINE Planes all_planes(const Problem& pb) {
+    return {{0, pb.n[0]}, {0, pb.n[0]}};
+}
+
+/// The rows [y0, y1) of the planes ix to ix + planes - 1, with Psi of x advanced up to plane ix + planes - 1 + M (with
+/// the first plane of `step` all before that too), of y and z in these planes. `cold`: the rows come from memory. A
+/// step behind another one may do them when that has done plane ix + planes - 1 + M, near a layer of x 2 M.
+inline void plane_rows(const Problem& pb, const Levels& lv, const Planes& step, const RowKernels& kernels,
+                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
     if (y0 >= y1) return;
-    const Index reach = pb.radius, nz = pb.n[2], nx = pb.n[0];
+    const Index reach = pb.radius, nz = pb.n[2], last = step.psi.hi;
     const bool layer = pb.boundary == Boundary::pml, layer_y = layer && pb.width[2] + pb.width[3] > 0;
-    if (layer && ix == 0)
-        for (Index jx = 0; jx < reach && jx < nx; ++jx)
+    if (layer && ix == step.field.lo)
+        for (Index jx = step.psi.lo; jx < ix + reach && jx < last; ++jx)
             for (Index iy = y0; iy < y1; ++iy)
                 kernels.psi(pb, lv, 0, jx, iy, 0, nz, cold);
     if (layer_y)
         for (Index jx = ix; jx < ix + planes; ++jx)
             for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
                 kernels.psi(pb, lv, 1, jx, iy, 0, nz, cold);
-    const Index from = layer ? ix + reach : nx, to = from + planes < nx ? from + planes : nx;
+    const Index from = layer ? ix + reach : last, to = from + planes < last ? from + planes : last;
     const bool psi_x = from < to && (layer_row(pb, 0, from) >= 0 || layer_row(pb, 0, to - 1) >= 0);
     for (Index iy = y0; iy < y1; ++iy) {
         if (psi_x) kernels.psi_x(pb, lv, from, to, iy, cold);
@@ -48,7 +53,7 @@ inline void one_pass_tile(const Problem& pb, const Levels& lv, const RowKernels&
                           Index y0, Index y1) {
     for (Index ix = 0, planes; ix < pb.n[0]; ix += planes) {
         planes = planes_at_once(kernels, ix, pb.n[0]);
-        plane_rows(pb, lv, kernels, scratch, ix, static_cast<int>(planes), y0, y1, true);
+        plane_rows(pb, lv, all_planes(pb), kernels, scratch, ix, static_cast<int>(planes), y0, y1, true);
     }
 }
 

@@ -29,7 +29,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
         Step steps[max_depth];
         Index planes[max_depth] = {}; // done by each step
         for (Index k = 0; k < count; ++k)
-            steps[k] = step_of(seg, pass * depth + k);
+            steps[k] = step_of(pb, seg, pass * depth + k);
         // the pass before: by the thread before in this round, or by the last thread in the round before
         const Counter& before = done[thread > 0 ? thread - 1 : team - 1];
         const Index base = (thread > 0 ? round : round - 1) * nx;
@@ -37,7 +37,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
         while (planes[count - 1] < nx) {
             if (planes[0] < nx) {
                 const int some = planes_at_once(kernels, planes[0], nx);
-                const Index least = wanted(pb, lag, planes[0] + some - 1);
+                const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1);
                 // some planes more than needed, so that not every plane waits for a cache line of another core
                 if (known < least) known = wait_for(before, base + (least + 8 < nx ? least + 8 : nx)) - base;
                 do_marched(steps[0], planes[0], some, true);
@@ -46,7 +46,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
             for (Index k = 1; k < count; ++k)
                 while (planes[k] < nx) {
                     const int some = planes_at_once(kernels, planes[k], nx);
-                    if (planes[k - 1] < wanted(pb, lag, planes[k] + some - 1)) break;
+                    if (planes[k - 1] < wanted(pb, steps[k - 1], lag, planes[k] + some - 1)) break;
                     do_marched(steps[k], planes[k], some, false);
                     planes[k] += some;
                 }

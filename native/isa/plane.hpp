@@ -23,13 +23,14 @@ struct Step {
     Index now;             // time index of levels.curr
     const Sample* samples; // of the new level
     Index n_samples;
+    Planes planes; // what is advanced
 
     SUBSALT_INLINE float* const* made() const { return levels.prev; }
 };
 
 /// Step number s of a segment.
-inline Step step_of(const Segment& seg, Index s) {
-    Step step{seg.even, seg.it + s, nullptr, 0};
+inline Step step_of(const Problem& pb, const Segment& seg, Index s) {
+    Step step{seg.even, seg.it + s, nullptr, 0, all_planes(pb)};
     if (s % 2 != 0)
         for (int f = 0; f < 2; ++f) {
             step.levels.prev[f] = const_cast<float*>(seg.even.curr[f]);
@@ -66,10 +67,10 @@ inline Index lag_of(const Problem& pb, const Segment& seg) {
     return lag;
 }
 
-/// How many planes the step before must have done before a step may do plane ix.
-SUBSALT_INLINE Index wanted(const Problem& pb, Index lag, Index ix) {
-    const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag);
-    return end < pb.n[0] ? end : pb.n[0];
+/// The plane up to which `before`, the step before, must have come before a step may do plane ix.
+SUBSALT_INLINE Index wanted(const Problem& pb, const Step& before, Index lag, Index ix) {
+    const Index need = reach_behind(pb, ix), end = ix + 1 + (need > lag ? need : lag), last = before.planes.field.hi;
+    return end < last ? end : last;
 }
 
 /// A sample's share of the rows [y0, y1) of plane ix, which have just been computed and are in cache.
@@ -105,34 +106,46 @@ inline void share_plane(const Problem& pb, const Segment& seg, const Step& step,
 /// come from memory.
 inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, const RowKernels& kernels,
                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
-    plane_rows(pb, step.levels, kernels, scratch, ix, planes, y0, y1, cold);
+    plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     for (int i = 0; i < planes; ++i)
         share_plane(pb, seg, step, ix + i, y0, y1);
 }
 
-/// Record the points whose last plane is ix and whose last row is one of [y0, y1).
+/// Call `record(p)` for the points list[lo .. hi) whose last row is one of [y0, y1); the list is sorted by it.
+template <class Record>
+SUBSALT_INLINE void for_last_rows(const Problem& pb, const Points& pts, const int32_t* list, Index lo, Index hi,
+                                  Index y0, Index y1, Record record) {
+    const auto last_row = [&](Index a) { return pts.base[3 * list[a] + 1] + count_of(pts, list[a], 1, pb.n[1]) - 1; };
+    const Index end = hi;
+    while (lo < hi) {
+        const Index mid = (lo + hi) / 2;
+        if (last_row(mid) < y0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < end && last_row(lo) < y1; ++lo)
+        record(list[lo]);
+}
+
+/// Record the points whose last row is one of [y0, y1): those whose last plane is ix, or the share of plane ix of all.
 inline void tap_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix, Index y0, Index y1) {
     for (Index i = 0; i < seg.n_taps; ++i) {
         const Tap& tap = seg.taps[i];
         const Points& pts = *tap.points;
         if (step.now + 1 >= tap.nt) continue;
-        const auto last_row = [&](Index a) {
-            const Index p = pts.ending[a];
-            return pts.base[3 * p + 1] + count_of(pts, p, 1, pb.n[1]) - 1;
-        };
-        Index lo = pts.ended[ix], hi = pts.ended[ix + 1];
-        const Index end = hi;
-        while (lo < hi) {
-            const Index mid = (lo + hi) / 2;
-            if (last_row(mid) < y0)
-                lo = mid + 1;
-            else
-                hi = mid;
+        if (tap.shares == nullptr) {
+            for_last_rows(pb, pts, pts.ending, pts.ended[ix], pts.ended[ix + 1], y0, y1, [&](Index p) {
+                tap.data[(step.now + 1) * pts.n + p] = record_point(pb, step.made(), pts, p);
+            });
+            continue;
         }
-        for (; lo < end && last_row(lo) < y1; ++lo) {
-            const Index p = pts.ending[lo];
-            tap.data[(step.now + 1) * pts.n + p] = record_point(pb, step.made(), pts, p);
-        }
+        const Index j = plane_number(pts, ix);
+        if (j < 0) continue;
+        for_last_rows(pb, pts, pts.by_row, pts.start[j], pts.start[j + 1], y0, y1, [&](Index p) {
+            const Index jx = ix - pts.base[3 * p], at = ((step.now - seg.it) * pts.n + p) * pts.width + jx;
+            if (pts.weights[3 * p * pts.width + jx] != 0.0f) tap.shares[at] = plane_sum(pb, step.made(), pts, p, jx);
+        });
     }
 }
 

@@ -24,6 +24,8 @@ struct Table {
     void (*plain_step)(const Problem&, const Levels&, int threads); // orders 4 and 8, 3-D, no layer
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);
     void (*segment)(const Problem&, const Segment&); // steps with injection, recording, snapshots
+    void (*piece)(const Problem&, const Segment&, const Piece&);
+    Tiling (*tiling)(const Problem&, const Segment&);
 };
 
 } // namespace subsalt

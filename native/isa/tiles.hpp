@@ -55,37 +55,59 @@ inline Tiles tiles_in_y(const Problem& pb, const Segment& seg) {
     return tiles;
 }
 
-/// This thread's share of one pass of `count` steps. `done`: a counter per tile, `base` their value before the pass;
-/// afterwards it is base + n[0].
+/// What one call does of a pass: some of its steps, in some of the tiles. A sweep that pauses goes on with the next
+/// call.
+struct Sweep {
+    const Step* steps;
+    Index first, count;    // number of steps[0] in the pass, and how many
+    Index tile, tiles_end; // tiles [tile, tiles_end); those below have come as far as this call goes, or need not
+    Index from, until;     // planes of steps[0]: rounds before `from` have been done, and none begins at `until`
+};
+
+SUBSALT_INLINE Sweep whole_sweep(const Problem& pb, const Tiles& tiles, const Step* steps, Index count) {
+    return {steps, 0, count, 0, tiles.count, 0, pb.n[0]};
+}
+
+/// This thread's share of a sweep. `done`: a counter per tile, `base` their value before the sweep; afterwards it is
+/// at most base + n[0] + 1.
 inline void tile_pass(const Problem& pb, const Segment& seg, const Tiles& tiles, const RowKernels& kernels,
-                      const Scratch& scratch, const Step* steps, Index count, Counter* done, Index base, int thread,
-                      int team) {
-    const Index nx = pb.n[0];
-    for (Index t = thread; t < tiles.count; t += team) {
-        Index planes[max_depth] = {}; // done by each step
-        Index known = t > 0 ? read(done[t - 1]) : base + nx;
-        const auto advance = [&](Index k, int some) {
-            do_planes(pb, seg, steps[k], kernels, scratch, planes[k], some, tiles.edge(t, k), tiles.edge(t + 1, k),
-                      k == 0);
+                      const Scratch& scratch, const Sweep& sweep, Counter* done, Index base, int thread, int team) {
+    const Step* steps = sweep.steps;
+    const Span first = steps[0].planes.field;
+    for (Index t = sweep.tile + thread; t < sweep.tiles_end; t += team) {
+        Index planes[max_depth]; // the next plane of each step
+        for (Index k = 0; k < sweep.count; ++k)
+            planes[k] = steps[k].planes.field.lo;
+        bool again = false; // this round was done by the call before
+        const auto advance = [&](Index k) {
+            const Index ix = planes[k], end = steps[k].planes.field.hi, y0 = tiles.edge(t, sweep.first + k),
+                        y1 = tiles.edge(t + 1, sweep.first + k);
+            const int some = planes_at_once(kernels, ix, end);
             planes[k] += some;
+            if (!again) do_planes(pb, seg, steps[k], kernels, scratch, ix, some, y0, y1, k == 0);
         };
         const auto tap = [&](Index k, Index from) {
-            for (; from < planes[k]; ++from)
-                tap_plane(pb, seg, steps[k], from, tiles.edge(t, k), tiles.edge(t + 1, k));
+            for (; from < planes[k] && !again; ++from)
+                tap_plane(pb, seg, steps[k], from, tiles.edge(t, sweep.first + k), tiles.edge(t + 1, sweep.first + k));
         };
-        while (planes[0] < nx) {
+        Index known = t > sweep.tile ? read(done[t - 1]) : base + pb.n[0] + 1;
+        for (bool more = sweep.until > first.lo || first.lo >= first.hi; more;) {
             const Index from = planes[0];
-            advance(0, planes_at_once(kernels, from, nx));
-            if (known < base + planes[0]) known = wait_for(done[t - 1], base + planes[0]);
+            again = from < sweep.from;
+            if (from < first.hi) advance(0);
+            const Index round = base + planes[0] - first.lo + 1;
+            if (known < round && !again) known = wait_for(done[t - 1], round);
             tap(0, from);
-            for (Index k = 1; k < count; ++k)
-                while (planes[k] < nx) {
-                    const int some = planes_at_once(kernels, planes[k], nx);
-                    if (planes[k - 1] < wanted(pb, tiles.lag, planes[k] + some - 1)) break;
-                    advance(k, some);
-                    tap(k, planes[k] - some);
+            for (Index k = 1; k < sweep.count; ++k)
+                while (planes[k] < steps[k].planes.field.hi) {
+                    const int some = planes_at_once(kernels, planes[k], steps[k].planes.field.hi);
+                    if (planes[k - 1] < wanted(pb, steps[k - 1], tiles.lag, planes[k] + some - 1)) break;
+                    const Index at = planes[k];
+                    advance(k);
+                    tap(k, at);
                 }
-            publish(done[t], base + planes[0]);
+            if (!again) publish(done[t], round);
+            more = planes[0] < first.hi && planes[0] < sweep.until;
         }
     }
 }

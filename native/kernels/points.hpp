@@ -138,35 +138,39 @@ SUBSALT_INLINE void record_row(float* __restrict t, const float* __restrict p, c
             t[k] = fma1(wxy * wz[k], 0.5f * (p[k] + q[k]), t[k]);
 }
 
-/// p or (p + q) / 2 at point i. Rows of zero weight are left out.
-inline float record_point(const Problem& pb, const float* const* fields, const Points& pts, Index i) {
+/// The share of plane number jx of the support of point i. Rows of zero weight are left out.
+inline float plane_sum(const Problem& pb, const float* const* fields, const Points& pts, Index i, Index jx) {
     const int32_t* base = pts.base + 3 * i;
     const float* w = pts.weights + 3 * i * pts.width;
-    const Index nx = count_of(pts, i, 0, pb.n[0]), ny = count_of(pts, i, 1, pb.n[1]);
-    const Index nz = count_of(pts, i, 2, pb.n[2]);
-    float total = 0.0f;
-    for (Index jx = 0; jx < nx; ++jx) {
-        if (w[jx] == 0.0f) continue;
-        float plane = 0.0f;
-        for (Index k0 = 0; k0 < nz; k0 += 8) {
-            float t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-            const Index block = nz - k0 < 8 ? nz - k0 : 8;
-            const float* wz = w + 2 * pts.width + k0;
-            for (Index jy = 0; jy < ny; ++jy) {
-                const float wxy = w[jx] * w[pts.width + jy];
-                if (wxy == 0.0f) continue;
-                const Index at = (base[0] + jx + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front +
-                                 base[2] + k0;
-                const float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
-                if (block == 8)
-                    record_row<8>(t, p, q, wz, wxy, block);
-                else
-                    record_row<0>(t, p, q, wz, wxy, block);
-            }
-            plane += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
+    const Index ny = count_of(pts, i, 1, pb.n[1]), nz = count_of(pts, i, 2, pb.n[2]);
+    float plane = 0.0f;
+    for (Index k0 = 0; k0 < nz; k0 += 8) {
+        float t[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        const Index block = nz - k0 < 8 ? nz - k0 : 8;
+        const float* wz = w + 2 * pts.width + k0;
+        for (Index jy = 0; jy < ny; ++jy) {
+            const float wxy = w[jx] * w[pts.width + jy];
+            if (wxy == 0.0f) continue;
+            const Index at =
+                (base[0] + jx + pb.radius) * pb.plane + (base[1] + jy + pb.y_halo) * pb.row + z_front + base[2] + k0;
+            const float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
+            if (block == 8)
+                record_row<8>(t, p, q, wz, wxy, block);
+            else
+                record_row<0>(t, p, q, wz, wxy, block);
         }
-        total += plane;
+        plane += ((t[0] + t[1]) + (t[2] + t[3])) + ((t[4] + t[5]) + (t[6] + t[7]));
     }
+    return plane;
+}
+
+/// p or (p + q) / 2 at point i. Planes of zero weight are left out.
+inline float record_point(const Problem& pb, const float* const* fields, const Points& pts, Index i) {
+    const float* w = pts.weights + 3 * i * pts.width;
+    const Index nx = count_of(pts, i, 0, pb.n[0]);
+    float total = 0.0f;
+    for (Index jx = 0; jx < nx; ++jx)
+        if (w[jx] != 0.0f) total += plane_sum(pb, fields, pts, i, jx);
     return total;
 }
 

@@ -1,0 +1,42 @@
+// What goes in and comes out on the way of some time steps, checked: sources, recorders, and what is imaged.
+#pragma once
+
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <tuple>
+
+#include "arguments.hpp"
+
+namespace subsalt {
+
+using Series = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ConstSeries = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using FeedArgument = std::tuple<nb::object, ConstSeries>;
+// what is written comes as an object: a tuple of arrays would let nanobind convert them, and the copy be written
+using TapArgument = std::tuple<nb::object, nb::object>;
+using SampleArgument = std::tuple<Index, Corner, Corner, nb::object, nb::object, nb::object, nb::object, float>;
+
+/// The array itself, never a copy of it.
+template <class Array>
+Array as_it_is(const nb::object& a, const char* what) {
+    Array out;
+    if (!nb::try_cast<Array>(a, out, false))
+        throw std::invalid_argument(std::string(what) +
+                                    " must be float32, contiguous, and writeable where it is written");
+    return out;
+}
+
+/// The arguments in the form of a segment; points into the arrays, which must outlive it.
+struct Work {
+    std::vector<Feed> feeds;
+    std::vector<Tap> taps;
+    std::vector<Sample> samples;
+
+    Work(const Plan& plan, const std::vector<FeedArgument>& sources, const std::vector<TapArgument>& recorders,
+         const std::vector<SampleArgument>& visits);
+};
+
+} // namespace subsalt
