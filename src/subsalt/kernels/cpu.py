@@ -58,6 +58,11 @@ def set_threads(n: int) -> None:
     _Settings.threads = int(n)
 
 
+def in_use() -> tuple[int, str]:
+    """Return the threads, and the instruction set that is forced ("": the chosen one)."""
+    return _Settings.threads, _Settings.isa
+
+
 @contextmanager
 def forced(isa: str = "", *, threads: int | None = None, generic_radius: bool = False) -> Iterator[None]:
     """Compute with a given instruction set, threads and kind of radius inside the ``with`` block."""

@@ -1,0 +1,168 @@
+"""Time steps of a slab by the compiled kernels, in passes of several steps, messages under way meanwhile.
+
+The order of the pieces is that of `subsalt.kernels.passes`. A piece is one call of compiled code; between two pieces the
+exchange of ghost planes is poked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import _native
+from subsalt.kernels import cpu, tuning
+from subsalt.kernels.passes import Cuts, Pass, Planes, depth_for, pass_of
+from subsalt.kernels.problem import Problem, State
+
+if TYPE_CHECKING:
+    from subsalt.segment import Correlation, Recorder, Snapshots, Source
+
+#: point-steps per thread between two pokes: about a millisecond
+PIECE = 1 << 20
+
+
+class Exchange(Protocol):
+    """What brings ghost planes from the neighbours (`subsalt.halo`)."""
+
+    def start(self, level: Sequence[NDArray]) -> None:
+        """Begin the exchange of a time level."""
+
+    def poke(self) -> bool:
+        """Let it go on; return whether it is complete."""
+
+    def finish(self) -> None:
+        """Wait until it is complete."""
+
+
+class SlabSegment:
+    """Many time steps of a slab; the arguments that stay the same are prepared once.
+
+    Parameters
+    ----------
+    problem : Problem
+        The planes held; isotropic or VTI.
+    cuts : Cuts
+        Which of them are owned, and which travel.
+    sources, recorders : sequence
+        Their points have weights on owned planes only.
+    snapshots : Snapshots, optional
+        What is copied out.
+    correlation : Correlation, optional
+        What is imaged.
+    depth : int, optional
+        Steps of a pass; as the thickness of the slab asks for when None. Ranks need not agree on it.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        cuts: Cuts,
+        sources: Sequence[Source] = (),
+        recorders: Sequence[Recorder] = (),
+        snapshots: Snapshots | None = None,
+        correlation: Correlation | None = None,
+        depth: int | None = None,
+    ) -> None:
+        whole = cpu.Segment(problem, sources, recorders, snapshots, correlation)
+        self.cuts = cuts
+        self.threads, isa = cpu.in_use()
+        rows = tuning.cut(problem)[0]
+        depth = depth_for(cuts, tuning.DEEPEST) if depth is None else depth
+        self.recorders = [
+            (points, data, np.zeros((depth, len(r.points), r.points.width), dtype=np.float32))
+            for r, (points, data) in zip(recorders, whole.recorders, strict=True)
+        ]
+        taps = [(points, data.shape[0], shares) for points, data, shares in self.recorders]
+        self.native: Any = _native.SlabPasses(
+            whole.plan, whole.sources, taps, whole.samples, (rows, depth), self.threads, isa
+        )
+        self.depth = min(depth, self.native.depth)
+        ny, nz = problem.layout.shape3[1:]
+        per_plane = max(1, ny // self.native.tiles) * nz
+        #: planes of the first step between two pokes; two at least, since some kernels do two at once
+        self.stride = max(2, PIECE // (per_plane * self.depth))
+
+    def advance(self, state: State, n: int, exchange: Exchange) -> None:
+        """Advance `state` by one pass of at most `n` steps, after which the exchange of the newest level is under way.
+
+        The exchange of the level of `state` may still be.
+        """
+        steps = min(n, self.depth)
+        made = pass_of(self.cuts, steps)
+        while made is None:
+            steps -= 1
+            made = pass_of(self.cuts, steps)
+        self.native.begin(state.prev, state.curr, list(state.memory.values()), state.it, steps)
+        reached: int | None = None
+        levels = state.prev, state.curr
+        for k, shells in enumerate(made.shells):
+            exchange.finish()
+            for planes in shells:
+                self._run(k, [planes])
+            exchange.start(levels[k % 2])
+            if k + 1 < steps:
+                reached = self._go_ahead(made, exchange, reached)
+        if made.core:
+            self._core(made, exchange, reached)
+        for points, data, shares in self.recorders:
+            _native.add_shares(points, shares, data, state.it, steps)
+        if steps % 2:
+            state.prev, state.curr = state.curr, state.prev
+        state.it += steps
+
+    def _run(
+        self,
+        first: int,
+        planes: Sequence[Planes],
+        tiles: tuple[int, int] | None = None,
+        start: int = 0,
+        stop: int | None = None,
+    ) -> None:
+        """Do the steps from `first` on in their planes."""
+        end = self.cuts.planes if stop is None else stop
+        self.native.run(first, planes, tiles or (0, self.native.tiles), (start, end))
+
+    @property
+    def _leading(self) -> tuple[int, int]:
+        """The tiles that go ahead: one per thread."""
+        return 0, min(self.threads, self.native.tiles)
+
+    def _go_ahead(self, made: Pass, exchange: Exchange, reached: int | None) -> int | None:
+        """Sweep over the first tiles until the exchange is complete, or the shells are near; return how far."""
+        while made.core and not exchange.poke():
+            start = made.ahead[0][0] if reached is None else reached
+            if start >= made.ahead_to:
+                break
+            reached = min(start + self.stride, made.ahead_to)
+            self._run(0, made.ahead, self._leading, start, reached)
+        return reached
+
+    def _core(self, made: Pass, exchange: Exchange, reached: int | None) -> None:
+        """Do what is left of all steps of a pass in one pass over memory."""
+        tile = 0
+        if reached is not None:
+            tile = self._leading[1]
+            if reached < made.ahead[0][1]:
+                self._sweep(made.ahead, self._leading, reached, exchange)
+            if made.wedge:  # writes over what the sweep has read
+                self._run(0, made.wedge, self._leading)
+        while tile < self.native.tiles:
+            if exchange.poke():
+                self._run(0, made.core, (tile, self.native.tiles))
+                return
+            some = tile, min(tile + self.threads, self.native.tiles)
+            self._sweep(made.core, some, made.core[0][0], exchange)
+            tile = some[1]
+
+    def _sweep(
+        self, planes: Sequence[Planes], tiles: tuple[int, int], start: int, exchange: Exchange
+    ) -> None:
+        """Do some tiles from plane `start` on, with pokes until the exchange is complete."""
+        end = planes[0][1]
+        while start + self.stride < end and not exchange.poke():
+            self._run(0, planes, tiles, start, start + self.stride)
+            start += self.stride
+        self._run(0, planes, tiles, start)
