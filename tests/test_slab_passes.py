@@ -142,7 +142,9 @@ def share_of(work: Work, slab: Slab, origin: int) -> Work:
         at = slice(lo - box.lo[0], hi - box.lo[0])
         return at, Box((lo - origin, *box.lo[1:]), (hi - origin, *box.hi[1:]))
 
-    assert work.snapshots is not None and work.snapshots.energy is not None and work.correlation is not None
+    assert work.snapshots is not None
+    assert work.snapshots.energy is not None
+    assert work.correlation is not None
     at, box = planes(work.snapshots.box)
     snapshots = Snapshots(box, {it: np.zeros(box.shape, np.float32) for it in work.snapshots.fields})
     snapshots.energy, snapshots.scale = work.snapshots.energy[at].copy(), work.snapshots.scale
@@ -153,7 +155,9 @@ def share_of(work: Work, slab: Slab, origin: int) -> Work:
 
 
 def results(work: Work) -> list[NDArray]:
-    assert work.snapshots is not None and work.snapshots.energy is not None and work.correlation is not None
+    assert work.snapshots is not None
+    assert work.snapshots.energy is not None
+    assert work.correlation is not None
     return [
         *(r.data for r in work.recorders),
         *work.snapshots.fields.values(),
@@ -214,7 +218,7 @@ def check(
     steps: int = STEPS,
     busy: bool = True,
 ) -> None:
-    """Compare slabs with the whole grid advanced step by step: fields, memory of the layer, everything that came out."""
+    """Compare slabs with the whole grid advanced step by step: fields, memory of the layer, what came out."""
     slabs, m = slabs_of(problem, ranks), problem.radius
     work = work_for(problem) if busy else None
     got = advance(problem, slabs, steps, depth, come, work)
@@ -246,7 +250,8 @@ def check(
 def share_done(work: Work, slab: Slab) -> Work:
     """Return the planes of a slab of what was imaged on the whole grid."""
     share = share_of(work, slab, 0)
-    assert work.snapshots is not None and share.snapshots is not None
+    assert work.snapshots is not None
+    assert share.snapshots is not None
     for it, whole in work.snapshots.fields.items():
         lo = share.snapshots.box.lo[0] - work.snapshots.box.lo[0]
         share.snapshots.fields[it][...] = whole[lo : lo + share.snapshots.box.shape[0]]
@@ -318,6 +323,16 @@ def test_cuts_in_and_near_the_layer(order: int, ranks: int, widths: tuple[int, i
         check(problem, ranks, depth=depth, come=come, steps=9)
 
 
+def test_a_slope_too_small_near_the_layer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = make_problem((101, 34, 19), "vti", "pml", 8, widths=(40, 40, 3, 5, 4, 6))
+    check(problem, 2)
+    pass_of.cache_clear()
+    monkeypatch.setattr(Cuts, "near_layer", lambda *_: False)
+    with pytest.raises(AssertionError, match=r"field|psi"):
+        check(problem, 2)
+    pass_of.cache_clear()
+
+
 @pytest.mark.parametrize("nx", range(33, 60, 3))
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_slabs_as_thin_as_the_halo(nx: int, ranks: int) -> None:
@@ -360,7 +375,8 @@ def test_every_plane_once_per_step(steps: int, layer: tuple[int, int]) -> None:
                 for p in parts:
                     field[p[0] : max(p[0], p[1])] += 1
                     psi[p[2] : max(p[2], p[3])] += 1
-                assert (np.nonzero(field)[0] == np.arange(c.lo, c.hi)).all() and field.max() == 1
+                assert (np.nonzero(field)[0] == np.arange(c.lo, c.hi)).all()
+                assert field.max() == 1
                 # Psi exists in the layer; M planes of it beyond a cut are advanced here too
                 where = np.arange(c.planes)
                 exists = (where < c.layer[0]) | (where >= c.planes - c.layer[1])
@@ -372,4 +388,6 @@ def test_passes_are_less_deep_on_thin_slabs() -> None:
     assert pass_of(cuts(40), 6) is None
     assert pass_of(cuts(16), 1) is not None
     depths = [depth_for(cuts(planes), 6) for planes in (12, 24, 48, 96, 200, 1000)]
-    assert depths == sorted(depths) and depths[0] == 1 and depths[-1] == 6
+    assert depths == sorted(depths)
+    assert depths[0] == 1
+    assert depths[-1] == 6

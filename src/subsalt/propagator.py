@@ -40,6 +40,7 @@ from subsalt.segment import (
     by_step,
     has_segment,
 )
+from subsalt.slab_passes import by_passes, has_passes
 from subsalt.slab_steps import by_slab, halo_of
 
 
@@ -263,7 +264,7 @@ class Propagator:
         taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
         work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or ())
         if self.group is not None:
-            self._advance_slab(self.group, state, n, work)
+            self._advance_slab(self.group, state, n, work, loop)
             return
         if loop != "python" and has_segment(self.kernels, work):
             finite = by_segment(self.kernels, self.problem, state, n, work)
@@ -272,23 +273,23 @@ class Propagator:
         if not finite:
             raise self._blow_up(state)
 
-    def _advance_slab(self, group: Comm, state: State, n: int, work: Work) -> None:
+    def _advance_slab(
+        self, group: Comm, state: State, n: int, work: Work, loop: Literal["python"] | None
+    ) -> None:
         """Advance the slab of this rank."""
         if work.boxes:
             raise ConfigError("boxes do not tile the slab of a rank", "leave boxes out with a group")
         found: list[tuple[int, NumericalFailure]] = []
         halo = self._halo(group, state)
         before = replace(halo.traffic)
-        by_slab(
-            self.kernels,
-            self.problem,
-            state,
-            n,
-            work,
-            self.domain,
-            halo,
-            lambda s: found.append((s.it, self._blow_up(s))),
-        )
+
+        def not_finite(now: State) -> None:
+            found.append((now.it, self._blow_up(now)))
+
+        if loop != "python" and has_passes(self.kernels, self.problem, work):
+            by_passes(self.problem, state, n, work, self.domain, halo, not_finite)
+        else:
+            by_slab(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
         self.traffic.add(halo.traffic, before)
         # the earliest is said, by all ranks
         step = found[0][0] if found else state.it + 1

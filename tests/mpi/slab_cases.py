@@ -145,10 +145,10 @@ def advance(case: Case, group: Comm | None, loop: str | None = None) -> dict[str
     return out
 
 
-def compare(case: Case, group: Comm, threads: int, wanted: dict[str, NDArray]) -> list[str]:
+def compare(case: Case, group: Comm, threads: int, loop: str | None, wanted: dict[str, NDArray]) -> list[str]:
     """Return what is not the same on this rank, and what no rank or several have."""
     kernels.get(case.options.get("device", "cpu")).set_threads(threads)
-    return differences(advance(case, group), group, wanted)
+    return differences(advance(case, group, loop), group, wanted)
 
 
 def differences(got: dict[str, NDArray], group: Comm, wanted: dict[str, NDArray]) -> list[str]:

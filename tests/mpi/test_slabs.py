@@ -1,7 +1,7 @@
 """Groups of ranks against one process: the same bits in every field, sample and image, whatever the cut.
 
-Each launch goes through all cases, with one thread and with two; the answers of one process are made once. That these
-comparisons can fail is proved by changing an order of addition on purpose.
+Each launch goes through all cases, in passes and in the loop in Python; the answers of one process are made once. That
+these comparisons can fail is proved by changing an order of addition on purpose.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ PROGRAM = """
         answers = dict(file)
     for name in {names!r}:
         wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
-        for threads in {threads!r}:
-            wrong = compare(CASES[name], group, threads, wanted)
+        for threads, loop in {ways!r}:
+            wrong = compare(CASES[name], group, threads, loop, wanted)
             print(f"{{name}}: {{len(wrong)}} wrong {{wrong[:5]}}")
 """
+
+
+#: threads, and the loop if one is forced
+WAYS = ((1, None), (2, None), (2, "python"))
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +51,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def program(answers: Path, names: list[str], threads: tuple[int, ...] = (1, 2), before: str = "") -> str:
+def program(
+    answers: Path, names: list[str], ways: tuple[tuple[int, str | None], ...] = WAYS, before: str = ""
+) -> str:
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
-    return PROGRAM.format(here=str(HERE), answers=str(answers), names=names, threads=threads, before=lines)
+    return PROGRAM.format(here=str(HERE), answers=str(answers), names=names, ways=ways, before=lines)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5])
@@ -60,7 +66,7 @@ def test_fields_samples_and_images_of_a_group_are_those_of_one_process(answers: 
     assert done.rc == 0, done
     wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
     assert not wrong, "\n".join(wrong)
-    assert all(out.count("\n") == 2 * len(CASES) for out in done.out), done
+    assert all(out.count("\n") == len(WAYS) * len(CASES) for out in done.out), done
 
 
 #: changes of the program that must be noticed: the case that notices, what is wrong then, and the change
@@ -109,6 +115,17 @@ CHANGES = {
         propagator.by_slab = by_slab
         """,
     ),
+    "sources are injected in another order in passes": (
+        "vti 3-D pml",
+        {"curr", "prev", "trace", "snapshot", "image", "energy"},
+        """
+        from subsalt import slab_passes
+        original = slab_passes.SlabSegment
+        def segment(problem, cuts, sources, *rest):
+            return original(problem, cuts, sources[::-1], *rest)
+        slab_passes.SlabSegment = segment
+        """,
+    ),
     "Psi is not advanced beyond the cuts": (
         "iso 3-D thick layer",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
@@ -122,7 +139,8 @@ CHANGES = {
 
 def test_a_change_of_order_is_noticed(answers: Path) -> None:
     for what, (name, kinds, change) in CHANGES.items():
-        done = run(5, program(answers, [name], (1,), change))
+        loop = None if "pass" in what else "python"
+        done = run(5, program(answers, [name], ((1, loop),), change))
         assert done.rc == 0, done
         wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
         assert wrong, what

@@ -4,10 +4,10 @@ One process does several time steps in one pass over memory. A slab cannot do so
 neighbour reads must be sent after every step. So a pass of c steps splits the planes [a, b) that a rank owns, here at
 the upper cut b, g planes of which travel:
 
-- *Shells*, step after step: step k advances the planes [h_k, b) with h_k = b - g - (c - k) S, then [b - g, b) are sent.
-  These are all planes that the last message of the pass depends on, no more.
-- The *core*, all steps in one pass over memory: step k advances the planes below h_k. What it reads beyond stands in the
-  arrays when all shells are done: of the planes [h_k, h_{k+1}) the levels k and k - 1.
+- *Shells*, step after step: step k advances the planes [h_k, b) with h_k = b - g - (c - k) S, then [b - g, b) are
+  sent. These are all planes that the last message of the pass depends on, no more.
+- The *core*, all steps in one pass over memory: step k advances the planes below h_k. What it reads beyond stands in
+  the arrays when all shells are done: of the planes [h_k, h_{k+1}) the levels k and k - 1.
 
 S is the radius M of the stencil. Near a layer of x it is 2 M: step k reads Psi of x up to M planes beyond its own, so
 shells also advance Psi of the planes [h_k - M, h_k), and the core that of the planes below.

@@ -1,7 +1,7 @@
 """Time steps of a slab by the compiled kernels, in passes of several steps, messages under way meanwhile.
 
-The order of the pieces is that of `subsalt.kernels.passes`. A piece is one call of compiled code; between two pieces the
-exchange of ghost planes is poked.
+The order of the pieces is that of `subsalt.kernels.passes`. A piece is one call of compiled code; between two pieces
+the exchange of ghost planes is poked.
 """
 
 from __future__ import annotations

@@ -1,0 +1,65 @@
+"""Time steps of a slab by compiled code: several steps in one pass over memory, the exchange of ghost planes under it.
+
+What `subsalt.slab_steps` does step by step, with the same bits and the same messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+from subsalt.domain import Domain
+from subsalt.halo import Halo
+from subsalt.kernels import cpu
+from subsalt.kernels.passes import Cuts
+from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.slab import SlabSegment
+from subsalt.segment import FINITE_EVERY, Work, has_segment
+from subsalt.slab_steps import asked_of
+
+
+def has_passes(kernels: ModuleType, problem: Problem, work: Work) -> bool:
+    """Return whether this work on a slab can be done in passes."""
+    return kernels is cpu and problem.medium != "tti" and has_segment(kernels, work)
+
+
+def cuts_of(problem: Problem, domain: Domain) -> Cuts:
+    """Return the slab of a domain as its passes see it."""
+    slab = domain.slab
+    layer = problem.widths[:2] if problem.boundary == "pml" else (0, 0)
+    return Cuts(slab.planes, *slab.owned_local, *asked_of(domain.slabs, slab), problem.radius, layer)
+
+
+def by_passes(
+    problem: Problem,
+    state: State,
+    n: int,
+    work: Work,
+    domain: Domain,
+    halo: Halo,
+    not_finite: Callable[[State], None],
+) -> None:
+    """Advance a slab from hook to hook; collective over the group, and nothing but ghost planes travels.
+
+    The arguments are those of `slab_steps.by_slab`. That the wavefield is not finite, progress and Ctrl-C are noticed
+    after passes.
+    """
+    segment = SlabSegment(
+        problem, cuts_of(problem, domain), work.sources, work.recorders, work.snapshots, work.correlation
+    )
+    finite, last = True, state.it + n
+    halo.start(state.curr)
+    for stop in work.stops(state.it, n):
+        while state.it < stop:
+            before = state.it
+            segment.advance(state, stop - state.it, halo)
+            looked_at = state.it // FINITE_EVERY > before // FINITE_EVERY or state.it == last
+            if finite and looked_at and not cpu.is_finite(problem, state.curr):
+                finite = False
+                not_finite(state)
+            if work.progress is not None:
+                work.progress(state.it)
+        if work.hook is not None and work.hook_at(stop):
+            halo.finish()
+            work.hook(state)
+    halo.finish()
