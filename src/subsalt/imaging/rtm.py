@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from subsalt.comm import Comm
 from subsalt.errors import DataError
 from subsalt.grid import Box
+from subsalt.halo import Traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.filters import ramp
 from subsalt.imaging.setup import MigrationSetup
@@ -48,6 +49,8 @@ class ShotImage:
         Grid points times time steps of both wavefields, layer included.
     seconds : float
         Wall time.
+    traffic : Traffic
+        What this rank's exchanges of ghost planes took.
     """
 
     shot: int
@@ -55,6 +58,7 @@ class ShotImage:
     sums: dict[str, NDArray[np.float32]]
     point_steps: int
     seconds: float
+    traffic: Traffic = field(default_factory=Traffic)
 
 
 class SnapshotPool:
@@ -167,7 +171,8 @@ def migrate_shot(
         for a in condition.sums.values():
             a *= weight
     sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
-    return ShotImage(shot.id, prop.image_box, sums, 2 * steps * prop.point_count, time.perf_counter() - begin)
+    seconds = time.perf_counter() - begin
+    return ShotImage(shot.id, prop.image_box, sums, 2 * steps * prop.point_count, seconds, prop.traffic)
 
 
 def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
