@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from job_files import MIGRATE, write_files
 from launch import MPI, run
+
+from job_files import MIGRATE, write_files
 
 pytestmark = MPI
 
