@@ -12,14 +12,14 @@ import json
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from subsalt import comm, kernels
-from subsalt.grid import Box, Grid
+from subsalt.grid import Grid
 from subsalt.lab.topology import Topology
-from subsalt.model import EarthModel
+from subsalt.model import EarthModel, Medium
 from subsalt.options import PropagationOptions
 from subsalt.propagator import Propagator
 
@@ -95,8 +95,8 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
         [[i * SPACING, ny / 2 * SPACING, nz / 4 * SPACING] for i in range(0, nx, RECEIVERS_EVERY)]
     )
     group = world if world.size > 1 else None
-    more: dict[str, Any] = {} if group is None else {"group": group}
-    prop = Propagator(model, PropagationOptions(medium=work.medium), dt, **more)  # type: ignore[arg-type]
+    medium = cast(Medium, work.medium)
+    prop = Propagator(model, PropagationOptions(medium=medium), dt, group=group)
     samples = np.sin(np.linspace(0.1, 6.0, work.warm + work.steps))[None]
     source = prop.source(middle, samples)
     recorder = prop.recorder(line, work.warm + work.steps + 1)
@@ -115,10 +115,9 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
 
 def field_hash(prop: Propagator, state: Any, world: comm.Comm) -> str:
     """Return a hash of the current fields that does not depend on how they are cut; collective."""
-    owned = getattr(prop, "owned", Box((0, 0, 0), prop.layout.shape3))
     planes: list[str] = []
     for field in state.curr:
-        view = prop.layout.view(field)[owned.slices]
+        view = prop.layout.view(field)[prop.owned.slices]
         planes += [hashlib.sha256(np.ascontiguousarray(plane).tobytes()).hexdigest() for plane in view]
     per_field = len(planes) // len(state.curr)
     parts = world.gather([planes[k : k + per_field] for k in range(0, len(planes), per_field)])
