@@ -74,11 +74,6 @@ def available_memory() -> int:
     return free
 
 
-def resident_memory() -> int:
-    """Return the bytes of memory that this process has, shared pages included."""
-    return _status("VmRSS")
-
-
 def _meminfo(key: str) -> int:
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith(key + ":"):

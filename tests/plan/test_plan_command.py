@@ -55,7 +55,7 @@ def test_what_does_not_fit_ends_with_69_and_a_cure(job, capsys):
     assert "fix:" in out
     code, out, _ = run(capsys, "plan", job, "--memory-per-rank", "1MB", "--json")
     assert code == 69
-    assert json.loads(out)["findings"][-1]["code"] == "E660"
+    assert json.loads(out)["findings"][-1]["code"] == "E610"
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,11 @@ def test_wrong_input_has_its_own_exit_code(job, capsys, args, code, exit_code):
 
 def test_more_ranks_per_shot_than_ranks(job, capsys):
     job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 4\n")
-    code, _, err = run(capsys, "plan", job, "--ranks", 2)
-    assert code == 78
-    assert "E661" in err
-    assert "start 4 ranks" in err
+    code, out, _ = run(capsys, "plan", job, "--ranks", 2)
+    assert code == 0
+    assert "2 ranks per shot, all there are, of the 4 asked for" in out
+    assert "W663" in out
+    assert "start 4 ranks" in out
 
 
 def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):

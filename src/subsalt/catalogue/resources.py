@@ -80,11 +80,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The message names the smallest change that fits: more ranks per shot or more ranks, then choices of the job. "
         "`subsalt plan` shows the table.",
     ),
-    "E661": (
-        "More ranks per shot than ranks",
-        "A group of ranks that share a shot cannot be larger than all ranks together.",
-        'Start more ranks, or set [parallel] ranks_per_shot = "auto".',
-    ),
     "E662": (
         "No amount of memory",
         "The memory per rank is not a number with a unit.",
@@ -109,6 +104,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Ranks wait behind the last shots",
         "The shots do not divide evenly over the groups, so that some groups are done long before the others.",
         "Use a number of groups that divides the shots, or more ranks per shot.",
+    ),
+    "W663": (
+        "Fewer ranks than ranks per shot",
+        "[parallel] ranks_per_shot asks for more ranks than there are: all of them share every shot.",
+        'Start more ranks, or set [parallel] ranks_per_shot = "auto".',
     ),
     "E700": (
         "Device unavailable",

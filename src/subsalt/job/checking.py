@@ -218,10 +218,12 @@ def _samples(survey: Any) -> list[check.SampledShot]:
 
 def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Loader) -> None:
     """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
-    if job.data is None or any(f.level == "error" for f in findings):
+    # a run of several ranks plans for its groups, right after the checks
+    if job.data is None or job.streaming or any(f.level == "error" for f in findings):
         return
-    from subsalt.imaging.memory import check_memory
+    from subsalt.comm import single
     from subsalt.imaging.setup import MigrationSetup
+    from subsalt.plan import World, group_size
 
     assert context.model is not None
     assert context.wavelet is not None
@@ -231,7 +233,8 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Lo
     def plan() -> dict[str, int]:
         setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
-        return check_memory(setup, survey.shots)
+        threads = kernels.threads_to_use(context.propagation.threads)
+        return group_size(setup, survey.shots, World.of(single(), threads)).need.arrays
 
     found = load(plan)
     if found is not None:

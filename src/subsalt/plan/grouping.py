@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from subsalt.errors import ConfigError, MemoryPlanError
+from subsalt.errors import MemoryPlanError
 from subsalt.plan.changes import smallest_changes
 from subsalt.plan.need import Needs, RankNeed, Setup
 from subsalt.plan.world import World
@@ -86,7 +86,7 @@ def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSi
     MemoryPlanError
         When no group, or not the one asked for, has the memory; with the smallest change that fits.
     ConfigError
-        When the group asked for has more ranks than there are, or slabs thinner than their halo.
+        When the group asked for has slabs thinner than their halo.
     """
     decision = decide(Needs(setup, shots, world.ranks, world.threads), world, asked)
     if decision.error is not None:
@@ -102,6 +102,7 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     ConfigError
         As `group_size`.
     """
+    world = world.holding(sum(needs.held().values()))
     if asked != "auto":
         return _fixed(needs, world, asked)
     most = min(world.ranks, needs.largest_group)
@@ -136,16 +137,15 @@ def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | N
 
 
 def _fixed(needs: Needs, world: World, asked: int) -> Decision:
-    if asked > world.ranks:
-        raise ConfigError(
-            f"ranks_per_shot = {asked}, but there {'is 1 rank' if world.ranks == 1 else f'are {world.ranks} ranks'}",
-            f'start {asked} ranks, or set [parallel] ranks_per_shot = "auto"',
-            code="E661",
-        )
+    # a job for a cluster runs on a laptop, too: all ranks share a shot when there are fewer than asked for
+    size = min(asked, world.ranks)
     narrowest = min(needs.shots, key=lambda s: needs.planes[s.id])
-    if asked > 1:
-        needs.slabs(narrowest, asked)  # refuses slabs that are thinner than their halo
-    decision = Decision(world, asked, needs.of(asked), "as [parallel] ranks_per_shot says")
+    if size > 1:
+        needs.slabs(narrowest, size)  # refuses slabs that are thinner than their halo
+    reason = (
+        "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
+    )
+    decision = Decision(world, size, needs.of(size), reason)
     return decision if decision.need.total <= world.memory_per_rank else refused(decision, needs)
 
 
@@ -169,10 +169,11 @@ def refused(decision: Decision, needs: Needs) -> Decision:
         if size > 5e6
     )
     changes = smallest_changes(needs, world, decision.group_size)
+    who = "a rank" if world.ranks > 1 else "the job"
     share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""
     error = MemoryPlanError(
-        f"a rank needs {need.total / 1e9:.2f} GB{share} and has {world.memory_per_rank / 1e9:.2f} GB: {table}",
+        f"{who} needs {need.total / 1e9:.2f} GB{share} and has {world.memory_per_rank / 1e9:.2f} GB: {table}",
         changes[0].text,
-        code="E660",
+        code="E660" if world.ranks > 1 else "E610",
     )
     return replace(decision, error=error)

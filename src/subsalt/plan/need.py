@@ -130,14 +130,14 @@ class Needs:
         found = []
         for shot in self.worst_shots:
             for slab in distinct(self.slabs(shot, group)):
-                arrays = self._common() | self._shot(shot, (slab.rank, group))
+                arrays = self.held() | self._shot(shot, (slab.rank, group))
                 found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None))
         if isinstance(self.setup, MigrationSetup):
-            found.append(RankNeed(self._common() | self._image(self.setup), "image", self.shots[0].id, None))
+            found.append(RankNeed(self.held() | self._image(self.setup), "image", self.shots[0].id, None))
         return found
 
-    def _common(self) -> dict[str, int]:
-        """Return what a rank holds whatever it does."""
+    def held(self) -> dict[str, int]:
+        """Return what a rank holds whatever it does, also before its first shot."""
         grid = self.setup.model.grid
         traces = sum(len(s.rcv) for s in self.shots)
         held = {"program": PROGRAM, "survey": traces * TRACE_ENTRY}

@@ -138,7 +138,7 @@ def plan_job(
     asked_threads = threads if threads is not None else job.propagation_options.threads
     world = World.planned(ranks, memory_per_rank, asked_threads)
     needs = Needs(setup, survey.shots, world.ranks, world.threads)
-    decision = decide(needs, world, asked_ranks(job))
+    decision = decide(needs, world, job.parallel.ranks_per_shot)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     disk = disk_of(needs, folder, job.output.formats)
@@ -155,12 +155,7 @@ def plan_job(
         disk,
         duration_of(needs, decision, *_machine(machine)),
     )
-    return replace(plan, findings=list(_findings(plan)))
-
-
-def asked_ranks(job: Job) -> Any:
-    """Return `[parallel] ranks_per_shot`."""
-    return getattr(job.parallel, "ranks_per_shot", "auto")
+    return replace(plan, findings=[*_fewer(job, world), *_findings(plan)])
 
 
 def setup_of(job: Job) -> tuple[Setup, Survey, int]:
@@ -179,6 +174,10 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
             "[data] names recorded shots (migrate), [acquisition] places shots to model",
             code="E102",
         )
+    # a copy of the job keeps its model in files; the caller's goes on as it was
+    job = job.model_copy()
+    job._memory = {}
+    job.stream()
     model = job.open_model()
     names = ("vp", "epsilon", "delta", "theta", "phi")
     files = sum(getattr(getattr(job.model, n), "file", None) is not None for n in names)
@@ -210,6 +209,26 @@ def _machine(path: Path | None) -> tuple[machines.Machine | None, str]:
             f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}",
         )
     return found, ""
+
+
+def _fewer(job: Job, world: World) -> list[Finding]:
+    """Return a warning when there are fewer ranks than should share a shot."""
+    asked = job.parallel.ranks_per_shot
+    if asked == "auto" or asked <= world.ranks:
+        return []
+    return [
+        Finding(
+            "W663",
+            "warning",
+            f"[parallel] ranks_per_shot = {asked}, but {_are(world.ranks)}: all share every shot",
+            f'start {asked} ranks, or set ranks_per_shot = "auto"',
+            {"asked": asked, "ranks": world.ranks},
+        )
+    ]
+
+
+def _are(ranks: int) -> str:
+    return "there is 1 rank" if ranks == 1 else f"there are {ranks} ranks"
 
 
 def _findings(plan: Plan) -> list[Finding]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from subsalt.errors import ConfigError
-from subsalt.host import available_memory, resident_memory, usable_cores
+from subsalt.host import available_memory, usable_cores
 
 if TYPE_CHECKING:
     from subsalt.comm import Comm
@@ -31,6 +31,8 @@ class World:
         Ranks that share one node, its memory and its cores.
     given : bool
         The memory is what somebody asked to keep to, not what was found free.
+    running : bool
+        The ranks run: their memory is free beside what they hold already.
     """
 
     ranks: int
@@ -38,6 +40,7 @@ class World:
     threads: int
     ranks_per_node: int
     given: bool = False
+    running: bool = False
 
     @classmethod
     def planned(cls, ranks: int = 1, memory_per_rank: int | None = None, threads: int | None = None) -> World:
@@ -70,8 +73,16 @@ class World:
         """
         hosts = comm.allgather(comm.host)
         mine = hosts.count(comm.host)
-        share = available_memory() // mine + resident_memory()
-        return cls(comm.size, int(comm.min(share)), threads, max(hosts.count(h) for h in hosts))
+        least = int(comm.min(available_memory() // mine))
+        return cls(comm.size, least, threads, max(hosts.count(h) for h in hosts), running=True)
+
+    def holding(self, held: int) -> World:
+        """Return the world with the memory of a rank in all, of ranks that hold so many bytes once they run."""
+        return (
+            replace(self, memory_per_rank=self.memory_per_rank + held, running=False)
+            if self.running
+            else self
+        )
 
     @property
     def comfortable(self) -> int:
