@@ -53,8 +53,3 @@ def test_gpus_are_named_as_the_driver_lists_them(tmp_path):
     card.mkdir()
     (card / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
     assert doctor.gpu_found(tmp_path) == "NVIDIA H200 (not used yet)"
-
-
-def test_mpi_is_looked_for(monkeypatch):
-    monkeypatch.setattr(doctor.metadata, "version", lambda name: "4.1.2")
-    assert doctor.mpi_found() == "mpi4py 4.1.2 (not used yet)"

@@ -9,28 +9,27 @@ which every function here costs nothing.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from subsalt import mpi_library
 from subsalt.errors import ParallelError, SubsaltError
-from subsalt.launcher import Launch, launched
+from subsalt.launcher import launched
+from subsalt.mpi_library import thread_multiple
 from subsalt.relay import describe, rebuild
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+__all__ = ["Comm", "Json", "close", "single", "speaks", "stay_alone", "thread_multiple", "world", "world_if_started"]
+
 #: what JSON can carry
 Json = Any
-#: seconds that MPI has to end all ranks
-ABORT_TIMEOUT = 4.0
 
 
 class Comm:
@@ -76,7 +75,7 @@ class Comm:
         """Return the communicator of the ranks that share this host's memory, in the order here; collective."""
         if self.mpi is None:
             return Comm()
-        return _kept(Comm(self.mpi.Split_type(_mpi().COMM_TYPE_SHARED, self.rank)))
+        return _kept(Comm(self.mpi.Split_type(mpi_library.module().COMM_TYPE_SHARED, self.rank)))
 
     def duplicate(self) -> Comm:
         """Return the same ranks with messages of their own; collective."""
@@ -119,7 +118,7 @@ class Comm:
 
         count = np.array([int(here)], np.int64)
         assert self.mpi is not None
-        self.mpi.Allreduce(_in_place(), count)
+        self.mpi.Allreduce(mpi_library.module().IN_PLACE, count)
         return int(count[0])
 
     def _agreed(self, error: BaseException) -> BaseException:
@@ -168,7 +167,7 @@ class Comm:
                 stream.flush()
             except (OSError, ValueError):
                 continue
-        end_all(code)
+        mpi_library.end_all(code)
 
     # -- messages ------------------------------------------------------------------------------------------------
 
@@ -297,7 +296,9 @@ def world() -> Comm:
     global _world
     if _world is None:
         launch = launched()
-        _world = single() if launch is None or launch.size == 1 else Comm(_start(launch))
+        _world = (
+            single() if launch is None or launch.size == 1 else Comm(mpi_library.start(launch, _free_all))
+        )
     return _world
 
 
@@ -305,6 +306,20 @@ def stay_alone() -> None:
     """Make the world one of this process alone, whatever started it; before `world` is asked for."""
     global _world
     _world = single()
+
+
+def close() -> None:
+    """End MPI before the interpreter does, and be a world of one from here on; collective."""
+    mpi_library.finish(_free_all)
+    stay_alone()
+
+
+def _free_all() -> None:
+    """Give back all communicators that were made and not freed; collective."""
+    for comm in reversed(_open):
+        if comm.mpi is not None:
+            comm.mpi.Free()
+    _open.clear()
 
 
 def world_if_started() -> Comm | None:
@@ -318,92 +333,6 @@ def speaks() -> bool:
     return launch is None or launch.rank == 0
 
 
-def thread_multiple() -> bool:
-    """Return whether MPI may be called from several threads; False in a world of one."""
-    if _world is None or _world.mpi is None:
-        return False
-    mpi = _mpi()
-    return bool(mpi.Query_thread() == mpi.THREAD_MULTIPLE)
-
-
-@cache
-def _mpi() -> Any:
-    """Return mpi4py.MPI without starting MPI."""
-    import mpi4py
-
-    mpi4py.rc.initialize = False  # started in `_start`, with a look at the library first
-    mpi4py.rc.finalize = False
-    from mpi4py import MPI
-
-    return MPI
-
-
-def _in_place() -> Any:
-    return _mpi().IN_PLACE
-
-
-def _start(launch: Launch) -> Any:
-    """Start MPI and return the communicator of all ranks."""
-    if not launch.connected:
-        raise ParallelError(
-            f"{launch.name} started {launch.size} tasks that cannot reach each other: each would compute everything",
-            "srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list shows them); SUBSALT_MPI=off for runs of their own",
-            code="E711",
-        )
-    try:
-        mpi = _mpi()
-    except (ImportError, RuntimeError, OSError) as error:
-        raise ParallelError(
-            f"{launch.name} started {launch.size} ranks, but MPI for Python cannot be loaded: {error}",
-            "pip install 'subsalt[mpi]', or set MPI4PY_LIBMPI to the library of the site's MPI",
-            code="E711",
-        ) from None
-    library = mpi.Get_library_version().split("\n")[0].strip(" \0")
-    if not launch.fits(library):
-        raise _mismatch(launch, library)
-    if not mpi.Is_initialized():
-        mpi.Init_thread(mpi.THREAD_MULTIPLE)
-    comm = mpi.COMM_WORLD
-    atexit.register(_finalize)
-    if comm.Get_size() != launch.size:
-        raise _mismatch(launch, library)
-    sys.excepthook = _abort_on_uncaught
-    return comm
-
-
-def _mismatch(launch: Launch, library: str) -> ParallelError:
-    return ParallelError(
-        f"{launch.name} started {launch.size} ranks, but the MPI library does not belong to it: {library}",
-        "use the mpiexec beside the Python of subsalt, or set MPI4PY_LIBMPI to the launcher's library",
-        code="E712",
-    )
-
-
-def _finalize() -> None:
-    """Free what is left and end MPI; collective, at the end of the interpreter."""
-    mpi = _mpi()
-    if mpi.Is_initialized() and not mpi.Is_finalized():
-        for comm in reversed(_open):
-            if comm.mpi is not None:
-                comm.mpi.Free()
-        _open.clear()
-        mpi.Finalize()
-
-
-def end_all(code: int) -> NoReturn:
-    """End all ranks with an exit code, without a word and without waiting for any."""
-    if _world is not None and _world.mpi is not None:
-        # MPI may be held by a call of another thread that never returns; a rank that is gone ends the others too
-        rescue = threading.Timer(ABORT_TIMEOUT, os._exit, [code])
-        rescue.daemon = True
-        rescue.start()
-        # what there is to say was said: MPI's own words about an abort are of no use to anyone
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        _world.mpi.Abort(code)
-    os._exit(code)
-
-
 def _named(error: BaseException, everywhere: Comm | None) -> SubsaltError:
     """Return the error with the rank it came from, when there are several."""
     known = error if isinstance(error, SubsaltError) else None
@@ -413,13 +342,6 @@ def _named(error: BaseException, everywhere: Comm | None) -> SubsaltError:
     if everywhere is not None and everywhere.size > 1 and not everywhere.is_root:
         known.message += f" (rank {everywhere.rank} on {everywhere.host})"
     return known
-
-
-def _abort_on_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """Show an exception that nobody caught, as Python does, and end all ranks: alone it would let them wait."""
-    sys.__excepthook__(kind, error, trace)
-    sys.stderr.flush()
-    end_all(130 if issubclass(kind, KeyboardInterrupt) else int(getattr(error, "exit_code", 1)))
 
 
 def _encode(value: Json) -> bytes:

@@ -8,12 +8,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import __version__
+from subsalt import __version__, mpi_doctor
 from subsalt.errors import DiskError, SubsaltError
+from subsalt.mpi_doctor import Mpi
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +40,7 @@ class Examination:
     numerics: str
     cpu: str
     cores: int
-    mpi: str
+    mpi: Mpi
     gpu: str
     ram_bytes: int
     ram_free_bytes: int
@@ -61,22 +61,15 @@ class Examination:
         speed = self.scratch_write_mb_s
         written = "cannot be written, see --scratch" if speed is None else f"{speed:.0f} MB/s written"
         out = [
-            f"subsalt {self.version}  cpu {self.isa} ({cores})  mpi {self.mpi}  gpu {self.gpu}",
+            f"subsalt {self.version}  cpu {self.isa} ({cores})  gpu {self.gpu}",
             f"{self.cpu}, numerics class {self.numerics}",
             f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
             f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {written}",
+            *self.mpi.lines(),
         ]
         tests = " | ".join(f"{t.name} {t.detail} {'ok' if t.passed else 'FAILED'}" for t in self.tests)
         out.append(f"self-test: {tests}  ({self.seconds:.1f} s)")
         return out
-
-
-def mpi_found() -> str:
-    """Return the MPI for Python that is installed, without starting it; this version computes in one process."""
-    try:
-        return f"mpi4py {metadata.version('mpi4py')} (not used yet)"
-    except metadata.PackageNotFoundError:
-        return "none (not needed)"
 
 
 def gpu_found(driver: Path = Path("/proc/driver/nvidia/gpus")) -> str:
@@ -94,8 +87,8 @@ def gpu_found(driver: Path = Path("/proc/driver/nvidia/gpus")) -> str:
     return f"{', '.join(names)} (not used yet)" if names else "none (not needed)"
 
 
-def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
-    """Look at the machine, measure the scratch folder, and run the self-test.
+def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None = None) -> Examination:
+    """Look at the machine, measure the scratch folder, and run the self-test; in one process.
 
     Parameters
     ----------
@@ -103,6 +96,8 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
         Folder whose speed is measured.
     self_test : bool
         Compute the dot product and restart tests too (seconds).
+    mpi : Mpi, optional
+        What was found of MPI, when ranks looked together; looked for here when left out.
     """
     from subsalt.host import available_memory
     from subsalt.run.provenance import machine_facts
@@ -122,7 +117,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True) -> Examination:
         numerics=str(kernels.get("class", "none")),
         cpu=str(machine["cpu"]),
         cores=int(machine["cores"]),
-        mpi=mpi_found(),
+        mpi=mpi or mpi_doctor.examine(),
         gpu=gpu_found(),
         ram_bytes=int(machine["ram_bytes"]),
         ram_free_bytes=available_memory(),

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from subsalt.comm import Comm, end_all, thread_multiple
+from subsalt.comm import Comm
 from subsalt.errors import Finding, ParallelError, SubsaltError
 from subsalt.heartbeat import Place, Ring, Table, state_of
+from subsalt.mpi_library import end_all, thread_multiple
 
 Say = Callable[[SubsaltError], None]
 

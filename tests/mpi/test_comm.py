@@ -13,7 +13,8 @@ from subsalt.errors import ConfigError
 MESSAGES = """
     import os, sys
     import numpy as np
-    from subsalt.comm import thread_multiple, world
+    from subsalt.comm import world
+    from subsalt.mpi_library import thread_multiple
     w = world()
     r, n = w.rank, w.size
     assert r == int(os.environ["PMI_RANK"]) and n == int(os.environ["PMI_SIZE"])

@@ -30,10 +30,16 @@ def demo(out_dir: Path, as_json: bool) -> None:
 
 def doctor(scratch: Path, as_json: bool) -> None:
     """Print what the machine offers and the self-test."""
+    from subsalt import comm, mpi_doctor
     from subsalt.doctor import examine
 
     out = Out(as_json)
-    result = examine(scratch)
+    mpi = mpi_doctor.examine()
+    # the ranks have seen each other; the rest is about one machine, and needs one process
+    comm.close()
+    if out.quiet:
+        return
+    result = examine(scratch, mpi=mpi)
     for line in result.lines():
         out.say(line)
     out.json(result)

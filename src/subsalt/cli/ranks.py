@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt import comm
+from subsalt import comm, mpi_library
 from subsalt.errors import Finding, SubsaltError
 from subsalt.launcher import launched
 
@@ -100,7 +100,7 @@ def leave(code: int) -> int:
     """Return an exit code that this rank alone leaves with; the others are ended with it, without a word."""
     world = comm.world_if_started()
     if world is not None and world.size > 1:
-        comm.end_all(code)
+        mpi_library.end_all(code)
     return code
 
 

@@ -1,0 +1,168 @@
+"""The MPI library under mpi4py: found, started with a look at whose it is, and ended; nothing above raw MPI."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+from subsalt.errors import ParallelError
+from subsalt.launcher import Launch
+
+#: seconds that MPI has to end all ranks
+ABORT_TIMEOUT = 4.0
+
+
+@cache
+def module() -> Any:
+    """Return mpi4py.MPI without starting MPI.
+
+    Raises
+    ------
+    ImportError, RuntimeError, OSError
+        When mpi4py or its MPI library is missing.
+    """
+    import mpi4py
+
+    mpi4py.rc.initialize = False  # started in `start`, with a look at the library first
+    mpi4py.rc.finalize = False
+    from mpi4py import MPI
+
+    return MPI
+
+
+def is_running() -> bool:
+    """Return whether MPI was started here and has not ended."""
+    if "mpi4py.MPI" not in sys.modules:
+        return False
+    mpi = module()
+    return bool(mpi.Is_initialized() and not mpi.Is_finalized())
+
+
+def start(launch: Launch, before_end: Callable[[], None]) -> Any:
+    """Start MPI and return the communicator of all ranks.
+
+    Parameters
+    ----------
+    launch : Launch
+        Who started this process.
+    before_end : callable
+        Gives back what is left, before MPI ends with the interpreter.
+
+    Raises
+    ------
+    ParallelError
+        When the ranks cannot reach each other.
+    """
+    if not launch.connected:
+        raise ParallelError(
+            f"{launch.name} started {launch.size} tasks that cannot reach each other: each would compute everything",
+            "srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list shows them); SUBSALT_MPI=off for runs of their own",
+            code="E711",
+        )
+    try:
+        mpi = module()
+    except (ImportError, RuntimeError, OSError) as error:
+        raise ParallelError(
+            f"{launch.name} started {launch.size} ranks, but MPI for Python cannot be loaded: {error}",
+            "pip install 'subsalt[mpi]', or set MPI4PY_LIBMPI to the library of the site's MPI",
+            code="E711",
+        ) from None
+    if not launch.fits(version()):
+        raise _mismatch(launch)
+    if not mpi.Is_initialized():
+        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    atexit.register(finish, before_end)
+    if mpi.COMM_WORLD.Get_size() != launch.size:
+        raise _mismatch(launch)
+    sys.excepthook = _abort_on_uncaught
+    return mpi.COMM_WORLD
+
+
+def _mismatch(launch: Launch) -> ParallelError:
+    return ParallelError(
+        f"{launch.name} started {launch.size} ranks, but the MPI library does not belong to it: {version()}",
+        "use the mpiexec beside the Python of subsalt, or set MPI4PY_LIBMPI to the launcher's library",
+        code="E712",
+    )
+
+
+def finish(before_end: Callable[[], None]) -> None:
+    """Give back what is left and end MPI, once; collective.
+
+    Parameters
+    ----------
+    before_end : callable
+        Gives back what is left.
+    """
+    if is_running():
+        before_end()
+        module().Finalize()
+
+
+def end_all(code: int) -> NoReturn:
+    """End all ranks with an exit code, without a word and without waiting for any.
+
+    Parameters
+    ----------
+    code : int
+        What mpiexec leaves with.
+    """
+    if is_running():
+        # MPI may be held by a call of another thread that never returns; a rank that is gone ends the others too
+        rescue = threading.Timer(ABORT_TIMEOUT, os._exit, [code])
+        rescue.daemon = True
+        rescue.start()
+        # what there is to say was said: MPI's own words about an abort are of no use to anyone
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        module().COMM_WORLD.Abort(code)
+    os._exit(code)
+
+
+def _abort_on_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """Show an exception that nobody caught, as Python does, and end all ranks: alone it would let them wait."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.flush()
+    end_all(130 if issubclass(kind, KeyboardInterrupt) else int(getattr(error, "exit_code", 1)))
+
+
+def version() -> str:
+    """Return what the library says of itself, in a line; it need not be started."""
+    text = module().Get_library_version().strip(" \0\n").split("\n")[0]
+    return " ".join(text.replace("Version:", "").split())
+
+
+def describe() -> dict[str, Any]:
+    """Return the library by name, the part of mpi4py that drives it, and what it grants to threads.
+
+    Raises
+    ------
+    ImportError, RuntimeError, OSError
+        When mpi4py or its MPI library is missing.
+    """
+    mpi = module()
+    levels = {
+        mpi.THREAD_SINGLE: "MPI_THREAD_SINGLE",
+        mpi.THREAD_FUNNELED: "MPI_THREAD_FUNNELED",
+        mpi.THREAD_SERIALIZED: "MPI_THREAD_SERIALIZED",
+        mpi.THREAD_MULTIPLE: "MPI_THREAD_MULTIPLE",
+    }
+    return {
+        "library": version(),
+        "standard": ".".join(map(str, mpi.Get_version())),
+        # one build of mpi4py has a module for every binary interface
+        "module": Path(mpi.__spec__.origin).name.split(".cpython")[0],
+        "threads": levels[mpi.Query_thread()] if is_running() else "",
+    }
+
+
+def thread_multiple() -> bool:
+    """Return whether MPI may be called from several threads; False where it does not run."""
+    return is_running() and bool(module().Query_thread() == module().THREAD_MULTIPLE)

@@ -1,0 +1,83 @@
+"""What `subsalt doctor` says of MPI, alone and under mpiexec."""
+
+import json
+import os
+
+import pytest
+from launch import needs_mpi, run
+
+from subsalt import mpi_doctor, mpi_library
+from subsalt.errors import ParallelError
+
+
+def test_without_mpi4py_one_process_is_all(monkeypatch):
+    def missing(name):
+        raise mpi_doctor.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(mpi_doctor.metadata, "version", missing)
+    assert mpi_doctor.examine().lines() == ["mpi none: one process (pip install 'subsalt[mpi]' for more)"]
+
+
+def test_a_library_that_does_not_load_is_said_with_its_cure(monkeypatch):
+    def broken():
+        raise RuntimeError("cannot load MPI library\n  libmpi.so.12: no such file")
+
+    monkeypatch.setattr(mpi_doctor.metadata, "version", lambda name: "4.1.2")
+    monkeypatch.setattr(mpi_library, "describe", broken)
+    found = mpi_doctor.examine()
+    assert found.lines()[0] == (
+        "mpi mpi4py 4.1.2, not usable: cannot load MPI library libmpi.so.12: no such file"
+    )
+    assert "MPI4PY_LIBMPI" in found.lines()[1]
+
+
+@needs_mpi
+def test_alone_it_says_how_to_start_ranks():
+    (line,) = mpi_doctor.examine().lines()
+    assert "mpi4py" in line
+    assert "mpiexec -n 2" in line
+    assert not mpi_library.is_running()  # the library was asked for its name, and not started
+
+
+def test_ranks_on_several_hosts_and_on_few_cores(monkeypatch):
+    monkeypatch.setattr(mpi_doctor, "usable_cores", lambda: 2)
+    here = os.uname().nodename
+    found = mpi_doctor.Mpi("4.1", "Open MPI v4", "3.1", "MPI.openmpi", None, "srun", 7, {here: 4, "far": 3})
+    found.threads = "MPI_THREAD_FUNNELED"
+    first, blind, crowd = found.lines()
+    assert f"7 ranks by srun: 4 on {here}, 3 on far; MPI_THREAD_FUNNELED" in first
+    assert "is not noticed" in blind
+    assert f"4 ranks share 2 cores of {here}" in crowd
+
+
+@needs_mpi
+def test_under_mpiexec_the_ranks_are_counted(tmp_path):
+    done = run(3, ["subsalt", "doctor", "--json", "--scratch", tmp_path])
+    assert done.rc == 0, done
+    assert done.out[1:] == ["", ""]
+    assert done.err[1:] == ["", ""]
+    assert not done.mpiexec, done
+    found = json.loads(done.out[0])
+    assert found["mpi"]["ranks"] == 3
+    assert found["mpi"]["hosts"] == {os.uname().nodename: 3}
+    assert found["mpi"]["threads"] == "MPI_THREAD_MULTIPLE"
+    # the self-test ran in one process, after MPI had ended
+    assert all(test["passed"] for test in found["tests"])
+    assert f"3 ranks by mpiexec: 3 on {os.uname().nodename}" in done.err[0]
+
+
+@needs_mpi
+def test_a_launcher_of_another_mpi_is_refused_once():
+    other = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+    done = run(1, ["subsalt", "doctor"], env=other)
+    assert done.rc == ParallelError.exit_code == 69, done
+    assert done.err[0].startswith("error E712"), done
+
+
+@pytest.mark.parametrize("value", ["off", "0", "no"])
+def test_ranks_may_be_runs_of_their_own(monkeypatch, value):
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "3")
+    monkeypatch.setenv("SUBSALT_MPI", value)
+    monkeypatch.setattr("subsalt.comm._world", None)
+    assert mpi_doctor.examine().ranks == 1
