@@ -202,4 +202,20 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Dense traces on a plane (x, y) belong to a 3-D grid, those on a line (x) to a 2-D one.",
         "Use slices of the dimension of the model.",
     ),
+    "E773": (
+        "No room for the measurement",
+        "The files of `subsalt lab io` do not fit on the disk, or the slabs of its ranks not into memory; nothing was "
+        "written.",
+        "Use a smaller --grid, fewer --steps or --ranks, or another --directory.",
+    ),
+    "E774": (
+        "Files of a measurement are there already",
+        "The folder that `subsalt lab io` makes exists: it was kept, or another measurement uses it.",
+        "Remove it, or use another --directory.",
+    ),
+    "E775": (
+        "Ranks that do not know each other",
+        "The launcher started as many separate runs as there should have been ranks: it belongs to another MPI.",
+        "Use the mpiexec beside the Python of subsalt, or name the launcher with --launcher.",
+    ),
 }

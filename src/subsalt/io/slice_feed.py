@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from subsalt.io.strategy import Reading
 from subsalt.io.time_slices import TimeSlices
-from subsalt.io.traffic import COUNTED
 
 
 class Feed(Protocol):
@@ -69,7 +68,6 @@ class Ahead:
                 if buffer is None:
                     return
                 begin = time.perf_counter()
-                COUNTED.add(wanted=buffer.nbytes)
                 if self._hi > self._lo:
                     self._slices.read(it, self._lo, self._hi, buffer)
                 self.read_seconds += time.perf_counter() - begin

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from subsalt.errors import ConfigError
-from subsalt.io.traffic import COUNTED
+from subsalt.io.traffic import COUNTED, TRACES, for_others
 
 if TYPE_CHECKING:
     from subsalt.comm import Comm
@@ -66,13 +66,10 @@ class PerRank:
 
     def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
         """Return the planes lo ... hi - 1 of `source`."""
-        out = source.read(lo, hi)
-        COUNTED.add(wanted=out.nbytes)
-        return out
+        return source.read(lo, hi)
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows."""
-        COUNTED.add(wanted=out.nbytes)
         if len(rows):
             read(rows, out)
 
@@ -107,6 +104,7 @@ class Broadcast:
                 into[...] = source.read(first, last)
 
             piece = self._shared((last - first, *rest), dtype, fill)
+            self._count(received=piece.nbytes)
             begin, end = max(first, lo), min(last, hi)
             if begin < end:
                 out[begin - lo : end - lo] = piece[begin - first : end - first]
@@ -114,7 +112,8 @@ class Broadcast:
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows; all `count` are read and sent."""
-        COUNTED.add(wanted=out.nbytes)
+        for counter in (COUNTED, TRACES):
+            counter.add(wanted=out.nbytes)
         rest = out.shape[1:]
         for first, last in self._pieces(count, math.prod(rest) * out.dtype.itemsize):
 
@@ -122,8 +121,15 @@ class Broadcast:
                 read(np.arange(first, last, dtype=np.int64), into)
 
             piece = self._shared((last - first, *rest), out.dtype, fill)
+            self._count(received=piece.nbytes, traces=True)
             begin, end = np.searchsorted(rows, (first, last))
             out[begin:end] = piece[rows[begin:end] - first]
+
+    def _count(self, received: int, traces: bool = False) -> None:
+        """Count what came from the rank that reads."""
+        for counter in (COUNTED, TRACES) if traces else (COUNTED,):
+            if not self.comm.is_root:
+                counter.add(received=received)
 
     def _pieces(self, count: int, each: int) -> list[tuple[int, int]]:
         """Return ranges of `count` things of `each` bytes that go out together."""
@@ -142,15 +148,14 @@ class Broadcast:
         if self.comm.is_root:
             message[:8] = 0
             try:
-                fill(values)
+                with for_others():
+                    fill(values)
             except Exception as e:  # raised on all ranks below
                 failure = e
                 message[0] = 1
         self.comm.bcast_array(message)
         if message[0]:
             self.comm.agree(failure)
-        if not self.comm.is_root:
-            COUNTED.add(received=nbytes)
         if self.comm.mpi is not None:
             self.comm.mpi.Barrier()  # as in the codes this stands for: the slowest rank sets the pace
         return values

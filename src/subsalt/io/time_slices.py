@@ -20,6 +20,7 @@ from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rsf import read_header
+from subsalt.io.traffic import COUNTED
 from subsalt.survey import TimeAxis
 
 _LENGTHS = {"": 1.0, "m": 1.0, "km": 1000.0, "ft": 0.3048}
@@ -120,6 +121,7 @@ class TimeSlices:
         if not (0 <= it < self.time.nt and 0 <= lo <= hi <= self.shape[0]):
             raise IndexError(f"sample {it}, x {lo} ... {hi} of {self.time.nt} slices of {self.shape}")
         each = self.slice_bytes // self.shape[0]
+        COUNTED.add(wanted=out.nbytes)
         self._file.read_into(self._offset + it * self.slice_bytes + lo * each, raw_bytes(out))
         if not self._stored.isnative:
             out.byteswap(inplace=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, local
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,19 @@ class Traffic:
         return Traffic(self.wanted - other.wanted, self.read - other.read, self.received - other.received)
 
 
+_thread = local()
+
+
+@contextmanager
+def for_others() -> Iterator[None]:
+    """Read in the block what others asked for: they count it as wanted when it was sent to them."""
+    _thread.for_others = True
+    try:
+        yield
+    finally:
+        _thread.for_others = False
+
+
 class Counter:
     """Counts traffic; several threads may add."""
 
@@ -49,7 +64,9 @@ class Counter:
         self._total = Traffic()
 
     def add(self, *, wanted: int = 0, read: int = 0, received: int = 0) -> None:
-        """Count bytes."""
+        """Count bytes; none as wanted within `for_others`."""
+        if getattr(_thread, "for_others", False):
+            wanted = 0
         with self._lock:
             self._total += Traffic(wanted, read, received)
 

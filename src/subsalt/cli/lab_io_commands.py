@@ -1,0 +1,82 @@
+"""What `subsalt lab io` does: read the options, measure, print, write the result."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from subsalt.cli.lab_commands import nothing_kept, progress, show
+from subsalt.cli.output import Out, plain
+from subsalt.errors import DiskError
+from subsalt.io.publish import publish_text
+from subsalt.lab import asked, io_tables
+from subsalt.lab import io as measurement
+from subsalt.lab.io_case import Case
+from subsalt.lab.table import FORMATS
+
+
+def settings(
+    ranks: list[str] | None,
+    grid: str,
+    steps: int,
+    compute: float,
+    suffix: str,
+    cache: list[str] | None,
+    repeats: int,
+    directory: Path,
+    keep: bool,
+    launcher: str | None,
+    timeout: float,
+) -> measurement.Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    formats = asked.choices("--format", [suffix], ("rsf", "sgy"), ())
+    case = Case(_grid(grid), steps, compute, f".{formats[0]}")
+    caches = asked.choices("--cache", cache, measurement.CACHES, measurement.CACHES)
+    return measurement.Settings(
+        case, _ranks(ranks), caches, repeats, directory.absolute(), keep, launcher, timeout
+    )
+
+
+def io(wanted: measurement.Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the three tables, and write the result."""
+    if how not in FORMATS:
+        raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
+    if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+        raise DiskError(f"{file} cannot be written", "give another name with --out", code="E620")
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, io_tables.tables(result.rows, how), how)
+    content = plain(result.to_dict())
+    if file is not None:
+        publish_text(file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    out.json(content)
+
+
+def _ranks(given: list[str] | None) -> list[int]:
+    if given is None:
+        return [1, 2, 4]
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 100_000]
+    if bad or not found:
+        raise asked.wrong(
+            f"--ranks {' '.join(bad)}: not numbers of ranks", "use whole numbers, such as --ranks 1,2,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    words = text.replace("x", ",").split(",")
+    if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= 16 for w in words):
+        raise asked.wrong(
+            f"--grid {text}: not three numbers from 16 up", "use nx,ny,nz, such as --grid 256,192,128"
+        )
+    nx, ny, nz = (int(w) for w in words)
+    return nx, ny, nz
