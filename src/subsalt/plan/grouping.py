@@ -29,6 +29,8 @@ class Decision:
         Of the rank that takes most.
     reason : str
         Why this group size, one line.
+    largest : int
+        Ranks among which the narrowest shot can be cut.
     error : MemoryPlanError or None
         What a run would raise; None when it fits.
     """
@@ -37,6 +39,7 @@ class Decision:
     group_size: int
     need: RankNeed
     reason: str
+    largest: int
     error: MemoryPlanError | None = None
 
     @property
@@ -111,8 +114,9 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
         size = smallest_fitting(needs, least, most, limit)
         if size is not None:
-            return Decision(world, size, needs.of(size), _why(needs, world, size, room))
-    return refused(Decision(world, most, needs.of(most), f"no group of up to {most} has the memory"), needs)
+            return Decision(world, size, needs.of(size), _why(needs, world, size, room), needs.largest_group)
+    why = f"no group of up to {most} has the memory"
+    return refused(Decision(world, most, needs.of(most), why, needs.largest_group), needs)
 
 
 def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | None:
@@ -145,7 +149,7 @@ def _fixed(needs: Needs, world: World, asked: int) -> Decision:
     reason = (
         "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
     )
-    decision = Decision(world, size, needs.of(size), reason)
+    decision = Decision(world, size, needs.of(size), reason, needs.largest_group)
     return decision if decision.need.total <= world.memory_per_rank else refused(decision, needs)
 
 

@@ -6,10 +6,18 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from subsalt.comm import Comm
-from subsalt.kernels import cores
+from subsalt.kernels import cores, threads_to_use
+from subsalt.plan import World, group_size
+from subsalt.plan.grouping import Decision
+from subsalt.plan.need import Setup
 from subsalt.run.deal import LOOK
+from subsalt.survey import Shot
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,25 @@ class Groups:
         """Give the communicators back; collective."""
         self.channel.free()
         self.group.free()
+
+
+def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm) -> Decision:
+    """Return how many ranks share a shot, decided before anything is allocated. Collective.
+
+    A process alone takes whole shots, whatever `[parallel] ranks_per_shot` says: there is nobody to share them with.
+
+    Raises
+    ------
+    MemoryPlanError
+        When a rank has not the memory; with the smallest change that fits.
+    ConfigError
+        When there are fewer ranks than one shot is to have, or slabs would be thinner than their halo.
+    """
+    asked = job.parallel.ranks_per_shot if world.size > 1 else 1
+    threads = threads_for(world, job.propagation_options.threads)
+    found = World.of(world, threads_to_use(threads))
+    with world.together():
+        return group_size(setup, shots, found, asked)
 
 
 def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:

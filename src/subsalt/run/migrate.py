@@ -15,7 +15,6 @@ from subsalt import kernels
 from subsalt.comm import world
 from subsalt.errors import Finding, raise_on_errors
 from subsalt.grid import Frame
-from subsalt.imaging.memory import check_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.model import ModelLike
@@ -116,7 +115,6 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         When the job does not fit; nothing was started.
     """
     from subsalt.job.checking import check_job
-    from subsalt.job.types import auto_to_none
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
@@ -131,8 +129,8 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         with everybody.together():
             device = kernels.prepare(options.device, threads)
         setup = migration_setup(job, model, survey)
+        plan = ranks.plan(job, setup, survey.shots, everybody)
         with everybody.together():
-            plan = check_memory(setup, survey.shots)
             check_formats(job, model.grid, everybody)
     with clock("provenance"):
         inputs = inputs_of(job, everybody)
@@ -149,7 +147,8 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
                     ledger.plan([s.id for s in survey.shots])
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
-                    facts = run_facts(job, setup, run_id, inputs, findings, plan, numerics)
+                    facts = run_facts(job, setup, run_id, inputs, findings, plan.need.arrays, numerics)
+                    facts["plan"] = plan.to_dict()
                     write_facts(folder, facts | {"state": "running"})
             check_shared(folder, everybody)
             hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
@@ -158,7 +157,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
                 ledger.keep(done)
         with clock("setup"):
             left = len(survey) - len(done)
-            parts = ranks.form(everybody, auto_to_none(job.parallel.ranks_per_shot) or 1, shots=max(1, left))
+            parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, left))
             stack.callback(parts.free)
         runner = ShotRunner(setup, survey, images, parts, clock)
         migrate_shots(runner, ledger, done, progress if everybody.is_root else None)

@@ -23,6 +23,7 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.partial import write_partial
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
+from subsalt.watchdog import note
 
 #: ``progress(done, total, message)``: `done` of `total` shots, fractions included
 Progress = Callable[..., None]
@@ -139,6 +140,8 @@ def migrate_shots(
 
     def report(shot: Shot | None, fraction: float) -> None:
         dealer.poll()
+        if shot is not None:
+            note(f"shot {shot.id}, {fraction:.0%}")
         if progress is not None:
             message = "waiting for other groups" if shot is None else f"shot {shot.id}"
             progress(len(done) + deal.finished + fraction, total, message)
