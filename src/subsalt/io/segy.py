@@ -7,7 +7,7 @@ from subsalt.io.scan import FileFacts, ScanResult, scan
 from subsalt.io.segy_image import write_image
 from subsalt.io.segy_read import read_survey
 from subsalt.io.segy_volume import SegyVolume, read_segy_volume, read_volume
-from subsalt.io.segy_write import write_su, write_survey
+from subsalt.io.segy_write import write_shot, write_su, write_survey
 
 __all__ = [
     "PRESETS",
@@ -21,6 +21,7 @@ __all__ = [
     "read_volume",
     "scan",
     "write_image",
+    "write_shot",
     "write_su",
     "write_survey",
 ]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.errors import ConfigError, DataError
+from subsalt.comm import Comm
+from subsalt.errors import ConfigError, DataError, SubsaltError
 from subsalt.io.publish import atomic_write, make_folder
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
+from subsalt.io.together import write_together
 from subsalt.survey import Shot, Survey, TimeAxis
 
 DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
@@ -41,17 +45,27 @@ def shot_rows(
     scalars: _Scalars,
     first: int,
     endian: Literal["big", "little"],
+    rows: NDArray[np.intp] | None = None,
 ) -> NDArray[np.uint8]:
-    """Return the traces of one shot as bytes; `first` is the number of traces written before."""
+    """Return traces of one shot as bytes.
+
+    Parameters
+    ----------
+    data : ndarray, (n, nt)
+        Samples of the receivers `rows`, of all when None.
+    first : int
+        Traces of other shots before this one.
+    """
     n, ns = data.shape
+    index = np.arange(n) if rows is None else np.asarray(rows)
     raw, t = trace_rows(n, ns, endian)
     src = survey.frame.to_world(shot.src[None])[0]
-    rcv = survey.frame.to_world(shot.rcv)
-    t["line_sequence"] = t["file_sequence"] = first + np.arange(1, n + 1)
+    rcv = survey.frame.to_world(shot.rcv[index])
+    t["line_sequence"] = t["file_sequence"] = first + index + 1
     t["ffid"] = t["source_point"] = t["shot_point"] = shot.id
-    t["channel"] = t["ensemble_sequence"] = np.arange(1, n + 1)
+    t["channel"] = t["ensemble_sequence"] = index + 1
     t["trace_id"], t["use"] = 1, 1
-    t["offset"] = _offsets(survey, shot)
+    t["offset"] = _offsets(survey, shot)[index]
     t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = scalars.z, scalars.xy, 1
     t["source_x"], t["source_y"] = (scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
     t["receiver_x"], t["receiver_y"] = scaled(rcv[:, 0], scalars.xy), scaled(rcv[:, 1], scalars.xy)
@@ -192,6 +206,65 @@ def _write_file(
         for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
             expected.note(block)
             f.write(raw_bytes(block))
+
+
+def write_shot(
+    path: str | os.PathLike[str],
+    survey: Survey,
+    shot: Shot,
+    rows: NDArray[np.intp],
+    data: NDArray[np.float32],
+    comm: Comm,
+    *,
+    text: Sequence[str] = (),
+) -> None:
+    """Write one shot as SEG-Y, every rank of `comm` some receivers; the bytes are those of `write_survey`. Collective.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    survey : Survey
+        Time axis, dimension and frame; its shots do not count.
+    shot : Shot
+        Positions of all receivers.
+    rows : ndarray, (n,)
+        Receivers whose traces this rank has; every receiver is among those of one rank.
+    data : ndarray, (n, nt), float32
+        Their samples.
+    text : sequence of str
+        More lines for the textual header.
+
+    Raises
+    ------
+    DataError, GeometryError
+        On all ranks, when SEG-Y cannot hold the time axis, the positions or the data.
+    """
+    one = replace(survey, shots=[shot])
+    failure = None
+    try:
+        _check(one)
+        scalars = _Scalars(one)
+        if not np.isfinite(data).all():
+            raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
+    except SubsaltError as error:
+        failure = error
+    comm.agree(failure)
+    nr, ns = len(shot.rcv), survey.time.nt
+    block = shot_rows(one, shot, data, scalars, 0, "big", rows)
+    interval = microseconds(survey.time.dt)
+    head = _text(one, survey.time, scalars, text) + binary_header(ns, interval, nr, sorting=1)
+    expected = Expectation(False, nr, ns, interval)
+    first, last = (next((block[i] for i in np.flatnonzero(rows == n)), None) for n in (0, nr - 1))
+    expected.gather(first, last, comm)
+    # runs of neighbours are one write
+    breaks = np.nonzero(np.diff(rows) != 1)[0] + 1
+    with write_together(path, comm, len(head) + nr * block.shape[1], verify=expected.check) as f:
+        if comm.is_root:
+            f.write_at(0, head)
+        for lo, hi in pairwise([0, *breaks, len(rows)]):
+            if hi > lo:
+                f.write_at(len(head) + int(rows[lo]) * block.shape[1], raw_bytes(block[lo:hi]))
 
 
 def _blocks(

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
-from subsalt.errors import ConfigError, MemoryPlanError, raise_on_errors
-from subsalt.imaging.memory import available_memory, propagation_memory
-from subsalt.imaging.setup import gate, shot_window
+from subsalt.comm import world
+from subsalt.errors import ConfigError, raise_on_errors
+from subsalt.imaging.setup import gate
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
+from subsalt.io.segy_write import write_shot
 from subsalt.modelling import ModellingSetup, model_shot
+from subsalt.run import groups as ranks
+from subsalt.run.deal import Told
+from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock
-from subsalt.survey import Survey
+from subsalt.run.shared import check_shared, inputs_of
+from subsalt.run.shots import Report, deal_shots
+from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
 
-NOTE = "modelling.json"
+NOTE, LOCK = "modelling.json", ".model.lock"
 
 
 @dataclass
@@ -65,6 +72,8 @@ def model_job(
 ) -> ModelResult:
     """Model every shot of `[acquisition]` and write it as SEG-Y with full geometry headers.
 
+    Started by mpiexec or srun, all ranks work on it together, and all return the result.
+
     Parameters
     ----------
     job : Job
@@ -83,74 +92,87 @@ def model_job(
     """
     from subsalt.job.checking import check_job
 
-    clock = Phases()
+    clock, everybody, folder = Phases(), world(), Path(out_dir)
     if not checked:
         with clock("check"):
             raise_on_errors(check_job(job).findings)
     with clock("model input"):
         model = job.open_model()
     with clock("setup"):
-        survey = replace(job.acquisition_survey(), frame=model.frame)
+        with everybody.together():
+            survey = replace(job.acquisition_survey(), frame=model.frame)
         options, aperture = job.propagation_options, job.imaging_options.aperture
-        device = kernels.prepare(options.device, options.threads)
+        threads = ranks.threads_for(everybody, options.threads)
+        with everybody.together():
+            device = kernels.prepare(options.device, threads)
         gated, _ = gate(model, options)
         dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
-        need = max(
-            sum(propagation_memory(gated, options, shot_window(gated, s, aperture), s).values())
-            for s in survey.shots
-        )
-        if need > available_memory():
-            raise MemoryPlanError(
-                f"a shot needs {need / 1e9:.2f} GB, {available_memory() / 1e9:.2f} GB are available",
-                "set [imaging] aperture, or use a coarser grid",
-                code="E610",
-            )
-        run_id = job.run_id()
-    folder = make_folder(out_dir)
+        plan = ranks.plan(job, setup, survey.shots, everybody)
+        run_id = job.run_id(inputs_of(job, everybody))
     mine = {"run_id": run_id, "numerics": str(numerics_of(device.describe(), options)["class"])}
-    _is_ours(folder, mine)  # before anything is written, the lock included
-    with RunLock(folder, "--out", ".model.lock"):
-        if not _is_ours(folder, mine):
-            publish_text(folder / NOTE, json.dumps(mine) + "\n")
-        remove_leftovers(folder)
-        files, point_steps = _shots(setup, survey, folder, run_id, clock, progress)
-    return ModelResult(folder, files, clock.table(), point_steps, dt)
+    with ExitStack() as stack:
+        with everybody.together():
+            if everybody.is_root:
+                make_folder(folder)
+                _is_ours(folder, mine)  # before anything is written, the lock included
+                stack.enter_context(RunLock(folder, "--out", LOCK))
+                if not _is_ours(folder, mine):
+                    publish_text(folder / NOTE, json.dumps(mine) + "\n")
+                remove_leftovers(folder)
+        check_shared(folder, everybody, LOCK)
+        there = [s.id for s in survey.shots if shot_path(folder, s).exists()]
+        left = set(everybody.bcast([s.id for s in survey.shots if s.id not in there]))
+        parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
+        stack.callback(parts.free)
+        runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
+        deal_shots(
+            parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress
+        )
+        point_steps = everybody.sum(runner.point_steps)
+    return ModelResult(folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt)
 
 
-def _shots(
-    setup: ModellingSetup,
-    survey: Survey,
-    folder: Path,
-    run_id: str,
-    clock: Phases,
-    progress: Callable[..., None] | None,
-) -> tuple[list[Path], int]:
-    """Model every shot whose file is not there; return all files, and the point-steps computed."""
-    from subsalt.io.segy import write_survey
+def shot_path(folder: Path, shot: Shot) -> Path:
+    """Return the file of a modelled shot."""
+    return folder / f"shot_{shot.id:06d}.sgy"
 
-    files: list[Path] = []
-    point_steps, total = 0, len(survey)
-    for i, shot in enumerate(survey.shots):
-        path = folder / f"shot_{shot.id:06d}.sgy"
-        files.append(path)
-        if path.exists():
-            continue
 
-        def report(fraction: float, i: int = i, shot_id: int = shot.id) -> None:
-            if progress is not None:
-                progress(i + fraction, total, f"shot {shot_id}")
+@dataclass
+class _Runner:
+    """Models shots on the ranks of one group."""
 
-        report(0.0)
-        with clock("propagation"):
-            modelled = model_shot(setup, shot, report)
-        point_steps += modelled.point_steps
-        with clock("trace output"):
-            write_survey(
-                path, replace(survey, shots=[replace(shot, data=modelled.traces)]), text=_text(setup, run_id)
+    setup: ModellingSetup
+    survey: Survey
+    folder: Path
+    text: list[str]
+    groups: Groups
+    clock: Phases
+    point_steps: int = 0
+
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+        """Model one shot and write its file; collective over the group."""
+        group = self.groups.group
+        report(shot, 0.0)
+        with self.clock("propagation"):
+            modelled = model_shot(
+                self.setup,
+                shot,
+                lambda fraction: report(shot, fraction),
+                group=group if group.size > 1 else None,
             )
-        report(1.0)
-    return files, point_steps
+        self.point_steps += modelled.point_steps
+        with self.clock("trace output"):
+            write_shot(
+                shot_path(self.folder, shot),
+                self.survey,
+                shot,
+                modelled.rows,
+                modelled.traces,
+                group,
+                text=self.text,
+            )
+        return {"shot": shot.id}
 
 
 def _is_ours(folder: Path, mine: dict[str, str]) -> bool:

@@ -7,10 +7,12 @@ survey goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from subsalt.comm import Comm
 from subsalt.errors import DataError, NumericalFailure
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
@@ -27,6 +29,8 @@ from subsalt.watchdog import note
 
 #: ``progress(done, total, message)``: `done` of `total` shots, fractions included
 Progress = Callable[..., None]
+#: ``report(shot, fraction)``: how much of a shot is done
+Report = Callable[[Shot, float], None]
 
 
 @dataclass
@@ -55,45 +59,22 @@ class ShotRunner:
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
-
-    def run(self, dealer: Dealer | Player, report: Callable[[Shot, float], None]) -> None:
-        """Take shots from `dealer` until there are none; collective over the group.
-
-        Parameters
-        ----------
-        report : callable
-            ``report(shot, fraction)``, now and then.
-        """
-        group = self.groups.group
-        shots = {s.id: s for s in self.survey.shots}
-        told: Told | None = None
-        ready: int | None = None
-        with TraceFeed(self.survey, self._rows) as feed:
-            while True:
-                with self.clock("waiting for a shot"):
-                    task = group.bcast(dealer.next(told, ready) if group.is_root else None)
-                if task["shot"] is None:
-                    return
-                ready = task["ahead"]
-                ahead = None if ready is None else shots[ready]
-                told = self._shot(shots[task["shot"]], ahead, feed, report)
+        self.feed = TraceFeed(self.survey, self._rows)
 
     def _rows(self, shot: Shot) -> Rows:
         """Return the receivers whose traces this rank injects."""
         group = self.groups.group
         return share_of(self.setup, shot, group).rows if group.size > 1 else None
 
-    def _shot(
-        self, shot: Shot, ahead: Shot | None, feed: TraceFeed, report: Callable[[Shot, float], None]
-    ) -> Told:
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
         """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
         report(shot, 0.0)
         group = self.groups.group
         try:
             with self.clock("trace input"), group.together():
-                traces = feed.take(shot)
+                traces = self.feed.take(shot)
             if ahead is not None:
-                feed.prepare(ahead)
+                self.feed.prepare(ahead)
             part = migrate_shot(
                 self.setup,
                 shot,
@@ -127,16 +108,49 @@ def migrate_shots(
     done : set of int
         Shots that need not be done again.
     progress : callable, optional
-        On rank 0.
+        Called on rank 0.
     """
-    groups, total = runner.groups, len(runner.survey)
-    deal = Deal([s.id for s in runner.survey.shots if s.id not in done], len(groups.sizes))
-    dealer: Dealer | Player
+    left = [s for s in runner.survey.shots if s.id not in done]
+    with runner.feed:
+        deal_shots(runner.groups, runner.one, left, len(runner.survey), runner.clock, ledger, progress)
+
+
+def deal_shots(
+    groups: Groups,
+    one: Callable[[Shot, Shot | None, Report], Told],
+    left: Sequence[Shot],
+    total: int,
+    clock: Phases,
+    ledger: Ledger | None,
+    progress: Progress | None,
+) -> None:
+    """Let every group take the next of the shots that are left, until there are none; collective over all ranks.
+
+    Parameters
+    ----------
+    groups : Groups
+        This rank's group.
+    one : callable
+        ``one(shot, ahead, report)`` does a shot and says what became of it; `ahead`: the next one, where known.
+    left : sequence of Shot
+        To be done, in this order.
+    total : int
+        Shots of the survey, those done before included.
+    clock : Phases
+        Takes the seconds of waiting.
+    ledger : Ledger, optional
+        On rank 0, where what becomes of shots is kept.
+    progress : callable, optional
+        Called on rank 0.
+    """
+    deal = Deal([s.id for s in left], len(groups.sizes))
     if ledger is not None:
-        deal.on_start, deal.on_told = ledger.start, lambda told: _record(ledger, told)
+        deal.on_start, deal.on_told = ledger.start, partial(_record, ledger)
+    dealer: Dealer | Player
+    if groups.world.is_root:
         dealer = Dealer(deal, groups.channel, len(groups.sizes) - 1)
     else:
-        dealer = Player(groups.channel)
+        dealer, progress = Player(groups.channel), None
 
     def report(shot: Shot | None, fraction: float) -> None:
         dealer.poll()
@@ -144,16 +158,36 @@ def migrate_shots(
             note(f"shot {shot.id}, {fraction:.0%}")
         if progress is not None:
             message = "waiting for other groups" if shot is None else f"shot {shot.id}"
-            progress(len(done) + deal.finished + fraction, total, message)
+            progress(total - len(left) + deal.finished + fraction, total, message)
 
     with dealer:
         if not groups.idle:
-            runner.run(dealer, report)
-        with runner.clock("waiting for other groups"):
+            _take(groups.group, dealer, {s.id: s for s in left}, one, clock, report)
+        with clock("waiting for other groups"):
             dealer.wait(lambda: report(None, 0.0))
             groups.rest()
-    if progress is not None and deal.finished:
-        progress(len(done) + deal.finished, total, "")
+    if progress is not None and left:
+        progress(total, total, "")
+
+
+def _take(
+    group: Comm,
+    dealer: Dealer | Player,
+    shots: Mapping[int, Shot],
+    one: Callable[[Shot, Shot | None, Report], Told],
+    clock: Phases,
+    report: Report,
+) -> None:
+    """Take shots from the dealer until there are none; collective over the group."""
+    told: Told | None = None
+    ready: int | None = None
+    while True:
+        with clock("waiting for a shot"):
+            task = group.bcast(dealer.next(told, ready) if group.is_root else None)
+        if task["shot"] is None:
+            return
+        ready = task["ahead"]
+        told = one(shots[task["shot"]], None if ready is None else shots[ready], report)
 
 
 def _record(ledger: Ledger, told: Told) -> None:
