@@ -74,16 +74,14 @@ class Groups:
 def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm) -> Decision:
     """Return how many ranks share a shot, decided before anything is allocated. Collective.
 
-    A process alone takes whole shots, whatever `[parallel] ranks_per_shot` says: there is nobody to share them with.
-
     Raises
     ------
     MemoryPlanError
         When a rank has not the memory; with the smallest change that fits.
     ConfigError
-        When there are fewer ranks than one shot is to have, or slabs would be thinner than their halo.
+        When slabs would be thinner than their halo.
     """
-    asked = job.parallel.ranks_per_shot if world.size > 1 else 1
+    asked = job.parallel.ranks_per_shot
     threads = threads_for(world, job.propagation_options.threads)
     found = World.of(world, threads_to_use(threads))
     with world.together():
