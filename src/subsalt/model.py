@@ -241,6 +241,11 @@ class EarthModel(TimeStep):
         epsilon, delta, theta, phi = (None if a is None else a[ix] for a in volumes)
         return EarthModel(self.grid.window(box), self.vp[ix], epsilon, delta, theta, phi, self.frame)
 
+    def volume(self, name: str) -> NDArray[np.float32] | None:
+        """Return one parameter, None when the model does not have it."""
+        found: NDArray[np.float32] | None = getattr(self, name)
+        return found
+
     def values(self, name: str, box: Box) -> NDArray[np.float32]:
         """Return one parameter in a box inside the grid, (nx, ny, nz) of the box; no copy."""
         whole: NDArray[np.float32] = getattr(self, name)

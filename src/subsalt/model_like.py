@@ -13,6 +13,7 @@ from subsalt.grid import Box, Frame, Grid
 
 if TYPE_CHECKING:
     from subsalt.model import EarthModel
+    from subsalt.planes import Planes
 
 Medium = Literal["isotropic", "vti", "tti"]
 AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
@@ -83,6 +84,9 @@ class ModelLike(Protocol):
 
     def values(self, name: str, box: Box) -> NDArray[np.float32]:
         """Return one parameter in a box inside the grid, (nx, ny, nz) of the box."""
+
+    def volume(self, name: str) -> NDArray[np.float32] | Planes | None:
+        """Return one parameter as something that has planes along x; None when the model does not have it."""
 
     def at(self, positions: NDArray[np.float64], name: str = "vp") -> NDArray[np.float32]:
         """Return a parameter at the nodes nearest to local positions (n, 3), m; outside the grid that of its edge."""

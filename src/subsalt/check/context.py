@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.grid import Frame, Grid
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.planes import Planes
 from subsalt.survey import Shot, Survey
@@ -146,7 +146,7 @@ class Context:
         Model parameters by name.
     resampling : bool
         The job gives a grid on which all volumes are interpolated.
-    model : EarthModel, optional
+    model : ModelLike, optional
         On its grid, smoothed, before the anisotropy gate.
     survey : Survey, optional
         Recorded, or to be modelled.
@@ -166,7 +166,7 @@ class Context:
 
     parameters: dict[str, Parameter] = field(default_factory=dict)
     resampling: bool = False
-    model: EarthModel | None = None
+    model: ModelLike | None = None
     survey: Survey | None = None
     scan: Any = None
     wavelet: Wavelet | None = None
@@ -177,7 +177,7 @@ class Context:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def velocity(self) -> EarthModel | None:
+    def velocity(self) -> ModelLike | None:
         """The model when its velocities can be trusted: else rules would only repeat a wrong unit."""
         return None if self.facts.get("_vp_wrong") else self.model
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.errors import Finding
 
@@ -304,8 +304,11 @@ def record_length(context: Context) -> Iterator[Finding]:
     """A record too short for the depth of the model."""
     assert context.model is not None
     assert context.survey is not None
-    grid = context.model.grid
-    slowness = (1.0 / context.model.vp).mean(axis=tuple(range(grid.ndim - 1)), dtype=np.float64)
+    grid, vp = context.model.grid, context.model.volume("vp")
+    assert vp is not None
+    across = tuple(range(grid.ndim - 1))
+    total = sum((1.0 / part).sum(axis=across, dtype=np.float64) for _, part in slabs(vp))
+    slowness = total * (grid.shape[-1] / grid.size)
     two_way = 2 * np.concatenate([[0.0], np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])])
     record = context.survey.time.duration
     if record < 0.9 * float(two_way[-1]):

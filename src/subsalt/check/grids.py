@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt.check.context import Context, Parameter, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
+from subsalt.planes import Planes
 
 #: what a value must lie above, by parameter
 LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5, "theta": -np.inf, "phi": -np.inf}
@@ -31,7 +33,7 @@ def values_possible(context: Context) -> Iterator[Finding]:
         count, first = found.bad, found.first_bad
         if not count and found.low <= lowest:
             what, code = f"<= {lowest:g}", "E411"
-            for start, part in slabs(np.atleast_1d(np.asarray(p.values))):
+            for start, part in slabs(p.volume):
                 low = part <= lowest
                 count += int(np.count_nonzero(low))
                 first = first_index(low, start) if first is None and low.any() else first
@@ -110,10 +112,11 @@ def depth_axis(context: Context) -> Iterator[Finding]:
     not disturb them.
     """
     assert context.model is not None
-    v = context.model.vp
-    if v.shape[-1] < 16 or float(v.max()) < 1.05 * float(v.min()):
+    low, high = context.model.limits("vp")
+    shape = context.model.grid.shape
+    if shape[-1] < 16 or high < 1.05 * low:
         return
-    trends = [_trend(v, axis) for axis in range(v.ndim)]
+    trends = [_trend(profile) for profile in _profiles(_vp(context))]
     along_z, span_z = trends[-1]
     if along_z < -0.9 and span_z > 0.2:
         yield warning(
@@ -122,9 +125,9 @@ def depth_axis(context: Context) -> Iterator[Finding]:
             "turn the z axis of the model around, z positive down",
             correlation=along_z,
         )
-    for axis in range(v.ndim - 1):
+    for axis in range(len(shape) - 1):
         along, span = trends[axis]
-        if along > 0.95 and span > 0.4 and span_z < 0.1 and v.shape[axis] >= 16:
+        if along > 0.95 and span > 0.4 and span_z < 0.1 and shape[axis] >= 16:
             yield warning(
                 "W444",
                 f"vp grows by {span:.0%} of its mean along axis {axis} and is level along the last one",
@@ -133,9 +136,26 @@ def depth_axis(context: Context) -> Iterator[Finding]:
             )
 
 
-def _trend(v: np.ndarray, axis: int) -> tuple[float, float]:
-    """Return the correlation of the mean profile along an axis with its index, and its relative span."""
-    profile = v.mean(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
+def _vp(context: Context) -> NDArray[np.float32] | Planes:
+    """Return vp of the model, in memory or as planes."""
+    assert context.model is not None
+    vp = context.model.volume("vp")
+    assert vp is not None
+    return vp
+
+
+def _profiles(v: NDArray[np.float32] | Planes) -> list[NDArray[np.float64]]:
+    """Return the mean profile along every axis, in one pass."""
+    sums = [np.zeros(n) for n in v.shape]
+    for start, part in slabs(v):
+        for axis, total in enumerate(sums):
+            found = part.sum(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
+            total[slice(start, start + len(part)) if axis == 0 else slice(None)] += found
+    return [total * (n / v.size) for total, n in zip(sums, v.shape, strict=True)]
+
+
+def _trend(profile: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the correlation of a mean profile with its index, and its relative span."""
     n = len(profile)
     if n < 3 or float(profile.max()) == float(profile.min()):
         return 0.0, 0.0
@@ -151,8 +171,8 @@ def _trend(v: np.ndarray, axis: int) -> tuple[float, float]:
 def constant_layers(context: Context) -> Iterator[Finding]:
     """A null value that fills part of a model: one odd value at many nodes, far from all others."""
     assert context.model is not None
-    v = context.model.vp
-    low, rest, count = float(v.min()), np.inf, 0
+    v = _vp(context)
+    low, rest, count = context.model.limits("vp")[0], np.inf, 0
     for _, part in slabs(v):
         at_low = part == low
         count += int(np.count_nonzero(at_low))

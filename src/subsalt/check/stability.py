@@ -8,11 +8,11 @@ import numpy as np
 
 from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
-from subsalt.model import EarthModel
+from subsalt.model import ModelLike
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 
 
-def gated(context: Context) -> EarthModel:
+def gated(context: Context) -> ModelLike:
     """Return the model as it will be propagated: isotropic when asked for, delta <= epsilon."""
     assert context.model is not None
     model, asked = context.model, context.propagation.medium
@@ -70,7 +70,9 @@ def model_storage(context: Context) -> Iterator[Finding]:
     if off.vp > VELOCITY_ERROR:
         yield warning(
             "W123",
-            f"16-bit models hold {off}: the slowest vp is {model.vp.min():g}, the fastest {model.vp.max():g} m/s",
+            "16-bit models hold {}: the slowest vp is {:g}, the fastest {:g} m/s".format(
+                off, *model.limits("vp")
+            ),
             'set [propagation] model_storage = "f32", or mend the slowest velocities',
             vp=off.vp,
         )
@@ -82,7 +84,7 @@ def model_storage(context: Context) -> Iterator[Finding]:
 def anisotropy(context: Context) -> Iterator[Finding]:
     """Nodes with delta > epsilon, which no time step makes stable."""
     assert context.model is not None
-    epsilon, delta = context.model.epsilon, context.model.delta
+    epsilon, delta = context.model.volume("epsilon"), context.model.volume("delta")
     if epsilon is None or delta is None or context.propagation.medium == "isotropic":
         return
     count, gap, first = 0, 0.0, None

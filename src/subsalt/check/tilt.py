@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import tilt
-from subsalt.check.context import Context, Parameter, Summary, error, ok, rule, slabs, warning
+from subsalt.check.context import Context, Parameter, Summary, error, first_index, ok, rule, slabs, warning
 from subsalt.errors import Finding
-from subsalt.model import EarthModel
+from subsalt.grid import Box, Grid
+from subsalt.model import EarthModel, ModelLike
 
 #: largest angle that anybody writes, degrees: beyond lie null values
 WIDEST = {"theta": 180.0, "phi": 360.0}
@@ -116,7 +117,7 @@ def angle_range(context: Context) -> Iterator[Finding]:
     lowest = -90.0 if _ndim(context) == 2 else 0.0
     slack = 1e-3
     outside = 0
-    for _, part in slabs(np.atleast_1d(np.asarray(theta.values))):
+    for _, part in slabs(theta.volume):
         outside += int(np.count_nonzero((part < lowest - slack) | (part > 90.0 + slack)))
     if outside:
         low, high = theta.summary.low, theta.summary.high
@@ -180,8 +181,7 @@ def azimuth_of_a_section(context: Context) -> Iterator[Finding]:
     phi = context.parameters.get("phi")
     if phi is None or phi.summary.bad or _ndim(context) == 3 or "theta" not in context.parameters:
         return
-    values = np.asarray(phi.values, dtype=np.float64)
-    off = float(np.abs(values - 180.0 * np.round(values / 180.0)).max())
+    off = max(float(_off_plane(part.astype(np.float64)).max()) for _, part in slabs(phi.volume))
     if off > IN_PLANE:
         yield error(
             "E526",
@@ -189,6 +189,11 @@ def azimuth_of_a_section(context: Context) -> Iterator[Finding]:
             "give the tilt as it appears in the section, with its sign, and leave phi out",
             off=off,
         )
+
+
+def _off_plane(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far azimuths are from 0 or 180 degrees."""
+    return np.asarray(np.abs(degrees - 180.0 * np.round(degrees / 180.0)))
 
 
 def turn_per_cell(model: EarthModel) -> NDArray[np.float32]:
@@ -199,30 +204,50 @@ def turn_per_cell(model: EarthModel) -> NDArray[np.float32]:
     An axis and its opposite are one, so that no angle exceeds 90. Between two nodes without anisotropy it is 0: no
     wave feels the axis there.
     """
-    assert model.theta is not None
+    return np.concatenate([part for _, part in turns(model)])
+
+
+def turns(model: ModelLike) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield (first plane, planes) of `turn_per_cell`, so that no copy of the axes of a whole 3-D model is made."""
     grid = model.grid
-    out = np.zeros(grid.shape, np.float32)
-    felt = np.zeros(grid.shape, bool)
-    for a in (model.epsilon, model.delta):
-        if a is not None:
-            felt |= a != 0
-    # slabs that share a plane, so that no copy of the axes of a whole 3-D model is made
-    step = max(1, SLAB // max(1, grid.size // grid.shape[0]))
-    for start in range(0, grid.shape[0], step):
-        cut = slice(start, start + step + 1)
-        phi = None if model.phi is None else model.phi[cut]
-        n = tilt.axis(model.theta[cut], phi, grid.ndim)
+    for start, end in _cuts(grid):
+        first = max(0, start - 1)
+        n, felt = _axes(model, first, min(grid.shape[0], end + 1))
+        out = np.zeros(felt.shape, np.float32)
         for axis in range(grid.ndim):
             here, there = _pair(axis, grid.ndim)
             along = sum(c[here] * c[there] for c in n)
             turn = np.degrees(np.arccos(np.minimum(np.abs(along), 1.0)))
-            turn = np.where(felt[cut][here] | felt[cut][there], turn, 0.0).astype(np.float32)
+            turn = np.where(felt[here] | felt[there], turn, 0.0).astype(np.float32)
             for side in (here, there):
-                np.maximum(out[cut][side], turn, out=out[cut][side])
-    return out
+                np.maximum(out[side], turn, out=out[side])
+        yield start, out[start - first : end - first]
 
 
-def roughness(model: EarthModel) -> float:
+def _cuts(grid: Grid) -> Iterator[tuple[int, int]]:
+    """Yield ranges of planes of about `SLAB` nodes."""
+    step = max(1, SLAB // max(1, grid.size // grid.shape[0]))
+    for start in range(0, grid.shape[0], step):
+        yield start, min(grid.shape[0], start + step)
+
+
+def _axes(model: ModelLike, lo: int, hi: int) -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.bool_]]:
+    """Return the axes of some planes, and where there is anisotropy that feels them."""
+    grid = model.grid
+    box = Box((lo, 0, 0), (hi, *grid.shape3[1:]))
+    held = {
+        name: model.values(name, box).reshape(hi - lo, *grid.shape[1:])
+        for name in model.volumes
+        if name != "vp"
+    }
+    felt = np.zeros((hi - lo, *grid.shape[1:]), bool)
+    for name in ("epsilon", "delta"):
+        if name in held:
+            felt |= held[name] != 0
+    return tilt.axis(held["theta"], held.get("phi"), grid.ndim), felt
+
+
+def roughness(model: ModelLike) -> float:
     """Return the root mean square of the angle, degrees, between an axis and the mean of its two neighbours.
 
     Notes
@@ -230,19 +255,13 @@ def roughness(model: EarthModel) -> float:
     Along every line of the grid, over nodes with anisotropy. A fold, whose axis turns steadily, has none; noise from
     node to node of sigma degrees has 1.2 sigma.
     """
-    assert model.theta is not None
     grid = model.grid
     total, count = 0.0, 0
-    step = max(1, SLAB // max(1, grid.size // grid.shape[0]))
-    for start in range(0, grid.shape[0], step):
+    for start, end in _cuts(grid):
         # one plane more on either side, for the lines along x alone
-        cut = slice(max(0, start - 1), start + step + 1)
-        own = slice(start - cut.start, start - cut.start + step)
-        n = tilt.axis(model.theta[cut], None if model.phi is None else model.phi[cut], grid.ndim)
-        felt = np.zeros(n[0].shape, bool)
-        for a in (model.epsilon, model.delta):
-            if a is not None:
-                felt |= a[cut] != 0
+        first = max(0, start - 1)
+        own = slice(start - first, end - first)
+        n, felt = _axes(model, first, min(grid.shape[0], end + 1))
         for axis in range(grid.ndim):
             sides = [slice(None, -2), slice(1, -1), slice(2, None)]
             planes = slice(None) if axis == 0 else own
@@ -273,14 +292,20 @@ def turn(context: Context) -> Iterator[Finding]:
     """An axis that turns faster from node to node than the grid can carry."""
     assert context.model is not None
     model = context.model
-    if model.theta is None or context.propagation.medium in ("isotropic", "vti"):
+    if "theta" not in model.volumes or context.propagation.medium in ("isotropic", "vti"):
         return
-    found = turn_per_cell(model)
-    context.facts["_turn"] = found
-    most = float(found.max())
+    most, count, worst, kept = -1.0, 0, (0,) * model.grid.ndim, []
+    for start, found in turns(model):
+        count += int(np.count_nonzero(found > STEEPEST_TURN))
+        if float(found.max()) > most:
+            most = float(found.max())
+            worst = first_index(found == found.max(), start)
+        if isinstance(model, EarthModel):
+            kept.append(found)
+    if kept:  # of a model in memory a map is drawn
+        context.facts["_turn"] = np.concatenate(kept)
     context.facts["tilt_turn"] = most
-    high = math.degrees(max(abs(float(model.theta.min())), abs(float(model.theta.max()))))
-    count = int(np.count_nonzero(found > STEEPEST_TURN))
+    high = math.degrees(max(map(abs, model.limits("theta"))))
     rough = roughness(model)
     if rough > NOISY:
         yield warning(
@@ -294,12 +319,11 @@ def turn(context: Context) -> Iterator[Finding]:
         yield ok(f"tilt up to {high:.3g} degrees, turning by at most {most:.3g} degrees per cell")
     if not count:
         return
-    worst = np.unravel_index(int(np.argmax(found)), found.shape)
     place = ", ".join(f"{x:g}" for x in model.grid.origin + np.multiply(worst, model.grid.spacing))
     yield warning(
         "W539",
-        f"the symmetry axis turns by more than {STEEPEST_TURN:g} degrees per cell at {count} of {found.size} nodes "
-        f"(by up to {most:.3g}, at {'x, z' if model.grid.ndim == 2 else 'x, y, z'} = {place} m): kept as it is",
+        f"the symmetry axis turns by more than {STEEPEST_TURN:g} degrees per cell at {count} of "
+        f"{model.grid.size} nodes (by up to {most:.3g}, at {'x, z' if model.grid.ndim == 2 else 'x, y, z'} = {place} m): kept as it is",
         f"smooth the axis alone: [model] tilt_smoothing = {max(model.grid.spacing):g} or more",
         count=count,
         most=most,

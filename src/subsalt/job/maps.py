@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt.check.tilt import STEEPEST_TURN
+from subsalt.model import EarthModel
 
 if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
@@ -29,12 +30,12 @@ def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
 def draw_gate(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
     """Draw where the anisotropy cannot be propagated as it is, and the axis, into ``FOLDER/anisotropy.png``.
 
-    None when the model has no tilt and nothing to repair, or could not be had.
+    None when the model has no tilt and nothing to repair, could not be had, or stays in its files.
     """
     from subsalt import view
 
     model, options = result.context.model, result.context.propagation
-    if model is None or "isotropic" in (model.medium, options.medium):
+    if not isinstance(model, EarthModel) or "isotropic" in (model.medium, options.medium):
         return None
     flags, told = [], {f.code: f.message for f in result.findings}
     over = None
