@@ -252,6 +252,26 @@ class Comm:
 
             self.mpi.Bcast(a.reshape(-1).view(np.uint8), 0)
 
+    def gather_array(self, a: NDArray[Any]) -> list[NDArray[Any]] | None:
+        """Return the one-dimensional arrays of all ranks in their order on rank 0, None elsewhere; collective.
+
+        Parameters
+        ----------
+        a : ndarray, (n,)
+            Of one plain dtype on all ranks; n may differ.
+        """
+        if self.mpi is None:
+            return [a]
+        import numpy as np
+
+        counts = np.array(self.allgather(len(a)), np.int64) * a.dtype.itemsize
+        into = np.empty(int(counts.sum()) if self.is_root else 0, np.uint8)
+        data = np.ascontiguousarray(a).view(np.uint8)
+        self.mpi.Gatherv(data, [into, counts] if self.is_root else None, 0)
+        ends = counts.cumsum()
+        parts = [into[e - n : e].view(a.dtype) for e, n in zip(ends, counts, strict=True)]
+        return parts if self.is_root else None
+
     def max(self, x: Any) -> Any:
         """Return the largest of all ranks' numbers, on every rank; collective."""
         return max(self.allgather(x))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: values of a slab that are in memory at once
-SLAB_VALUES = 1 << 20
+SLAB_VALUES = 1 << 18
 
 
 @dataclass

@@ -29,7 +29,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     elif isinstance(error, OSError):
         told |= {"errno": error.errno, "strerror": error.strerror, "filename": _text(error.filename)}
     if isinstance(error, FindingsError):
-        told["findings"] = [asdict(f) | {"evidence": _plain(f.evidence)} for f in error.findings]
+        told["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in error.findings]
     return told
 
 
@@ -95,14 +95,14 @@ def _text(name: object) -> str | None:
     return None if name is None else str(name)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value that JSON can carry."""
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     return str(value)

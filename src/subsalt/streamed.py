@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.comm import Comm, single
-from subsalt.errors import ConfigError, ModelError, SubsaltError
+from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Box, Frame, Grid
 from subsalt.model import EarthModel
 from subsalt.model_facts import Facts, together
@@ -85,15 +85,12 @@ class Files:
         new = [key for key in dict.fromkeys(wanted) if key not in self.facts]
         if not new:
             return
-        nx, comm, error = self.grid.shape[0], self.comm, None
+        nx, comm = self.grid.shape[0], self.comm
         mine: list[list[Facts]] = []
-        try:
+        with comm.together():
             for first, slab in self.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size):
                 start = first * (self.grid.size // nx)
                 mine.append([Facts.of(form.of(slab), order, start) for form, order in new])
-        except SubsaltError as wrong:
-            error = wrong
-        comm.agree(error)
         shares = comm.allgather([[f.to_json() for f in slab] for slab in _merged(mine)])
         told = [slab for share in shares for slab in share]
         for k, key in enumerate(new):

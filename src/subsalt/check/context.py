@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,15 +45,25 @@ class Summary:
     median: float
 
 
-def slabs(values: NDArray[Any] | Planes, most: int = 1 << 24) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield (first index along axis 0, part) of a volume, so that no copy of all of it is ever made."""
+def slabs(
+    values: NDArray[Any] | Planes, most: int = 1 << 24, lo: int = 0, hi: int | None = None
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield (first index along axis 0, part) of a volume, so that no copy of all of it is ever made.
+
+    Parameters
+    ----------
+    most : int
+        Values of a part of an array in memory; planes in files know best how many to read at a time.
+    lo, hi : int
+        First plane and end; all when left out.
+    """
+    end = len(values) if hi is None else hi
     if isinstance(values, Planes):
-        yield from values.slabs()
+        yield from values.slabs(lo, end)
         return
-    row = max(1, values[:1].size)
-    step = max(1, most // row)
-    for start in range(0, len(values), step):
-        yield start, values[start : start + step]
+    step = max(1, most // max(1, values[:1].size))
+    for start in range(lo, end, step):
+        yield start, values[start : min(end, start + step)]
 
 
 def first_index(mask: NDArray[np.bool_], start: int) -> tuple[int, ...]:
@@ -62,14 +72,23 @@ def first_index(mask: NDArray[np.bool_], start: int) -> tuple[int, ...]:
     return (int(where[0]) + start, *(int(i) for i in where[1:]))
 
 
-def summarise(values: NDArray[Any] | Planes) -> Summary:
-    """Return the summary of a volume, in one pass slab by slab."""
+@dataclass(frozen=True)
+class PartSummary:
+    """What some planes of a volume hold: what `Summary` says, and those of the sampled values that they have."""
+
+    bad: int
+    first_bad: tuple[int, ...] | None
+    low: float
+    high: float
+    sample: NDArray[Any]
+
+
+def summarise_part(values: NDArray[Any] | Planes, lo: int, hi: int) -> PartSummary:
+    """Return the summary of the planes `lo` to `hi` of a volume, in one pass slab by slab."""
     bad, first, low, high = 0, None, np.inf, -np.inf
     every, row = max(1, values.size // MEDIAN_OF), math.prod(values.shape[1:])
-    sampled = []
-    for start, part in slabs(values):
-        # the values of the whole that stand at multiples of `every`
-        sampled.append(part.reshape(-1)[-start * row % every :: every].copy())
+    sampled = [np.empty(0, values.dtype)]
+    for start, part in slabs(values, lo=lo, hi=hi):
         finite = np.isfinite(part)
         count = part.size - int(np.count_nonzero(finite))
         if count and first is None:
@@ -78,12 +97,27 @@ def summarise(values: NDArray[Any] | Planes) -> Summary:
         if count < part.size:
             low = min(low, float(np.min(part, where=finite, initial=np.inf)))
             high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
-    sample = np.concatenate(sampled)
+        # the values of the whole that stand at multiples of `every`
+        sampled.append(part.reshape(-1)[-start * row % every :: every].copy())
+    return PartSummary(bad, first, low, high, np.concatenate(sampled))
+
+
+def combine(size: int, parts: Sequence[PartSummary]) -> Summary:
+    """Return the summary of a volume of `size` values from those of its parts, in their order."""
+    bad = sum(p.bad for p in parts)
+    first = next((p.first_bad for p in parts if p.first_bad is not None), None)
+    low, high = min(p.low for p in parts), max(p.high for p in parts)
+    sample = np.concatenate([p.sample for p in parts])
     sample = sample[np.isfinite(sample)]
     median = float(np.median(sample)) if sample.size else float("nan")
-    if bad == values.size:
+    if bad == size:
         low = high = float("nan")
-    return Summary(values.size, bad, first, low, high, median)
+    return Summary(size, bad, first, low, high, median)
+
+
+def summarise(values: NDArray[Any] | Planes) -> Summary:
+    """Return the summary of a volume."""
+    return combine(values.size, [summarise_part(values, 0, len(values))])
 
 
 @dataclass

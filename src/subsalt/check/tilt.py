@@ -322,8 +322,8 @@ def turn(context: Context) -> Iterator[Finding]:
     place = ", ".join(f"{x:g}" for x in model.grid.origin + np.multiply(worst, model.grid.spacing))
     yield warning(
         "W539",
-        f"the symmetry axis turns by more than {STEEPEST_TURN:g} degrees per cell at {count} of "
-        f"{model.grid.size} nodes (by up to {most:.3g}, at {'x, z' if model.grid.ndim == 2 else 'x, y, z'} = {place} m): kept as it is",
+        f"the symmetry axis turns by more than {STEEPEST_TURN:g} degrees per cell at {count} of {model.grid.size} "
+        f"nodes (by up to {most:.3g}, at {'x, z' if model.grid.ndim == 2 else 'x, y, z'} = {place} m): kept as it is",
         f"smooth the axis alone: [model] tilt_smoothing = {max(model.grid.spacing):g} or more",
         count=count,
         most=most,

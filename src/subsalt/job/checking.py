@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
+from subsalt.comm import world
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
-from subsalt.job.load import build_model, load_parameters
+from subsalt.job.load import load_parameters
 from subsalt.kernels.tuning import forced_rows
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+    from subsalt.model_like import ModelLike
 
 T = TypeVar("T")
 
@@ -85,13 +87,36 @@ def check_job(job: Job) -> CheckResult:
 
     Notes
     -----
-    Reads the models, all trace headers, and the traces of three shots.
+    Reads the models, all trace headers, and the traces of three shots. In a run of several ranks the call is
+    collective: rank 0 applies the rules, all go through the model together, and all return the same findings.
     """
-    result: CheckResult = job.remember("check", lambda: _check(job))
+    from subsalt.job.shared_check import on_ranks
+
+    def made() -> CheckResult:
+        comm = world()
+        return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
+
+    result: CheckResult = job.remember("check", made)
     return result
 
 
-def _check(job: Job) -> CheckResult:
+class Alone:
+    """Goes through the model of a job for the rules, on this process alone."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def parameters(self) -> dict[str, check.Parameter]:
+        """Return the parameters of the model, summarised when somebody asks."""
+        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
+        return given
+
+    def model(self) -> ModelLike:
+        """Return the model."""
+        return self.job.open_model()
+
+
+def _check(job: Job, reader: Alone) -> CheckResult:
     load = _Loader()
     context = check.Context(
         resampling=job.grid is not None,
@@ -115,14 +140,14 @@ def _check(job: Job) -> CheckResult:
     load(forced_rows)
     files_there = load(job.input_files) is not None
     if files_there:
-        context.parameters = load(lambda: job.remember("parameters", lambda: load_parameters(job))) or {}
+        context.parameters = load(reader.parameters) or {}
         context.survey = load(lambda: _survey(job))
         if job.data is not None:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
             # silent: rules on the volumes say it with more evidence
             quiet = _Loader()
-            context.model = quiet(lambda: job.remember("model", lambda: build_model(job, context.parameters)))
+            context.model = quiet(reader.model)
             _keep_new(load, quiet)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
     if context.survey is not None and job.data is not None:

@@ -7,13 +7,13 @@ repair) is found in passes that the ranks share.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from subsalt import tilt
 from subsalt.comm import Comm
-from subsalt.errors import SubsaltError
 from subsalt.grid import Frame, Grid
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
@@ -38,28 +38,15 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
 
     The facts of the model as the files give it, and past the gate as `[propagation]` asks for, are found in one pass.
     """
-    error, given = None, {}
-    try:
+    with comm.together():
         given = job.remember("parameters", lambda: load_parameters(job))
-    except SubsaltError as wrong:
-        error = wrong
-    comm.agree(error)
-    return build(job, given, comm)
-
-
-def build(job: Job, given: dict[str, Parameter], comm: Comm) -> StreamedModel:
-    """Return the streamed model of parameters that were opened; collective over `comm`."""
-    grid = job_grid(job) or given["vp"].grid
-    assert grid is not None
-    resampling, section = job.grid is not None, job.model
-    volumes = {n: on_grid(p, grid, resampling) for n, p in given.items() if PARAMETERS[n] != "angle"}
-    if "epsilon" in volumes or "delta" in volumes:
-        zero = Constant(grid.shape, 0.0)
-        volumes |= {n: volumes.get(n, zero) for n in ("epsilon", "delta")}
-    if section.smoothing > 0:
-        volumes = {n: _averaged(n, p, grid, section) for n, p in volumes.items()}
-    if "theta" in given:
-        axis = _axis(given, grid, resampling, comm)
+        grid = job_grid(job) or given["vp"].grid
+        assert grid is not None
+        resampling, section = job.grid is not None, job.model
+        volumes = _scalars(given, grid, resampling, section)
+        angles = AnglesGiven.all_of(given, grid, resampling)
+    if angles is not None:
+        axis = _axis(angles, grid, comm)
         sigma = section.smoothing if section.tilt_smoothing is None else section.tilt_smoothing
         if sigma > 0:
             axis = _axis_averaged(axis, grid, sigma, section.smoothing_top)
@@ -67,14 +54,26 @@ def build(job: Job, given: dict[str, Parameter], comm: Comm) -> StreamedModel:
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
     options = job.propagation_options
     files = Files(grid, frame, volumes, comm, options.order)
-    plain = Form()
     asked = options.medium if options.medium != "auto" else _likely(volumes)
-    used = plain.as_medium(asked, tuple(volumes))
-    forms = [plain, used]
+    used = Form().as_medium(asked, tuple(volumes))
+    forms = [Form(), used]
     if options.anisotropy != "reject" and "epsilon" in volumes and asked != "isotropic":
         forms.append(Form(used.medium, options.anisotropy))
     files.learn(*((form, options.order) for form in forms))
     return StreamedModel(files)
+
+
+def _scalars(
+    given: dict[str, Parameter], grid: Grid, resampling: bool, section: ModelSection
+) -> dict[str, Planes]:
+    """Return vp, epsilon and delta on `grid`, smoothed when the job says so; of the last two both or none."""
+    volumes = {n: on_grid(p, grid, resampling) for n, p in given.items() if PARAMETERS[n] != "angle"}
+    if "epsilon" in volumes or "delta" in volumes:
+        zero = Constant(grid.shape, 0.0)
+        volumes |= {n: volumes.get(n, zero) for n in ("epsilon", "delta")}
+    if section.smoothing > 0:
+        volumes = {n: _averaged(n, p, grid, section) for n, p in volumes.items()}
+    return volumes
 
 
 def _likely(volumes: dict[str, Planes]) -> str:
@@ -104,13 +103,10 @@ def _planes(parameter: Parameter) -> Planes:
 
 def limits_of(planes: Planes, comm: Comm) -> tuple[float, float]:
     """Return the smallest and largest value of a volume; collective, every rank reads its share."""
-    nx, low, high, error = len(planes), math.inf, -math.inf, None
-    try:
+    nx, low, high = len(planes), math.inf, -math.inf
+    with comm.together():
         for _, part in planes.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size):
             low, high = min(low, float(part.min())), max(high, float(part.max()))
-    except SubsaltError as wrong:
-        error = wrong
-    comm.agree(error)
     return comm.min(low), comm.max(high)
 
 
@@ -130,12 +126,27 @@ def _averaged(name: str, volume: Planes, grid: Grid, section: ModelSection) -> P
 # -- the symmetry axis -------------------------------------------------------------------------------------------------
 
 
-def _axis(given: dict[str, Parameter], grid: Grid, resampling: bool, comm: Comm) -> Axis:
+@dataclass
+class AnglesGiven:
+    """theta and, where it is given, phi, in radians on the grid of the first of them."""
+
+    read: list[Planes]
+    home: Grid
+
+    @classmethod
+    def all_of(cls, given: dict[str, Parameter], grid: Grid, resampling: bool) -> AnglesGiven | None:
+        """Return the angles of a job; None without theta."""
+        if "theta" not in given:
+            return None
+        angles = [given[name] for name in ("theta", "phi") if name in given]
+        homes = [p.grid for p in angles if p.grid is not None]
+        home = homes[0] if resampling and homes else grid
+        return cls([_radians(p, home, resampling) for p in angles], home)
+
+
+def _axis(angles: AnglesGiven, grid: Grid, comm: Comm) -> Axis:
     """Return the axis on `grid`, in the one form of `tilt.normalised`; as `subsalt.job.load.axis_on_grid`."""
-    angles = [given[name] for name in ("theta", "phi") if name in given]
-    homes = [p.grid for p in angles if p.grid is not None]
-    home = homes[0] if resampling and homes else grid
-    read = [_radians(p, home, resampling) for p in angles]
+    read, home = angles.read, angles.home
     turned = grid.ndim == 3 and tilt.needs_turning(*limits_of(read[0], comm))
 
     def normalised(theta: Part, phi: Part | None = None) -> Angles:

@@ -1,0 +1,209 @@
+"""Models of a run of ranks: read together, checked together, held by nobody."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launch import MPI, run
+
+from subsalt.grid import Grid
+from subsalt.io import volume
+
+pytestmark = MPI
+
+TESTS = Path(__file__).parent.parent
+PATHS = {"PYTHONPATH": f"{TESTS / 'job'}:{TESTS}"}
+
+
+def test_models_and_facts_have_the_bits_of_one_process():
+    """Passes that ranks share give what one process finds, in forms, at orders and on windows alike."""
+    done = run(
+        3,
+        """
+        import tempfile
+        from pathlib import Path
+        from subsalt import planes
+        from subsalt.comm import world
+        import test_streamed_model as cases
+
+        planes.SLAB_VALUES = 400
+        w = world()
+        names = ["tti", "smoothed below", "resampled and smoothed", "depth functions"]
+        names += ["no tilt at all", "raise epsilon"]
+        for ndim in (2, 3):
+            for name in names:
+                case = {k: dict(v) if isinstance(v, dict) else v for k, v in cases.CASES[name].items()}
+                if "grid" in case:
+                    case["grid"] = dict(case["grid"][ndim])
+                # every rank has files of its own with the same values: only the facts are shared
+                with tempfile.TemporaryDirectory() as folder:
+                    job = cases.job_of(Path(folder), ndim, **case)
+                    cases.assert_same_past_the_gate(job)
+                    w.agree()
+        print("same")
+        """,
+        env=PATHS,
+    )
+    assert done.rc == 0, done
+    assert done.out == ["same\n"] * 3, done
+
+
+CHECK = """
+    import json, sys
+    from dataclasses import asdict
+    from subsalt.comm import world
+    from subsalt.job.checking import check_job
+    from subsalt.job.job import Job
+    from subsalt.io.traffic import COUNTED
+
+    for name in json.loads(sys.argv[1]) if len(sys.argv) > 1 else NAMES:
+        result = check_job(Job.from_toml(name))
+        told = [[f.code, f.level, f.message, f.fix] for f in result.findings]
+        print(json.dumps([told, result.exit_code(), result.facts if world().is_root else None], default=str))
+"""
+
+
+def told(names: list[str]) -> str:
+    return CHECK.replace("NAMES", repr(names))
+
+
+def test_checks_find_what_one_process_finds(tmp_path):
+    """Clean, with a repair, with values that no medium has, and with a file that is not there."""
+    import job_files
+
+    job_files.write_files(tmp_path)
+    rng = np.random.default_rng(2)
+    grid = job_files.GRID
+    noisy = (0.2 * rng.random(grid.shape)).astype(np.float32)
+    bad = job_files.velocity()
+    bad[70, 3] = np.nan
+    bad[12, 4] = np.nan
+    volume.write(tmp_path / "noisy.rsf", grid, noisy)
+    volume.write(tmp_path / "bad.rsf", grid, bad)
+    volume.write(tmp_path / "slow.rsf", grid, job_files.velocity() / 1000)
+    volume.write(tmp_path / "theta.rsf", grid, (120 * rng.random(grid.shape) - 60).astype(np.float32))
+    changes = {
+        "clean": ("", ""),
+        "repair": ('delta = "delta.rsf"', 'delta = "noisy.rsf"'),
+        "tilted": ('delta = "delta.rsf"', 'delta = "delta.rsf"\ntheta = "theta.rsf"'),
+        "bad": ('vp = "vp.rsf"', 'vp = "bad.rsf"'),
+        "slow": ('vp = "vp.rsf"', 'vp = "slow.rsf"'),
+        "missing": ('epsilon = "epsilon.rsf"', 'epsilon = "elsewhere.rsf"'),
+        "u16": ('line = "2d"', 'line = "2d"\n[propagation]\nmodel_storage = "u16"'),
+    }
+    for name, (old, new) in changes.items():
+        (tmp_path / f"{name}.toml").write_text(job_files.MIGRATE.replace(old, new))
+    code = told([f"{name}.toml" for name in changes])
+    alone = run(1, code, cwd=tmp_path)
+    many = run(3, code, cwd=tmp_path)
+    assert alone.rc == many.rc == 0, many
+    expected = [json.loads(line) for line in alone.out[0].splitlines()]
+    for rank in range(3):
+        found = [json.loads(line) for line in many.out[rank].splitlines()]
+        for name, one, other in zip(changes, expected, found, strict=True):
+            assert other[:2] == one[:2], (name, rank)
+            if rank == 0:
+                assert other[2] == one[2], name
+    codes = [{f[0] for f in e[0] if f[1] == "error"} for e in expected]
+    assert codes == [set(), set(), set(), {"E410"}, {"E412"}, {"E110"}, set()]
+
+
+def test_an_error_of_one_rank_is_that_of_all(tmp_path):
+    """A file that one node cannot read: in the pass over the model, and in the check, where it is a finding."""
+    import job_files
+
+    job_files.write_files(tmp_path)
+    (tmp_path / "job.toml").write_text(job_files.MIGRATE)
+    done = run(
+        3,
+        """
+        from subsalt.comm import world
+        from subsalt.errors import ResourceError, SubsaltError
+        from subsalt.io import files
+        from subsalt.job.checking import check_job
+        from subsalt.job.job import Job
+
+        read = files.InputFile.read_into
+
+        def broken(self, offset, out):
+            if world().rank == 1 and offset > 0 and self.path.name == "delta.rsf@":
+                raise ResourceError("cannot read delta.rsf@: Input/output error", "check the disk", code="E601")
+            read(self, offset, out)
+
+        files.InputFile.read_into = broken
+        job = Job.from_toml("job.toml")
+        try:
+            job.open_model()
+        except SubsaltError as error:
+            print(type(error).__name__, error.code, error.message.split(" (rank 1")[0])
+        print(sorted({f.code for f in check_job(job).findings if f.level == "error"}))
+        """,
+        cwd=tmp_path,
+    )
+    assert done.rc == 0, done
+    assert done.out == ["ResourceError E601 cannot read delta.rsf@: Input/output error\n['E601']\n"] * 3, done
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Return the folder of a job whose model has three volumes of 40 MB."""
+    folder = tmp_path_factory.mktemp("large")
+    grid = Grid((250, 200, 200), (10.0, 10.0, 10.0))
+    depth = np.linspace(1500.0, 3000.0, 200, dtype=np.float32)
+    for name, profile in (("vp", depth), ("epsilon", 0 * depth + 0.1), ("delta", 0 * depth + 0.05)):
+        volume.write(folder / f"{name}.rsf", grid, np.broadcast_to(profile, grid.shape))
+    lines = [f'{name} = "{name}.rsf"' for name in ("vp", "epsilon", "delta")]
+    (folder / "job.toml").write_text("[model]\n" + "\n".join(lines) + "\n[source]\nf0 = 10\n")
+    return folder
+
+
+def test_memory_of_a_rank_falls_as_ranks_grow(large):
+    """A rank holds its window, and no more of the model than a few slabs, in the check as in the run."""
+    code = """
+        import json, resource
+        from subsalt.comm import world
+        from subsalt.grid import Box
+        from subsalt.imaging.setup import gate
+        from subsalt.job import checking
+        from subsalt.job.job import Job
+        import numpy, scipy.ndimage, subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volume, subsalt.job.opening
+
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+        w = world()
+        job = Job.from_toml("job.toml")
+        job.propagation_options
+        before = peak()
+        checking.check_job(job)
+        checked = peak() - before
+        model, _ = gate(job.open_model(), job.propagation_options)
+        nx, ny, nz = model.grid.shape3
+        scanned = model.traffic.moved if w.size > 1 else 0
+        lo, hi = nx * w.rank // w.size, nx * (w.rank + 1) // w.size
+        box = Box((max(0, lo - 4), 0, 0), (min(nx, hi + 4), ny, nz))
+        window = model.window(box)
+        held = sum(getattr(window, name).nbytes for name in window.volumes)
+        moved = model.traffic.moved - scanned if w.size > 1 else 0
+        print(json.dumps({"checked": checked, "peak": peak() - before, "held": held, "moved": moved}))
+    """
+    found = {}
+    for n in (1, 2, 4):
+        done = run(n, code, cwd=large)
+        assert done.rc == 0, done
+        found[n] = [json.loads(text) for text in done.out]
+    whole = 3 * 4 * 250 * 200 * 200
+    # one process has the model and a window that is all of it
+    assert found[1][0]["peak"] > 2 * whole
+    for n in (2, 4):
+        for rank, seen in enumerate(found[n]):
+            # straight into its arrays: what was moved is what is held, planes of neighbours included
+            assert seen["moved"] == seen["held"]
+            # slabs of a quarter of a million values with doubles and masks of them take 20 MB. Rank 0 has the sample
+            # of a median too: 2 million values gathered, joined, the finite ones, and sorted. Neither grows
+            assert seen["checked"] < 20e6 + (5 * 8e6 if rank == 0 else 5e6)
+            # the window, and masks and copies of parts of it while it is looked at
+            assert seen["peak"] < 1.25 * seen["held"] + 20e6
+    most = {n: max(rank["peak"] for rank in ranks) for n, ranks in found.items()}
+    assert most[4] < 0.7 * most[2] < 0.5 * most[1], most
