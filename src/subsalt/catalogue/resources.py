@@ -174,6 +174,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The files that a measurement makes do not fit into the directory.",
         "Choose a smaller grid or fewer shots, or another directory.",
     ),
+    "E786": (
+        "No batch script",
+        "An option of `subsalt migrate --slurm` is missing or cannot be written into a batch script.",
+        "The message names it; `subsalt migrate --help` shows the options of a batch script.",
+    ),
     "W705": (
         "More threads than cores",
         "Threads that share a core take turns, and every time step waits for the last of them.",

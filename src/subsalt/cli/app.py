@@ -165,7 +165,11 @@ def model(
 
 @app.command(
     short_help="Migrate the shots of a job to a depth image.",
-    epilog=_example("subsalt migrate survey.toml --run survey.run"),
+    epilog=_example(
+        "subsalt migrate survey.toml --run survey.run",
+        "mpiexec -n 4 subsalt migrate survey.toml",
+        "subsalt migrate survey.toml --slurm --nodes 4 --ranks-per-node 2 --print",
+    ),
 )
 def migrate(
     job: JobFile,
@@ -175,10 +179,59 @@ def migrate(
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
     strict: Strict = False,
     json: Json = False,
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Write a batch script for Slurm, start nothing.")
+    ] = False,
+    nodes: Annotated[int | None, typer.Option(help="Slurm: nodes.")] = None,
+    ranks_per_node: Annotated[int | None, typer.Option(help="Slurm: ranks on each node; 1.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Slurm: threads of each rank; whole nodes when left out.")
+    ] = None,
+    memory_per_node: Annotated[
+        str | None, typer.Option(help="Slurm: such as 64GB; what the plan needs when left out.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Slurm: limit, hh:mm:ss or days-hh:mm:ss; 24:00:00. Queued again after it."),
+    ] = None,
+    partition: Annotated[str | None, typer.Option(help="Slurm: partition.")] = None,
+    account: Annotated[str | None, typer.Option(help="Slurm: account.")] = None,
+    mpi: Annotated[
+        str | None, typer.Option(help="Slurm: srun, srun:pmix (a type of srun --mpi), or mpiexec; srun.")
+    ] = None,
+    mpi_library: Annotated[
+        str | None, typer.Option(help="Slurm: the MPI library of the site, for MPI4PY_LIBMPI.")
+    ] = None,
+    sbatch: Annotated[
+        list[str] | None, typer.Option(help="Slurm: one more option of sbatch, such as --sbatch=--qos=long.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="Slurm: the script; JOB.sbatch beside the job."),
+    ] = None,
+    print_: Annotated[bool, typer.Option("--print", help="Slurm: print the script, write no file.")] = False,
 ) -> None:
     """Migrate the shots of [data] to a depth image; the same command goes on where a run was stopped."""
-    from subsalt.cli import commands
+    from subsalt.cli import commands, slurm_command
 
+    batch = slurm_command.Options(
+        nodes,
+        ranks_per_node,
+        threads,
+        memory_per_node,
+        time,
+        partition,
+        account,
+        mpi,
+        mpi_library,
+        sbatch,
+        out,
+        print_,
+    )
+    if slurm:
+        slurm_command.write(batch, job, run, shots, strict, json)
+        return
+    batch.refuse_alone()
     commands.migrate(job, run, shots, strict, json)
 
 

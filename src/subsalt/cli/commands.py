@@ -138,7 +138,7 @@ def _check(job: Job, out: Out, out_dir: Path | None, draw: bool, strict: bool) -
     return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
 
 
-def _check_or_stop(job: Job, out: Out, strict: bool) -> None:
+def check_or_stop(job: Job, out: Out, strict: bool) -> None:
     """Apply every rule: errors stop, warnings are shown."""
     from subsalt.job.checking import check_job
 
@@ -157,7 +157,7 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
 
     out = Out(as_json)
     with ranks.on_all_ranks(job_file, out) as job:
-        _check_or_stop(job, out, strict)
+        check_or_stop(job, out, strict)
         with ranks.together():
             if job.acquisition is None:
                 raise ConfigError(
@@ -178,7 +178,7 @@ def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, a
 
     out = Out(as_json)
     with ranks.on_all_ranks(job_file, out, shots) as job:
-        _check_or_stop(job, out, strict)
+        check_or_stop(job, out, strict)
         with ranks.together():
             if job.data is None:
                 raise ConfigError(

@@ -53,7 +53,7 @@ def plan(
         raise typer.Exit(result.error.exit_code)
 
 
-def memory_bytes(text: str) -> int:
+def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:
     """Return bytes of a text such as ``16GB``, ``1.5 GiB`` or, as Slurm writes it, ``900M`` (powers of two).
 
     Raises
@@ -64,7 +64,5 @@ def memory_bytes(text: str) -> int:
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
     unit = UNITS.get(found[2].lower()) if found else None
     if found is None or unit is None or float(found[1]) * unit < 1:
-        raise ConfigError(
-            f"--memory-per-rank {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662"
-        )
+        raise ConfigError(f"{option} {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
     return int(float(found[1]) * unit)

@@ -1,0 +1,139 @@
+"""What `subsalt migrate --slurm` does: check and plan the job, then write the batch script that runs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from subsalt.cli.output import Out
+from subsalt.errors import ConfigError
+
+#: taken for the memory of a node that nobody named: all of the job then fits, and the script asks for what it needs
+ANY_MEMORY = 1 << 50
+#: time limit when none was asked for
+DAY = "24:00:00"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `migrate` that are for Slurm, as they came."""
+
+    nodes: int | None = None
+    ranks_per_node: int | None = None
+    threads: int | None = None
+    memory_per_node: str | None = None
+    time: str | None = None
+    partition: str | None = None
+    account: str | None = None
+    mpi: str | None = None
+    mpi_library: str | None = None
+    sbatch: Sequence[str] | None = None
+    out: Path | None = None
+    print: bool = False
+
+    def refuse_alone(self) -> None:
+        """Refuse options of a batch script when none is asked for.
+
+        Raises
+        ------
+        ConfigError
+            E786, wrong use of the command line.
+        """
+        given = [f.name for f in fields(self) if getattr(self, f.name)]
+        if given:
+            option = "--" + given[0].replace("_", "-")
+            raise _wrong(f"{option} is for a batch script", "add --slurm, or leave it out")
+
+
+def write(
+    options: Options, job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool
+) -> None:
+    """Write the batch script of a migration, or print it; nothing is submitted.
+
+    Raises
+    ------
+    FindingsError
+        When a check of the job finds an error.
+    MemoryPlanError
+        When the job does not fit into the memory of the nodes.
+    ConfigError
+        On options that make no script (E786).
+    """
+    from subsalt import __version__
+    from subsalt.cli.commands import check_or_stop
+    from subsalt.cli.plan_command import memory_bytes
+    from subsalt.io.publish import publish_text
+    from subsalt.job.job import Job
+    from subsalt.plan import plan_job
+    from subsalt.plan.text import size
+    from subsalt.plan.world import COMFORT
+    from subsalt.run.slurm import Batch, seconds_of
+
+    if options.nodes is None:
+        raise _wrong("--slurm needs a number of nodes", "give --nodes 1 or more")
+    if options.print and options.out is not None:
+        raise _wrong("--print writes no file, --out names one", "leave one of them out")
+    # the script is all that --print prints
+    out = Out(as_json or options.print)
+    job = Job.from_toml(job_file)
+    if shots is not None:
+        job = job.with_shots(shots)
+    check_or_stop(job, out, strict)
+    if job.data is None:
+        raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+    run_dir = (run or job.default_run_dir).resolve()
+    batch = Batch(
+        job.name,
+        _command(job_file, run_dir, shots, strict),
+        job.base.resolve(),
+        run_dir,
+        options.nodes,
+        options.ranks_per_node or 1,
+        options.threads,
+        0,
+        seconds_of(options.time or DAY),
+        options.mpi or "srun",
+        options.partition,
+        options.account,
+        options.mpi_library or os.environ.get("MPI4PY_LIBMPI"),
+        list(options.sbatch or ()),
+    )
+    asked = (
+        None
+        if options.memory_per_node is None
+        else memory_bytes(options.memory_per_node, "--memory-per-node")
+    )
+    each = (asked or ANY_MEMORY) // batch.ranks_per_node
+    plan = plan_job(job, batch.ranks, each, options.threads, None, run_dir)
+    if plan.decision.error is not None:
+        raise plan.decision.error
+    need = plan.decision.need.total
+    memory = asked or int(need * batch.ranks_per_node / COMFORT)
+    group = plan.decision.group_size
+    shared = f"{group} ranks share a shot" if group > 1 else "every rank migrates shots of its own"
+    note = f"subsalt {__version__}: {plan.shots} shots on {batch.ranks} ranks; {shared}, {size(need)} each"
+    text = replace(batch, memory_per_node=memory, note=note).text()
+    if options.print:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    path = options.out or job.base / f"{job.name}.sbatch"
+    publish_text(path, text)
+    out.row("script", str(path))
+    out.row("next", f"sbatch {path}")
+    out.json({"script": path, "text": text, "memory_per_node": memory, "group_size": group})
+
+
+def _command(job_file: Path, run_dir: Path, shots: str | None, strict: bool) -> list[str]:
+    """Return the command that the ranks run: this Python, so that the script needs no activated environment."""
+    words = [sys.executable, "-m", "subsalt", "migrate", str(job_file.resolve()), "--run", str(run_dir)]
+    return [*words, *(["--shots", shots] if shots is not None else []), *(["--strict"] if strict else [])]
+
+
+def _wrong(message: str, fix: str) -> ConfigError:
+    error = ConfigError(message, fix, code="E786")
+    error.exit_code = 2
+    return error

@@ -1,0 +1,274 @@
+"""The batch script of a run under Slurm: requeued, told before its time is over, going on where it stopped."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.errors import ConfigError
+
+#: seconds before the limit at which the script is told; a tenth of a short limit
+NOTICE = 300
+#: bytes of a megabyte as Slurm counts them
+MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a batch script asks for, and the command that it starts.
+
+    Parameters
+    ----------
+    name : str
+        Of the job.
+    command : sequence of str
+        The program and its arguments.
+    folder : Path
+        Where it is started, and where the log goes.
+    run_dir : Path
+        The run directory, in which finished shots are counted.
+    nodes, ranks_per_node : int
+        Nodes, and ranks on each.
+    threads : int or None
+        Of each rank; None takes whole nodes and shares their cores among the ranks.
+    memory_per_node : int
+        Bytes.
+    seconds : int
+        Time limit.
+    starter : str
+        ``"srun"``, ``"srun:TYPE"`` with the type of ``srun --mpi``, or ``"mpiexec"``.
+    partition, account : str, optional
+        As Slurm knows them.
+    library : str, optional
+        The MPI library of the site, for MPI4PY_LIBMPI.
+    more : sequence of str
+        Further options of sbatch, such as ``"--qos=long"``.
+    note : str
+        Why so much memory, for the reader of the script.
+
+    Raises
+    ------
+    ConfigError
+        When something cannot be written into a script (E786).
+    """
+
+    name: str
+    command: Sequence[str]
+    folder: Path
+    run_dir: Path
+    nodes: int
+    ranks_per_node: int = 1
+    threads: int | None = None
+    memory_per_node: int = 0
+    seconds: int = 24 * 3600
+    starter: str = "srun"
+    partition: str | None = None
+    account: str | None = None
+    library: str | None = None
+    more: Sequence[str] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for what, n in (("--nodes", self.nodes), ("--ranks-per-node", self.ranks_per_node)):
+            if n < 1:
+                raise _wrong(f"{what} {n}: at least one is needed", f"give {what} 1 or more")
+        if self.threads is not None and self.threads < 1:
+            raise _wrong(
+                f"--threads {self.threads}: at least one is needed",
+                "give --threads 1 or more, or leave it out",
+            )
+        if re.fullmatch(r"mpiexec|srun(:[a-z0-9_]+)?", self.starter) is None:
+            raise _wrong(
+                f"--mpi {self.starter}: not known",
+                "use srun, srun:pmix (any type of srun --mpi=list), or mpiexec",
+            )
+        for what, word in (("--partition", self.partition), ("--account", self.account)):
+            if word is not None and re.fullmatch(r"[\w.,@+-]+", word) is None:
+                raise _wrong(
+                    f"{what} {word!r} is no name", "sinfo shows the partitions, sacctmgr the accounts"
+                )
+        for option in self.more:
+            if re.fullmatch(r"--?[a-z][\w-]*(=[^\x00-\x1f\x7f]*)?", option) is None:
+                raise _wrong(
+                    f"--sbatch {option!r} is no option of sbatch",
+                    "write one option each, such as --sbatch=--qos=long",
+                )
+        for text in (*self.command, str(self.folder), str(self.run_dir), self.library or ""):
+            if any(ord(c) < 32 or ord(c) == 127 for c in text):
+                raise _wrong(
+                    f"{text!r} holds a control character", "rename it: a batch script is read line by line"
+                )
+
+    @property
+    def ranks(self) -> int:
+        """Ranks in all."""
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def notice(self) -> int:
+        """Seconds before the limit at which the script is told."""
+        return min(NOTICE, max(1, self.seconds // 10))
+
+    def text(self) -> str:
+        """Return the script."""
+        return "\n".join([*self._options(), "", *self._surroundings(), "", *self._start(), "", *_END, ""])
+
+    def _options(self) -> list[str]:
+        """Return the lines that sbatch reads."""
+        memory = -(-self.memory_per_node // (100 * MB)) * 100
+        lines = [
+            "#!/bin/bash",
+            f"# {self.note}" if self.note else "",
+            f"#SBATCH --job-name={_plain(self.name)}",
+            f"#SBATCH --nodes={self.nodes}",
+            f"#SBATCH --ntasks-per-node={self.ranks_per_node}",
+            f"#SBATCH --cpus-per-task={self.threads}" if self.threads else "#SBATCH --exclusive",
+            f"#SBATCH --mem={memory}M" if memory else "",
+            f"#SBATCH --time={clock(self.seconds)}",
+            f"#SBATCH --partition={self.partition}" if self.partition else "",
+            f"#SBATCH --account={self.account}" if self.account else "",
+            *(f"#SBATCH {_sbatch_word(option)}" for option in self.more),
+            "# started again after a node failure, a pre-emption, or the end of its time; the log is continued",
+            "#SBATCH --requeue",
+            "#SBATCH --open-mode=append",
+            f"#SBATCH --signal=B:USR1@{self.notice}",
+            f"#SBATCH --output={_sbatch_word(_no_percent(self.folder) + '/' + _plain(self.name) + '-%j.log')}",
+        ]
+        return [line for line in lines if line]
+
+    def _surroundings(self) -> list[str]:
+        """Return the lines before the start: folder, MPI, threads."""
+        if self.threads:
+            cpus = ["cpus=$SLURM_CPUS_PER_TASK"]
+        else:
+            cpus = [
+                f"cpus=$((SLURM_CPUS_ON_NODE / {self.ranks_per_node}))  # the nodes are ours alone",
+                "((cpus)) || cpus=1",
+            ]
+        return [
+            "set -u -o pipefail",
+            f"cd -- {shlex.quote(str(self.folder))} || exit 73",
+            *(
+                [f"export MPI4PY_LIBMPI={shlex.quote(self.library)}  # the MPI of this site"]
+                if self.library
+                else []
+            ),
+            "# every rank has the processors that its share of the node holds, and one thread on each",
+            *cpus,
+            "export OMP_NUM_THREADS=$cpus",
+        ]
+
+    def _start(self) -> list[str]:
+        """Return the lines that start the ranks."""
+        words = " \\\n    ".join(_wrapped([shlex.quote(w) for w in self.command]))
+        if self.starter == "mpiexec":
+            launch = [
+                "# threads of a rank need more than the one core that some launchers bind it to",
+                "export SLURM_CPU_BIND=none OMPI_MCA_hwloc_base_binding_policy=none",
+                "export PRTE_MCA_hwloc_default_binding_policy=none",
+                'launch=(mpiexec -n "$SLURM_NTASKS")',
+            ]
+        else:
+            kind = self.starter.partition(":")[2] or "pmi2"
+            launch = [f'launch=(srun --mpi={kind} --cpus-per-task="$cpus" --kill-on-bad-exit=1)']
+        return [
+            f"run_dir={shlex.quote(str(self.run_dir))}",
+            f"command=({words})",
+            *launch,
+        ]
+
+
+#: The end of every script. `wait` returns early when a signal was trapped: what counts is how the program itself ended.
+_END = """\
+finished() { find "$run_dir/images" -maxdepth 1 -type f ! -name '.*' 2>/dev/null | wc -l; }
+
+before=$(finished)
+asked= child=
+# the time is nearly over: the shot being migrated is given back, what is finished is kept (exit code 75)
+trap 'asked=yes; [[ -z $child ]] || kill -USR1 "$child"' USR1
+trap '[[ -z $child ]] || kill -TERM "$child"' TERM
+"${launch[@]}" "${command[@]}" &
+child=$!
+wait "$child"
+code=$?
+while kill -0 "$child" 2>/dev/null; do
+    wait "$child"
+    code=$?
+done
+
+if [[ $code -ne 0 && ( $code -eq 75 || -n $asked ) ]]; then
+    if (( $(finished) > before )); then
+        echo "stopped before the end of the time; queued again, it goes on from here"
+        scontrol requeue "$SLURM_JOB_ID" && exit 75
+    fi
+    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot" >&2
+    exit 75
+fi
+exit "$code\"""".splitlines()
+
+
+def clock(seconds: int) -> str:
+    """Return a time limit as Slurm writes it: days-hh:mm:ss, or hh:mm:ss."""
+    minutes, s = divmod(seconds, 60)
+    hours, m = divmod(minutes, 60)
+    days, h = divmod(hours, 24)
+    return f"{days}-{h:02d}:{m:02d}:{s:02d}" if days else f"{h:02d}:{m:02d}:{s:02d}"
+
+
+def seconds_of(text: str) -> int:
+    """Return the seconds of a time limit as Slurm takes it: minutes, mm:ss, hh:mm:ss, days-hh, days-hh:mm[:ss].
+
+    Raises
+    ------
+    ConfigError
+        When it is none, or shorter than a minute (E786).
+    """
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    if found is not None:
+        days = int(found[1] or 0)
+        a, b, c = int(found[2]), int(found[3] or 0), int(found[4] or 0)
+        if found[1] is not None or found[4] is not None:
+            total = ((days * 24 + a) * 60 + b) * 60 + c
+        else:
+            total = a * 60 + b
+        if total >= 60:
+            return total
+    raise _wrong(
+        f"--time {text!r} is no time limit of a minute or more", "write it as hh:mm:ss or days-hh:mm:ss"
+    )
+
+
+def _plain(name: str) -> str:
+    """Return a name that needs no quotation."""
+    return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._-") or "subsalt"
+
+
+def _no_percent(path: Path) -> str:
+    """Return a folder in which Slurm finds no pattern."""
+    return str(path).replace("%", "%%")
+
+
+def _sbatch_word(word: str) -> str:
+    """Return a word as the option lines of sbatch need it: they know quotation marks and backslashes."""
+    if re.fullmatch(r"[\w./=:,@%+-]+", word, flags=re.ASCII):
+        return word
+    return '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
+
+
+def _wrapped(words: Sequence[str], width: int = 100) -> list[str]:
+    """Return words as lines that are not too long."""
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word
+    return lines
+
+
+def _wrong(message: str, fix: str) -> ConfigError:
+    error = ConfigError(message, fix, code="E786")
+    error.exit_code = 2
+    return error

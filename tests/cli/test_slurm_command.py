@@ -1,0 +1,112 @@
+"""`subsalt migrate --slurm`: a script that can be submitted, or a refusal; nothing is started."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from job_files import write_files, write_job
+from subsalt.cli import app as cli
+from subsalt.cli import guard
+from subsalt.job.job import Job
+from subsalt.plan import plan_job
+from subsalt.run import migrate
+
+
+@pytest.fixture
+def run(monkeypatch, capfd):
+    """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("MPI4PY_LIBMPI", raising=False)
+    monkeypatch.setattr(migrate, "migrate_job", lambda *a, **k: pytest.fail("migrated"))
+    before = {number: signal.getsignal(number) for number in guard.STOPPING}
+
+    def call(*args):
+        try:
+            code = guard.run(cli.app, ["migrate", *map(str, args)])
+        except SystemExit as leave:
+            code = leave.code
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    yield call
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Write a small job into a folder whose name needs quotation."""
+    folder = tmp_path / "the model's $HOME"
+    folder.mkdir()
+    write_files(folder)
+    return write_job(folder)
+
+
+def test_print_gives_the_script_and_nothing_else(run, job):
+    before = sorted(job.parent.iterdir())
+    code, out, _ = run(job, "--slurm", "--nodes", "2", "--ranks-per-node", "3", "--shots", "1-2", "--print")
+    assert code == 0
+    assert out.startswith("#!/bin/bash\n")
+    assert subprocess.run(["bash", "-n"], input=out, text=True).returncode == 0
+    # the same command, with whole paths and the same shots
+    words = out[out.index("command=(") :].split("\nlaunch=", 1)[0] + '\nprintf "%s\\n" "${command[@]}"'
+    command = subprocess.run(["bash", "-c", words], capture_output=True, text=True).stdout.splitlines()
+    assert command[1:] == [
+        *("-m", "subsalt", "migrate", str(job), "--run", str(job.parent / "line.run"), "--shots", "1-2"),
+    ]
+    assert "2 shots on 6 ranks" in out
+    assert sorted(job.parent.iterdir()) == before
+
+
+def test_the_script_lies_beside_the_job_and_asks_for_what_the_plan_needs(run, job):
+    code, out, _ = run(job, "--slurm", "--nodes", "1", "--ranks-per-node", "2", "--threads", "4", "--json")
+    assert code == 0
+    result = json.loads(out)
+    script = (job.parent / "line.sbatch").read_text()
+    assert result["text"] == script
+    assert result["script"] == str(job.parent / "line.sbatch")
+    memory = next(line for line in script.splitlines() if line.startswith("#SBATCH --mem="))
+    # two ranks, each with the plan's need in 80 % of its share, in megabytes rounded up to hundreds
+    need = plan_job(Job.from_toml(job), 2, 1 << 50, 4).decision.need.total
+    assert result["memory_per_node"] == int(2 * need / 0.8)
+    assert 0 <= int(memory[len("#SBATCH --mem=") : -1]) * 2**20 - result["memory_per_node"] < 100 * 2**20
+
+
+def test_the_library_of_the_site_is_handed_on(run, job, monkeypatch):
+    monkeypatch.setenv("MPI4PY_LIBMPI", "/opt/mpi/libmpi.so.40")
+    _, out, _ = run(job, "--slurm", "--nodes", "1", "--mpi", "mpiexec", "--print")
+    assert "export MPI4PY_LIBMPI=/opt/mpi/libmpi.so.40" in out
+    _, out, _ = run(job, "--slurm", "--nodes", "1", "--mpi-library", "/other.so", "--print")
+    assert "export MPI4PY_LIBMPI=/other.so" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "exit_code", "words"),
+    [
+        (("--nodes", "2"), "E786", 2, "--nodes is for a batch script"),
+        (("--print",), "E786", 2, "--print is for a batch script"),
+        (("--slurm",), "E786", 2, "number of nodes"),
+        (("--slurm", "--nodes", "0"), "E786", 2, "--nodes 0"),
+        (("--slurm", "--nodes", "1", "--time", "soon"), "E786", 2, "--time 'soon'"),
+        (("--slurm", "--nodes", "1", "--print", "--out", "x"), "E786", 2, "--print writes no file"),
+        (("--slurm", "--nodes", "1", "--memory-per-node", "lots"), "E662", 78, "--memory-per-node 'lots'"),
+        (("--slurm", "--nodes", "1", "--memory-per-node", "10MB"), "E660", 69, "GB"),
+        (("--slurm", "--nodes", "1", "--out", "/nowhere/x"), "E630", 73, "/nowhere"),
+    ],
+)
+def test_what_makes_no_script(run, job, options, code, exit_code, words):
+    left, out, err = run(job, *options, "--json")
+    error = json.loads(out)["error"]
+    assert (left, error["code"], error["exit"]) == (exit_code, code, exit_code), err
+    assert words in error["message"] + error["fix"]
+    assert not list(job.parent.glob("*.sbatch"))
+
+
+def test_a_job_with_errors_makes_no_script(run, job):
+    job.write_text(job.read_text().replace("shots.sgy", "others.sgy"))
+    code, _, err = run(job, "--slurm", "--nodes", "1")
+    assert code == 66
+    assert "others.sgy" in err
+    assert not list(job.parent.glob("*.sbatch"))
