@@ -1,0 +1,132 @@
+"""No barrier, no pickled message and no other collective call is in a time loop: every MPI call of it is counted."""
+
+import pytest
+from interposer import build, counts, table
+from launch import MPI, run
+
+from job_files import MIGRATE, write_files
+
+pytestmark = MPI
+
+#: the phase of the time steps, and that of the rest of a shot
+LOOP, SHOT = 1, 2
+
+#: persistent requests, built before: begin, look, wait. The last ones ask nothing of another rank.
+ALLOWED = {"MPI_Start", "MPI_Startall", "MPI_Test", "MPI_Testall", "MPI_Wait", "MPI_Waitall"}
+LOCAL = {
+    "MPI_Status_get_error",
+    "MPI_Error_class",
+    "MPI_Comm_rank",
+    "MPI_Comm_size",
+    "MPI_Initialized",
+    "MPI_Finalized",
+}
+
+#: marks the phases of the main thread; the real command runs in them
+MARKED = """
+    import sys
+    from subsalt import comm
+    from subsalt.cli import main
+    from subsalt import propagator
+    from subsalt.halo import Halo
+    import subsalt.run.shots as shots
+
+    def forbidden(*arguments):
+        raise AssertionError("a message was pickled")
+
+    def inside(phase, call):
+        from mpi4py import MPI
+        def marked(*arguments, **named):
+            before, now[0] = now[0], phase
+            MPI.Pcontrol(phase)
+            try:
+                return call(*arguments, **named)
+            finally:
+                now[0] = before
+                MPI.Pcontrol(before)
+        return marked
+
+    now = [0]
+    comm.world()
+    from mpi4py import MPI
+    MPI.pickle.__init__(forbidden, forbidden)
+    for loop in ("by_slab", "by_passes"):
+        setattr(propagator, loop, inside(1, getattr(propagator, loop)))
+    shots.migrate_shot = inside(2, shots.migrate_shot)
+    PLANTED
+    main(["migrate", "job.toml", "--run", sys.argv[1]])
+"""
+
+#: what a careless change would do, in every exchange
+CARELESS = """
+    careful = Halo.start
+    def careless(self, level):
+        comm.world().mpi.CALL
+        careful(self, level)
+    Halo.start = careless
+"""
+#: on planes that need no file
+VTI = (
+    MIGRATE.replace('"vp.rsf"', "2000").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
+    + "\n[grid]\nspacing = 10\nshape = [81, 51]\n[parallel]\nranks_per_shot = 2\n"
+)
+TTI = VTI.replace("delta = 0.05", "delta = 0.05\ntheta = 20")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("calls")
+    write_files(path)
+    (path / "vti.toml").write_text(VTI)
+    (path / "tti.toml").write_text(TTI)
+    return path
+
+
+@pytest.fixture(scope="module")
+def preload(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("interposer"))
+
+
+def counted(folder, preload, name, planted="pass", job="vti.toml", n=2):
+    """Return the outcome of a migration, and its MPI calls."""
+    program = MARKED.replace("PLANTED", planted).replace("sys.argv[1]", repr(name)).replace("job.toml", job)
+    into = folder / f"{name}.counts"
+    into.mkdir()
+    done = run(n, program, cwd=folder, per_rank_env={"LD_PRELOAD": preload, "MPI_COUNTS": str(into)})
+    return done, into
+
+
+def others(found, phase):
+    """Return the calls of a phase that have no place in a time loop."""
+    return {name for rank in found for name in rank[phase]} - ALLOWED - LOCAL
+
+
+# several steps in one compiled pass, and the loop over single steps in Python
+@pytest.mark.parametrize("medium", ["vti", "tti"])
+def test_a_time_loop_starts_and_tests_persistent_requests_only(folder, preload, medium):
+    done, into = counted(folder, preload, medium, job=f"{medium}.toml")
+    assert done.rc == 0, done
+    found = counts(into, 2)
+    assert not others(found, LOOP), table(found, LOOP)
+    for rank in found:
+        # it is the halo that was counted: exchanges all along the loops
+        assert rank[LOOP]["MPI_Startall"] > 300, table(found, LOOP)
+        assert rank[LOOP]["MPI_Testall"] >= rank[LOOP]["MPI_Startall"]
+        # requests are built once per wavefield, not in the loop
+        assert 0 < rank[SHOT]["MPI_Send_init"] < 50, table(found, SHOT)
+        # nor is there a barrier between the loops of a shot, or anywhere
+        assert not any(rank[phase]["MPI_Barrier"] for phase in rank), table(found, SHOT)
+
+
+@pytest.mark.parametrize("call", ["Barrier()", "Allreduce(MPI.IN_PLACE, bytearray(8))"])
+def test_what_is_planted_into_the_loop_is_found(folder, preload, call):
+    name = "MPI_" + call.split("(")[0]
+    done, into = counted(folder, preload, name, CARELESS.replace("CALL", call))
+    assert done.rc == 0, done
+    assert name in others(counts(into, 2), LOOP)
+
+
+def test_a_planted_pickled_message_is_found(folder, preload):
+    done, _ = counted(folder, preload, "pickled", CARELESS.replace("CALL", "allreduce(1)"))
+    assert done.rc == 70, done
+    assert "a message was pickled" in "".join(done.err), done
