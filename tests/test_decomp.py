@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from subsalt.decomp import Slab, cut, largest_group
+from subsalt.decomp import LAYER_TENTHS, Slab, cut, largest_group
 from subsalt.errors import ConfigError
 
 MEDIA = ("isotropic", "vti", "tti")
@@ -59,13 +59,26 @@ def test_slabs_are_even_and_uneven_counts_differ_by_one() -> None:
 
 
 def test_ghosts_are_double_where_the_layer_is_near_the_cut() -> None:
-    # cuts at 20, 40, 60, 80: the layer of 17 ends within 4 cells of none of them, that of 16 + 1 at the far end does
-    a = cut(100, 5, medium="vti", radius=4, layer=(16, 17))
-    assert [s.ghost_lo for s in a] == [0, 4, 4, 4, 4]
-    assert [s.ghost_hi for s in a] == [4, 4, 4, 8, 0]  # planes 80 to 83: the layer starts at 83
-    # a cut inside the layer is doubled on both sides
-    b = cut(100, 5, medium="vti", radius=4, layer=(30, 0))
-    assert [(s.ghost_lo, s.ghost_hi) for s in b] == [(0, 8), (8, 4), (4, 4), (4, 4), (4, 0)]
+    slabs = cut(100, 5, medium="vti", radius=4, layer=(30, 12))
+    # cuts inside the layer, in its last plane, and away from it
+    assert [s.lo for s in slabs] == [0, 14, 29, 55, 83]
+    assert [(s.ghost_lo, s.ghost_hi) for s in slabs] == [(0, 8), (8, 8), (8, 4), (4, 4), (4, 0)]
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_slabs_are_even_in_work_unless_they_would_be_too_thin(medium: str) -> None:
+    per_plane = LAYER_TENTHS[medium] / 10
+
+    def work(slab: Slab) -> float:
+        return sum(per_plane if ix < 12 or ix >= 268 else 1 for ix in range(slab.lo, slab.hi))
+
+    for ranks in (2, 3, 4, 8):
+        slabs = cut(280, ranks, medium=medium, radius=4, layer=(12, 12))
+        # a cut is at most a plane, at the most expensive, away from where it should be
+        assert max(map(work, slabs)) - min(map(work, slabs)) <= 2 * per_plane
+        assert slabs[0].hi - slabs[0].lo < 280 / ranks or ranks == 2
+    thin = cut(40, 5, medium=medium, radius=4, layer=(12, 12))
+    assert [s.hi - s.lo for s in thin] == [8] * 5
 
 
 def test_as_thin_as_the_halo_is_allowed_and_thinner_is_not() -> None:
