@@ -48,7 +48,8 @@ def shot_memory(
         Other shots come before it, and the image, their snapshots' memory and last sums are held. The image of a single
         shot takes no memory before its fields are gone.
     image : bool
-        The sums over shots are held meanwhile; a run keeps them in files.
+        The sums over shots are held meanwhile. A run keeps them and the parts of its shots in files, and reads the
+        traces of the next shot while one is computed.
     part : tuple of int
         Which rank of how many that share the shot.
 
@@ -64,8 +65,9 @@ def shot_memory(
     plan = propagation_memory(setup.model, setup.propagation, window, shot, part)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
     nr, recorded, stepped = receivers_on(domain, shot), setup.record.nt, setup.axis.nt
-    # as they came; to be injected, in double and in single precision
-    plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped)
+    # as they came; to be injected, in double and in single precision; and those that a run reads ahead
+    ahead = FLOAT * recorded if several and not image else 0
+    plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped + ahead)
     model = plan["model arrays"]
     stages = [
         model + making + nr * (FLOAT * recorded + DOUBLE * stepped),
@@ -82,8 +84,10 @@ def shot_memory(
     if held:
         plan["image"] = image_bytes(setup)
     plan["snapshots"] = len(setup.imaged_samples) * window_bytes
-    plan["image accumulators"] = (2 if several else 1) * accumulators * window_bytes
-    before = plan.get("image", 0) + plan["snapshots"] + accumulators * window_bytes if several else 0
+    plan["image accumulators"] = (2 if held else 1) * accumulators * window_bytes
+    before = plan["snapshots"] if several else 0
+    if held:
+        before += plan["image"] + accumulators * window_bytes
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
