@@ -31,7 +31,7 @@ from subsalt.survey import Shot
 PROGRAM = 72_000_000
 
 #: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
-MPI = 25_000_000
+MPI = 17_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
 TRACE_ENTRY = 3 * DOUBLE + DOUBLE
@@ -144,7 +144,10 @@ class Needs:
         if self.ranks > 1:
             held["MPI"] = MPI
         else:
-            held["model volumes"] = FLOAT * grid.size * len(self.setup.model.as_medium(self.medium).volumes)
+            names = self.setup.model.as_medium(self.medium).volumes
+            # angles stand in degrees, as they were read and checked, beside those in radians
+            count = len(names) + sum(name in ("theta", "phi") for name in names)
+            held["model volumes"] = FLOAT * grid.size * count
         return held
 
     def _shot(self, shot: Shot, part: Part) -> dict[str, int]:
