@@ -367,10 +367,13 @@ def test_every_plane_once_per_step(steps: int, layer: tuple[int, int]) -> None:
         made = pass_of(c, steps)
         assert made is not None
         for k in range(steps):
-            for parts in (
-                (*made.shells[k], made.core[k]),
-                (*made.shells[k], made.ahead[k], *made.wedge[k : k + 1]),
-            ):
+            shells = [
+                piece[k - stage]
+                for stage, pieces in enumerate(made.stages[: k + 1])
+                for piece in pieces
+                if k - stage < len(piece)
+            ]
+            for parts in ((*shells, made.core[k]), (*shells, made.ahead[k], *made.wedge[k : k + 1])):
                 field, psi = np.zeros(c.planes, int), np.zeros(c.planes, int)
                 for p in parts:
                     field[p[0] : max(p[0], p[1])] += 1

@@ -4,13 +4,15 @@ One process does several time steps in one pass over memory. A slab cannot do so
 neighbour reads must be sent after every step. So a pass of c steps splits the planes [a, b) that a rank owns, here at
 the upper cut b, g planes of which travel:
 
-- *Shells*, step after step: step k advances the planes [h_k, b) with h_k = b - g - (c - k) S, then [b - g, b) are
-  sent. These are all planes that the last message of the pass depends on, no more.
+- *Shells*, in stages: before stage s the ghost planes of level s have come. Step k advances the planes [h_k, b) with
+  h_k = b - g - (c - k) S, all that the last message of the pass depends on, no more. Of these, stage 0 does the planes
+  below b - (k - 1) S, several steps in one sweep, since they depend on no later ghost planes; and stage s the S planes
+  from there on that depend on those of level s. After it level s + 1 is complete in [b - g, b), and is sent.
 - The *core*, all steps in one pass over memory: step k advances the planes below h_k. What it reads beyond stands in
   the arrays when all shells are done: of the planes [h_k, h_{k+1}) the levels k and k - 1.
 
 S is the radius M of the stencil. Near a layer of x it is 2 M: step k reads Psi of x up to M planes beyond its own, so
-shells also advance Psi of the planes [h_k - M, h_k), and the core that of the planes below.
+of two pieces the one that comes first also advances Psi of M planes of the other.
 
 No step is done twice. A sweep over the core that has not come near the upper shells does not depend on them, so its
 first tiles go *ahead* while a message is on its way. At the lower cut they begin at planes x_k = x_1 + (k - 1) S, and
@@ -25,8 +27,11 @@ from functools import cache
 #: planes of one step: field from, to; Psi from, to
 Planes = tuple[int, int, int, int]
 
-#: time per point-step of one step in a pass of that many steps, relative to the deepest: VTI and isotropic, order 8
+#: time per point-step in a pass of that many steps, relative to the deepest: VTI and isotropic, order 8
 PACE = {1: 1.5, 2: 1.2, 3: 1.08, 4: 1.02, 5: 1.01, 6: 1.0}
+
+#: the same of the stages of the shells after the first, of whose planes a cache still holds some
+STAGED = 1.25
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,9 @@ class Pass:
 
     Parameters
     ----------
-    shells : tuple
-        By step: the planes at the lower and at the upper cut.
+    stages : tuple
+        By stage: the pieces of the shells, at the lower and at the upper cut; of each the planes by step, the first of
+        which is step number ``stage``.
     core : tuple of Planes
         By step; empty when the shells are all.
     ahead : tuple of Planes
@@ -78,7 +84,7 @@ class Pass:
         By step; empty when there is no lower cut.
     """
 
-    shells: tuple[tuple[Planes, ...], ...]
+    stages: tuple[tuple[tuple[Planes, ...], ...], ...]
     core: tuple[Planes, ...]
     ahead: tuple[Planes, ...] = ()
     ahead_to: int = 0
@@ -100,21 +106,25 @@ def pass_of(cuts: Cuts, steps: int) -> Pass | None:
     def planes(first: int, last: int, psi_first: int, psi_last: int) -> Planes:
         return first, last, max(psi_first, 0), min(psi_last, cuts.planes)
 
-    beyond_lo, beyond_hi = (a - m if below else 0), (b + m if above else cuts.planes)
     if high[0] - low[0] < 2 * m:
-        return None if steps > 1 else Pass(((planes(a, b, beyond_lo, beyond_hi),),), ())
-    shells, core, ahead, wedge = [], [], [], []
-    start = low[0] + (2 * m if slope_lo > m else 0)
-    for k, (f, h) in enumerate(zip(low, high, strict=True), 1):
-        at_cuts = []
+        whole = planes(a, b, a - m if below else 0, b + m if above else cuts.planes)
+        return None if steps > 1 else Pass((((whole,),),), ())
+    stages = []
+    for stage in range(steps):
+        pieces: list[tuple[Planes, ...]] = []
         if below:
-            at_cuts.append(planes(a, f, beyond_lo, f + m))
+            at = _stage(stage, [f - a for f in low], slope_lo, m)
+            pieces.append(tuple(planes(a + o, a + i, a + o - m, a + psi) for o, i, psi in at))
         if above:
-            at_cuts.append(planes(h, b, h - m, beyond_hi))
-        shells.append(tuple(at_cuts))
+            at = _stage(stage, [b - h for h in high], slope_hi, m)
+            pieces.append(tuple(planes(b - i, b - o, b - psi, b - o + m) for o, i, psi in at))
+        stages.append(tuple(pieces))
+    core, ahead, wedge = [], [], []
+    start = low[0] + (2 * m if slope_lo > m else 0)
+    for k, (f, h) in enumerate(zip(low, high, strict=True)):
         psi_first, psi_last = (f + m if below else 0), (h - m if above else cuts.planes)
         core.append(planes(f, h, psi_first, psi_last))
-        x = start + (k - 1) * slope_lo if below else f
+        x = start + k * slope_lo if below else f
         ahead.append(planes(x, h, x - m if below else 0, psi_last))
         if below:
             wedge.append(planes(f, x, psi_first, x - m))
@@ -122,7 +132,31 @@ def pass_of(cuts: Cuts, steps: int) -> Pass | None:
     ahead_to = high[0] - 3 * m - 2 if above else high[0]
     if below and start + steps * slope_lo > ahead_to:
         ahead_to = 0
-    return Pass(tuple(shells), tuple(core), tuple(ahead), ahead_to, tuple(wedge))
+    return Pass(tuple(stages), tuple(core), tuple(ahead), ahead_to, tuple(wedge))
+
+
+def _stage(stage: int, thick: list[int], slope: int, m: int) -> list[tuple[int, int, int]]:
+    """Return a stage of the shells at one cut, as distances from it, by step from number `stage` on.
+
+    Parameters
+    ----------
+    thick : list of int
+        Planes of the shells by step.
+
+    Returns
+    -------
+    list of tuple
+        Nearest plane, farthest plane, and how far Psi is advanced.
+    """
+    out = []
+    for k in range(stage, len(thick)):
+        near, far = (k - stage) * slope, thick[k]
+        done = (k - stage + 1) * slope  # what earlier stages have left
+        if near >= far:
+            break
+        first = stage == 0 or done >= far
+        out.append((near, far, far + m) if first else (near, done, done - m))
+    return out
 
 
 def depth_for(cuts: Cuts, deepest: int) -> int:
@@ -132,7 +166,7 @@ def depth_for(cuts: Cuts, deepest: int) -> int:
         made = pass_of(cuts, steps)
         if made is None:
             return float("inf")
-        shell = sum(p[1] - p[0] for at_cuts in made.shells for p in at_cuts) / steps
-        return shell * PACE[1] + (cuts.hi - cuts.lo - shell) * PACE[steps]
+        staged = sum(p[1] - p[0] for pieces in made.stages[1:] for piece in pieces for p in piece) / steps
+        return staged * STAGED + (cuts.hi - cuts.lo - staged) * PACE[steps]
 
     return min(range(1, deepest + 1), key=cost)

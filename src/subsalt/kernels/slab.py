@@ -98,10 +98,10 @@ class SlabSegment:
         self.native.begin(state.prev, state.curr, list(state.memory.values()), state.it, steps)
         reached: int | None = None
         levels = state.prev, state.curr
-        for k, shells in enumerate(made.shells):
+        for k, pieces in enumerate(made.stages):
             exchange.finish()
-            for planes in shells:
-                self._run(k, [planes])
+            for planes in pieces:
+                self._run(k, planes)
             exchange.start(levels[k % 2])
             if k + 1 < steps:
                 reached = self._go_ahead(made, exchange, reached)

@@ -1,0 +1,212 @@
+"""What do ranks cost: one shot on 2 ranks of 1 thread, and on 4 ranks on the same cores, against 1 rank of 2 threads?
+
+Every layout is a set of processes that stay; all advance the same wavefield in turns, some steps per round, and ratios
+are medians over rounds. While one layout works the others sleep. The wavefields must agree bit for bit first.
+
+    python benchmarks/ranks.py [-n 256] [--rounds 9] [--steps 24] [--layouts 1x2,2x1,4x1] [--medium vti]
+
+Prints a row per layout: seconds per step, the ratio to the first layout, what share of the time was spent waiting for
+ghost planes (in `finish`, the rank that waited longest), and bytes sent per step; last, one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import subsalt
+from subsalt.comm import Comm, world
+from subsalt.grid import Grid
+from subsalt.host import machine_facts
+from subsalt.kernels import cpu
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
+
+#: cells of the PML
+LAYER = 12
+#: samples a recorder has room for; past its end a recorder keeps nothing
+SAMPLES = 100_000
+
+
+def make(n: int, medium: str, group: Comm | None) -> Propagator:
+    """Return a propagator of a model that changes with depth and, anisotropic, along x."""
+    grid = Grid((n, n, n), (10.0, 10.0, 10.0))
+    depth, along = np.arange(n) / n, np.arange(n)[:, None, None] / n
+    vp = np.broadcast_to((1800 + 1500 * depth).astype(np.float32), (n, n, n))
+    more = {}
+    if medium != "isotropic":
+        delta = np.broadcast_to((0.05 * along).astype(np.float32), (n, n, n))
+        more = {"delta": delta, "epsilon": delta + np.float32(0.1)}
+    model = EarthModel(grid, vp, **more)
+    options = PropagationOptions(layer=LAYER)
+    return Propagator(model, options, model.choose_dt(options.order), group=group)
+
+
+def fingerprint(prop: Propagator, state: Any) -> list[str]:
+    """Return a digest of every plane owned."""
+    view = prop.layout.view(state.curr[0])[prop.owned.slices]
+    return [hashlib.sha256(np.ascontiguousarray(plane)).hexdigest()[:16] for plane in view]
+
+
+def work(n: int, medium: str, threads: int, fifos: str, depth: int | None) -> None:
+    """Be one rank of a layout: do what the lines of its pipe ask for, until it closes."""
+    group = world()
+    cpu.set_threads(threads)
+    if depth:
+        from subsalt.kernels import slab
+
+        slab.depth_for = lambda *_: depth  # type: ignore[assignment]
+    prop = make(n, medium, group if group.size > 1 else None)
+    state = prop.new_state()
+    at = np.array([[n / 2, n / 2, n / 3]]) * 10.0
+    along = np.linspace(20, n - 20, 300)
+    receivers = np.stack([along, 0 * along + n / 2, 0 * along + 8], axis=1) * 10.0
+    rng = np.random.default_rng(1)
+    source = prop.source(at, rng.uniform(-1, 1, (1, 400)))
+    recorder = prop.recorder(receivers, SAMPLES)
+    with Path(fifos, str(group.rank)).open() as asked:
+        for line in asked:
+            order = json.loads(line)
+            if order.get("settle") and prop.slab is None:
+                cpu.settle(prop.problem, prop.new_state())
+            if order.get("check"):
+                planes = [d for part in group.allgather(fingerprint(prop, state)) for d in part]
+                answer: dict[str, Any] = {"planes": planes}
+            else:
+                group.allgather(0)  # begin together
+                before, begin = replace(prop.traffic), time.perf_counter()
+                prop.advance(state, order["steps"], sources=[source], recorders=[recorder])
+                took = time.perf_counter() - begin
+                now = prop.traffic
+                answer = {
+                    "seconds": group.max(took) / order["steps"],
+                    "waited": group.max((now.waited - before.waited) / took),
+                    "bytes": group.sum(now.bytes - before.bytes) / order["steps"],
+                }
+            if group.is_root:
+                print(json.dumps(answer), flush=True)
+    prop.free()
+
+
+class Layout:
+    """The processes of one layout, `ranks` x `threads`."""
+
+    def __init__(self, name: str, args: argparse.Namespace, folder: Path) -> None:
+        self.name = name
+        ranks, threads = (int(v) for v in name.split("x"))
+        self.fifos = folder / name
+        self.fifos.mkdir()
+        for rank in range(ranks):
+            os.mkfifo(self.fifos / str(rank))
+        me = [sys.executable, __file__, "--be", str(self.fifos), "-n", str(args.n), "--medium", args.medium]
+        me += ["--threads", str(threads)] + (["--depth", str(args.depth)] if args.depth else [])
+        start = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks)] if ranks > 1 else []
+        env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        self.process = subprocess.Popen([*start, *me], env=env, stdout=subprocess.PIPE, text=True)
+        self.pipes = [(self.fifos / str(rank)).open("w") for rank in range(ranks)]
+        self.seconds: list[float] = []
+        self.waited: list[float] = []
+        self.bytes = 0.0
+
+    def ask(self, **order: Any) -> dict[str, Any]:
+        """Return what the layout answers to an order."""
+        for pipe in self.pipes:
+            pipe.write(json.dumps(order) + "\n")
+            pipe.flush()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"layout {self.name} ended")
+        return json.loads(line)
+
+    def sample(self, steps: int) -> None:
+        """Advance, and note what it took."""
+        got = self.ask(steps=steps)
+        self.seconds.append(got["seconds"])
+        self.waited.append(got["waited"])
+        self.bytes = got["bytes"]
+
+    def close(self) -> None:
+        """Let the processes end."""
+        for pipe in self.pipes:
+            with contextlib.suppress(OSError):
+                pipe.close()
+        self.process.wait(60)
+
+
+def measure(args: argparse.Namespace) -> None:
+    """Run the rounds and print the table."""
+    with tempfile.TemporaryDirectory() as folder:
+        layouts = [Layout(name, args, Path(folder)) for name in args.layouts.split(",")]
+        try:
+            for layout in layouts:
+                layout.ask(settle=True, steps=12)
+            planes = [layout.ask(check=True)["planes"] for layout in layouts]
+            if any(p != planes[0] for p in planes):
+                raise SystemExit("the wavefields differ")
+            for _ in range(args.rounds):
+                for layout in layouts:
+                    layout.sample(args.steps)
+        finally:
+            for layout in layouts:
+                layout.close()
+    first, rows = layouts[0], []
+    for layout in layouts:
+        ratios = [a / b for a, b in zip(layout.seconds, first.seconds, strict=True)]
+        rows.append(
+            {
+                "layout": layout.name,
+                "ms": 1e3 * statistics.median(layout.seconds),
+                "ratio": statistics.median(ratios),
+                "ratios": [min(ratios), max(ratios)],
+                "waited": statistics.median(layout.waited),
+                "bytes": layout.bytes,
+            }
+        )
+    facts = machine_facts()
+    print(f"{args.medium}, {args.n}^3 and a PML of {LAYER}, {args.rounds} rounds of {args.steps} steps; {facts}")
+    print("| ranks x threads | ms per step | ratio | from, to | waiting | MB sent per step |")
+    print("|---|---|---|---|---|---|")
+    for r in rows:
+        low, high = r["ratios"]
+        print(
+            f"| {r['layout']} | {r['ms']:.1f} | {r['ratio']:.3f} | {low:.3f}, {high:.3f} | {r['waited']:.1%} |"
+            f" {r['bytes'] / 1e6:.2f} |"
+        )
+    print(json.dumps({"version": subsalt.__version__, "machine": facts, "n": args.n, "rows": rows}))
+
+
+def main() -> None:
+    """Parse the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-n", type=int, default=256)
+    parser.add_argument("--medium", default="vti", choices=["isotropic", "vti", "tti"])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--layouts", default="1x2,2x1,4x1")
+    parser.add_argument("--depth", type=int, help="force the steps of a pass on slabs")
+    parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--be", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.be:
+        work(args.n, args.medium, args.threads, args.be, args.depth)
+    else:
+        measure(args)
+
+
+if __name__ == "__main__":
+    main()
