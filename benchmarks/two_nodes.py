@@ -1,0 +1,251 @@
+"""Does a run over two machines work, and what crosses the network between them?
+
+    python benchmarks/two_nodes.py [--rate 200mbit] [--publish]
+
+Two network namespaces joined by a slow cable stand for the machines (`nodes.py`; root, or a system that lets users make
+namespaces). What is looked at, in this order:
+
+1. messages of known size, against the counters of the interface: MPI must not have found a way past the cable;
+2. the ghost planes of time steps: counted by the halo, computed from the sizes, and seen on the cable;
+3. a whole migration, per-rank and broadcast input: the image has the bytes of one process;
+4. `subsalt lab io`: the bytes that broadcast sends are seen on the cable, and its three tables.
+
+Ends with 1 when one of them is not so. --publish writes docs/two-nodes.md and docs/performance/two-nodes.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from facts import machine  # noqa: E402
+from nodes import Nodes, enter_private_namespace  # noqa: E402
+
+BIN = Path(sys.executable).parent
+MPIEXEC = str(BIN / "mpiexec")
+#: what a start of MPI on both nodes sends besides, and the most that headers of packets add
+START, HEADERS = 200_000, 1.12
+WIRE = 20_000_000
+HALO, HALO_STEPS = (96, 96, 96), 100
+SURVEY = {"grid": (101, 48, 48), "medium": "vti", "samples": 150, "shots": 2, "spread": 40}
+
+
+class Failed(Exception):
+    """Something was not as promised."""
+
+
+def main() -> None:
+    """Run everything and print what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rate", default="200mbit", help="of the cable in each direction, for tc; none: no limit"
+    )
+    parser.add_argument("--ranks", default="2,4", help="of lab io")
+    parser.add_argument("--grid", default="192,128,96", help="of lab io")
+    parser.add_argument("--steps", type=int, default=50, help="of lab io")
+    parser.add_argument("--repeats", type=int, default=3, help="of lab io")
+    parser.add_argument(
+        "--directory", type=Path, help="where the files of lab io are made; a temporary folder"
+    )
+    parser.add_argument("--publish", action="store_true")
+    args = parser.parse_args()
+    enter_private_namespace(sys.argv)
+    with tempfile.TemporaryDirectory(prefix="subsalt-nodes-") as made:
+        folder = Path(made)
+        with Nodes(folder, args.rate) as nodes:
+            bench = Bench(nodes, folder, args)
+            try:
+                found = {
+                    "machine": machine(1),
+                    "rate": args.rate,
+                    "wire": bench.wire(),
+                    "halo": bench.halo(),
+                    "migration": bench.migration(),
+                    "input": bench.input(),
+                }
+            except Failed as e:
+                sys.exit(f"FAILED: {e}")
+    text = page(found)
+    print(text)
+    if args.publish:
+        docs = HERE.parent / "docs"
+        (docs / "performance" / "two-nodes.json").write_text(json.dumps(found, indent=1) + "\n")
+        (docs / "two-nodes.md").write_text(text)
+
+
+class Bench:
+    """The parts, on two nodes."""
+
+    def __init__(self, nodes: Nodes, folder: Path, args: argparse.Namespace) -> None:
+        self.nodes, self.folder, self.args = nodes, folder, args
+        self.launcher = nodes.mpiexec(MPIEXEC)
+
+    def run(self, words: list[str], what: str) -> tuple[str, int, float]:
+        """Run a command on the first node; return what it printed, the bytes on the cable, and seconds."""
+        print(f"two nodes: {what}", file=sys.stderr, flush=True)
+        before, begin = self.nodes.carried(), time.perf_counter()
+        done = subprocess.run(self.nodes.at("alpha", words), capture_output=True, text=True, timeout=1800)
+        if done.returncode:
+            raise Failed(f"{what}: exit code {done.returncode}: {(done.stderr or done.stdout)[-2000:]}")
+        return done.stdout, self.nodes.carried() - before, time.perf_counter() - begin
+
+    def rank_program(self, ranks: int, *words: object) -> tuple[dict[str, Any], int]:
+        """Run `two_nodes_rank.py` on so many ranks, on both nodes in turn."""
+        program = [sys.executable, str(HERE / "two_nodes_rank.py"), *map(str, words)]
+        out, carried, _ = self.run([*self.launcher, "-n", str(ranks), *program], f"{words[0]}, {ranks} ranks")
+        return json.loads(out.splitlines()[-1]), carried
+
+    def wire(self) -> dict[str, Any]:
+        """Send known bytes."""
+        found, carried = self.rank_program(2, "wire", WIRE)
+        _crossed("messages", found["bytes"], carried)
+        return found | {"carried": carried}
+
+    def halo(self) -> dict[str, Any]:
+        """Step a field on two and on four ranks: of four slabs, alternating nodes, every cut crosses the cable."""
+        out = []
+        for ranks in (2, 4):
+            found, carried = self.rank_program(ranks, "halo", *HALO, HALO_STEPS)
+            _crossed(f"ghost planes of {ranks} ranks", found["bytes"], carried)
+            out.append(found | {"ranks": ranks, "carried": carried})
+        if len({o["field"] for o in out}) != 1:
+            raise Failed("the field of four ranks differs from that of two")
+        return {"grid": HALO, "steps": HALO_STEPS, "rows": out}
+
+    def migration(self) -> dict[str, Any]:
+        """Migrate on one process and on both nodes."""
+        from subsalt.lab.made_survey import MadeSurvey
+
+        made = MadeSurvey(**SURVEY)  # type: ignore[arg-type]
+        work = self.folder / "survey"
+        work.mkdir()
+        made.write(work)
+        job = made.write_job(work / "job.toml", 1, 2)
+        broadcast = work / "broadcast.toml"
+        broadcast.write_text(job.read_text().replace("[parallel]\n", '[parallel]\nio = "broadcast"\n'))
+        rows = []
+        for name, ranks, path in (
+            ("one process", 1, job),
+            ("two nodes", 2, job),
+            ("two nodes", 4, job),
+            ("two nodes, broadcast", 2, broadcast),
+        ):
+            run = work / f"run{len(rows)}"
+            command = [sys.executable, "-m", "subsalt", "migrate", str(path), "--run", str(run)]
+            start = [] if ranks == 1 else [*self.launcher, "-n", str(ranks)]
+            _, carried, seconds = self.run([*start, *command], f"migrate, {name}, {ranks} ranks")
+            image = hashlib.sha256((run / "image.rsf@").read_bytes()).hexdigest()
+            rows.append(
+                {"where": name, "ranks": ranks, "seconds": seconds, "carried": carried, "image": image}
+            )
+        if len({r["image"] for r in rows}) != 1:
+            raise Failed(f"the images differ: {[(r['where'], r['ranks'], r['image'][:12]) for r in rows]}")
+        return {"survey": SURVEY, "rows": rows}
+
+    def input(self) -> dict[str, Any]:
+        """Run `lab io`, first input alone on two ranks, to compare the cable with what the ranks received."""
+        alone = self.lab("2", 0.0)
+        total = [r for r in alone["rows"] if r["table"] == "total"]
+        sent = sum((r["broadcast_moved"] - r["broadcast_read"]) * len(r["broadcast_seconds"]) for r in total)
+        _crossed("broadcast input", sent, alone["carried"])
+        full = self.lab(self.args.ranks, 1.0)
+        return {"alone": alone, "full": full, "sent": sent}
+
+    def lab(self, ranks: str, compute: float) -> dict[str, Any]:
+        """Run `subsalt lab io` over both nodes; return its result."""
+        out = self.folder / "io.json"
+        where = self.args.directory or self.folder
+        options = {
+            "--grid": self.args.grid,
+            "--steps": self.args.steps,
+            "--repeats": self.args.repeats,
+            "--ranks": ranks,
+            "--compute": compute,
+            "--cache": "warm",
+            "--directory": where,
+            "--launcher": shlex.join(self.launcher),
+            "--out": out,
+        }
+        words = [str(w) for pair in options.items() for w in pair]
+        _, carried, _ = self.run(
+            [sys.executable, "-m", "subsalt", "lab", "io", *words],
+            f"lab io, {ranks} ranks, compute {compute:g}",
+        )
+        result = json.loads(out.read_text())
+        result["settings"].pop("launcher")  # it names files of this machine
+        return result | {"carried": carried}
+
+
+def _crossed(what: str, sent: int, carried: int) -> None:
+    """Raise unless the cable carried what was sent, and little more."""
+    print(f"two nodes: {what}: {sent} bytes sent, {carried} on the cable", file=sys.stderr, flush=True)
+    if not sent <= carried <= HEADERS * sent + START:
+        raise Failed(f"{what}: {sent} bytes were sent between the nodes, the cable carried {carried}")
+
+
+def page(found: dict[str, Any]) -> str:
+    """Return the page of docs."""
+    from subsalt.lab.io_tables import tables
+
+    m, wire, halo, migration = found["machine"], found["wire"], found["halo"], found["migration"]
+    rows = "\n".join(
+        f"| ghost planes of {halo['steps']} steps, {' x '.join(map(str, halo['grid']))}, {r['ranks']} ranks | "
+        f"{r['bytes'] / 1e6:.2f} | {r['carried'] / 1e6:.2f} |"
+        for r in halo["rows"]
+    )
+    migrated = "\n".join(
+        f"| {r['where']} | {r['ranks']} | {r['seconds']:.1f} | {r['carried'] / 1e6:.1f} | `{r['image'][:16]}` |"
+        for r in migration["rows"]
+    )
+    sent, alone = found["input"]["sent"], found["input"]["alone"]
+    io = "\n\n".join(tables(found["input"]["full"]["rows"], "markdown"))
+    return f"""# Two nodes
+
+Two network namespaces of one machine, joined by a cable of {found["rate"]} in each direction, stand for two nodes.
+Both have the same files and processor, so times show what the network does, not what two machines would. MPI is held
+to TCP: left to itself it finds that both nodes share their memory, and nothing but its start crosses the cable.
+
+```
+python benchmarks/two_nodes.py --rate {found["rate"]} --publish
+```
+
+{m["cpu"]}, {m["cores"]} cores, {m["date"]}
+
+## What crosses the cable
+
+| what | MB sent, counted by the ranks | MB on the cable, counted by the interface |
+|---|---:|---:|
+| messages from rank 0 to rank 1 and back | {wire["bytes"] / 1e6:.2f} | {wire["carried"] / 1e6:.2f} |
+{rows}
+| input by broadcast, 2 ranks, all samples | {sent / 1e6:.2f} | {alone["carried"] / 1e6:.2f} |
+
+## One image
+
+| where | ranks | s | MB on the cable | image (SHA-256) |
+|---|---:|---:|---:|---|
+{migrated}
+
+## Input: original against per-rank
+
+`subsalt lab io` on both nodes, ranks in turn. The original sends everything over the cable; per-rank input reads its
+part of the files, which both nodes have at hand, and sends nothing.
+
+{io}
+"""
+
+
+if __name__ == "__main__":
+    main()
