@@ -26,7 +26,17 @@ from subsalt.relay import describe, rebuild
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Comm", "Json", "close", "single", "speaks", "stay_alone", "thread_multiple", "world", "world_if_started"]
+__all__ = [
+    "Comm",
+    "Json",
+    "close",
+    "single",
+    "speaks",
+    "stay_alone",
+    "thread_multiple",
+    "world",
+    "world_if_started",
+]
 
 #: what JSON can carry
 Json = Any

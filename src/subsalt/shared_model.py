@@ -9,43 +9,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.grid import Box
-from subsalt.io.strategy import Reading
+from subsalt.io.strategy import Broadcast
 from subsalt.model import EarthModel
 from subsalt.model_like import ModelLike
 
 
 @dataclass(frozen=True)
 class _Values:
-    """All parameters of a model plane by plane, (nx, parameters, ny, nz), for `Reading.planes`."""
+    """All parameters of some planes of a model, (planes, parameters, ny, nz), for `Broadcast.planes`."""
 
     model: ModelLike
+    first: int
+    last: int
 
     dtype = np.dtype(np.float32)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        nx, ny, nz = self.model.grid.shape3
-        return nx, len(self.model.volumes), ny, nz
+        _, ny, nz = self.model.grid.shape3
+        return self.last - self.first, len(self.model.volumes), ny, nz
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the planes lo ... hi - 1."""
+        """Return the planes lo ... hi - 1, counted from the first."""
         _, ny, nz = self.model.grid.shape3
-        box = Box((lo, 0, 0), (hi, ny, nz))
+        box = Box((self.first + lo, 0, 0), (self.first + hi, ny, nz))
         return np.stack([self.model.values(name, box) for name in self.model.volumes], axis=1)
 
 
 class SharedModel:
-    """A model whose windows come by a collective `Reading`; all else is the model's own.
+    """A model whose windows one rank of a group reads for all; everything else is the model's own.
 
     Parameters
     ----------
     model : ModelLike
         Past `anisotropy_gate` and `as_medium`: what those return is not shared.
-    reading : Reading
+    reading : Broadcast
         Of the group that makes the windows.
     """
 
-    def __init__(self, model: ModelLike, reading: Reading) -> None:
+    def __init__(self, model: ModelLike, reading: Broadcast) -> None:
         self._model, self._reading = model, reading
 
     def __getattr__(self, name: str) -> Any:
@@ -58,7 +60,11 @@ class SharedModel:
         # what lies outside continues the first or last plane: at least that one is needed
         lo = min(max(box.lo[0], 0), nx - 1)
         hi = max(min(box.hi[0], nx), lo + 1)
-        planes = self._reading.planes(_Values(self._model), lo, hi)
+        # everything that the windows of the group hold is sent to all of it
+        group = self._reading.comm
+        first, last = group.min(lo), group.max(hi)
+        values = _Values(self._model, first, last)
+        planes = self._reading.planes(values, lo - first, hi - first)
         held = grid.window(Box((lo, 0, 0), (hi, ny, nz)))
         parts = {
             name: np.ascontiguousarray(planes[:, k]).reshape(held.shape)

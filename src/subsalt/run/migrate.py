@@ -159,7 +159,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
             left = len(survey) - len(done)
             parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, left))
             stack.callback(parts.free)
-        runner = ShotRunner(setup, survey, images, parts, clock)
+        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io)
         migrate_shots(runner, ledger, done, progress if everybody.is_root else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
@@ -177,7 +177,8 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
                     "image": {"path": written.image.name, "sha256": written.sha256},
                     "files": [str(f.relative_to(folder)) for f in written.files],
                     "peak_memory_bytes": peak,
-                    "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
+                    "parallel": parallel
+                    | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
                     "over_ranks": spent,
                     "phases": clock.table(),
                     "state": "finished" if not failed else "finished with holes",

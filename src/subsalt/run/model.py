@@ -17,6 +17,7 @@ from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy_write import write_shot
 from subsalt.modelling import ModellingSetup, model_shot
 from subsalt.run import groups as ranks
+from subsalt.run.broadcast import reading_of, with_input
 from subsalt.run.deal import Told
 from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of
@@ -125,6 +126,7 @@ def model_job(
         left = set(everybody.bcast([s.id for s in survey.shots if s.id not in there]))
         parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
         stack.callback(parts.free)
+        setup = with_input(setup, reading_of(job.parallel.io, parts.group))
         runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
         deal_shots(
             parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress

@@ -17,6 +17,7 @@ from subsalt.errors import DataError, NumericalFailure
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
+from subsalt.run.broadcast import TracesTogether, reading_of, with_input
 from subsalt.run.deal import Deal, Dealer, Player, Told
 from subsalt.run.facts import log_event
 from subsalt.run.feed import Rows, TraceFeed
@@ -49,6 +50,8 @@ class ShotRunner:
         This rank's group.
     clock : Phases
         Takes the seconds.
+    io : str
+        How the group gets its input: `[parallel] io`.
     """
 
     setup: MigrationSetup
@@ -56,10 +59,17 @@ class ShotRunner:
     images: Path
     groups: Groups
     clock: Phases
+    io: str = "per-rank"
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
-        self.feed = TraceFeed(self.survey, self._rows)
+        reading = reading_of(self.io, self.groups.group)
+        self.setup = with_input(self.setup, reading)
+        self.feed = (
+            TraceFeed(self.survey, self._rows)
+            if reading is None
+            else TracesTogether(self.survey, self._rows, reading)
+        )
 
     def _rows(self, shot: Shot) -> Rows:
         """Return the receivers whose traces this rank injects."""
