@@ -331,3 +331,44 @@ def test_differences_name_the_place() -> None:
     assert differences({"a": [1, 2]}, {"a": [1, 3]}) == ["a[1]: 2 -> 3"]
     assert differences({"a": 1}, {}) == ["a: 1 -> (none)"]
     assert differences({"a": 1}, {"a": 1}) == []
+
+
+def test_a_run_of_an_older_version_goes_on(survey: Path, undisturbed: str, tmp_path: Path) -> None:
+    """Partial images in NPZ, hashed as a whole, as 0.2 left them: they are used, and the rest is written anew."""
+    import hashlib
+    import sqlite3
+
+    from subsalt.io.plane_file import PlaneFile
+    from subsalt.view.run_image import read_run
+
+    run = tmp_path / "run"
+    job = Job.from_toml(survey / "job.toml")
+    migrate_job(job, run)
+    db = sqlite3.connect(run / "ledger.sqlite")
+    for path in sorted((run / "images").glob("*.planes"))[:3]:
+        with PlaneFile(path) as file:
+            box = file.layout.box
+            fields = file.read(box.lo[0], box.hi[0])
+        np.savez(path.with_suffix(".npz"), lo=np.array(box.lo), hi=np.array(box.hi), **fields)
+        path.unlink()
+        sha = hashlib.sha256(path.with_suffix(".npz").read_bytes()).hexdigest()
+        db.execute("UPDATE shot SET sha256 = ? WHERE id = ?", (sha, int(path.stem[5:])))
+    (run / "images" / "shot_000004.planes").unlink()
+    db.execute("UPDATE shot SET state = 'planned', sha256 = NULL WHERE id = 4")
+    db.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
+    db.commit()
+    db.close()
+    again = migrate_job(job, run)
+    assert again.sha256 == undisturbed
+    names = sorted(p.name for p in (run / "images").iterdir())
+    assert names == [*(f"shot_{i:06d}.npz" for i in (1, 2, 3)), "shot_000004.planes"]
+    assert sqlite3.connect(run / "ledger.sqlite").execute(
+        "SELECT value FROM meta WHERE key = 'format'"
+    ).fetchone() == ("2",)
+    # an old partial image that is damaged is made again, in the new way
+    (run / "images" / "shot_000002.npz").write_bytes(b"damaged")
+    assert migrate_job(job, run).sha256 == undisturbed
+    assert (run / "images" / "shot_000002.planes").exists()
+    # and a look at a run on its way takes the new one
+    (run / "run.json").write_text(json.dumps({"grid": {"shape": [61, 41], "spacing": [10, 10]}}))
+    assert "4 shots so far" in read_run(run).title

@@ -14,7 +14,7 @@ from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, publish_text
-from subsalt.io.traffic import COUNTED, TRACES
+from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.physics.storage import storage_error
 from subsalt.run.provenance import code_facts, machine_facts
 
@@ -75,8 +75,15 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def over_ranks(world: Comm, phases: Mapping[str, float]) -> dict[str, Any]:
+def over_ranks(world: Comm, phases: Mapping[str, float], traces: Traffic) -> dict[str, Any]:
     """Return what the ranks spent and moved, on every rank; collective.
+
+    Parameters
+    ----------
+    phases : mapping
+        Seconds by phase of this rank.
+    traces : Traffic
+        Bytes of the traces that its shots took.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def over_ranks(world: Comm, phases: Mapping[str, float]) -> dict[str, Any]:
         ``phases``: mean and largest seconds by phase. ``peak_memory_bytes``: the largest and the sum. ``input``: bytes
         wanted, read and received of all input, and of traces, summed over the ranks.
     """
-    everything, traces = COUNTED.now(), TRACES.now()
+    everything = COUNTED.now()
     told = world.allgather(
         {
             "phases": dict(phases),

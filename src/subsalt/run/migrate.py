@@ -17,6 +17,7 @@ from subsalt.errors import Finding, raise_on_errors
 from subsalt.grid import Frame
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
 from subsalt.run import groups as ranks
 from subsalt.run.facts import over_ranks, run_facts, write_facts
@@ -160,12 +161,13 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
             parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, left))
             stack.callback(parts.free)
         runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io)
+        before = TRACES.now()
         migrate_shots(runner, ledger, done, progress if everybody.is_root else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
         point_steps = everybody.sum(runner.point_steps)
-        spent, parallel = over_ranks(everybody, clock.table()), parts.facts()
+        spent, parallel = over_ranks(everybody, clock.table(), TRACES.now() - before), parts.facts()
         rows = everybody.bcast(ledger.rows() if ledger else None)
         failed = [r["id"] for r in rows if r["state"] == "quarantined"]
         peak = spent["peak_memory_bytes"]["max"]

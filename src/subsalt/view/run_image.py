@@ -73,7 +73,9 @@ def read_run(folder: Path) -> RunImage:
             grid, frame, values, _ = read_volume(path)
             return RunImage(grid, frame, values, title, run_id)
     known = grid_of(facts, folder)
-    files = sorted(p for p in (folder / "images").glob("shot_*") if p.suffix in (".planes", ".npz"))
+    # by name: where a shot has a partial image of this version, one of an older version counts no more
+    found = {p.stem: p for suffix in (".npz", ".planes") for p in (folder / "images").glob(f"shot_*{suffix}")}
+    files = [found[stem] for stem in sorted(found)]
     if not files:
         raise DataError(
             f"{folder} has neither an image nor partial images",

@@ -1,0 +1,167 @@
+"""Who does which shot, in which group, with which cores; and traces read ahead."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from subsalt.comm import single
+from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
+from subsalt.grid import Grid
+from subsalt.job.job import Job
+from subsalt.run import shared
+from subsalt.run.deal import MESSAGE, REASON, Deal, _pack, _unpack
+from subsalt.run.feed import TraceFeed
+from subsalt.run.groups import form, group_sizes, share_of_cores
+from subsalt.run.lock import RunLock
+from subsalt.survey import Survey
+
+
+def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
+    started, told = [], []
+    deal = Deal([7, 3, 5, 9, 1], groups=2, on_start=started.append, on_told=told.append)
+    assert deal.next() == {"shot": 7, "ahead": 3}
+    assert deal.next() == {"shot": 5, "ahead": 9}
+    # one shot is left for two groups: whoever is free first has it
+    assert deal.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
+    assert started == [7, 5, 3]
+    assert deal.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
+    assert deal.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
+    assert deal.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
+    assert deal.finished == 4
+    assert [t["shot"] for t in told] == [7, 3, 5, 1]
+
+
+def test_a_reason_of_any_letters_fits_into_a_message():
+    for letter in ("a", "\u00e9", "\u65e5", "\0", '"', "\U0001f600"):
+        told = {"rank": 10**6, "told": {"shot": 2**31, "reason": letter * REASON}, "ready": 1, "last": False}
+        packed = _pack(told)
+        assert packed.nbytes == MESSAGE
+        assert _unpack(packed) == told
+    with pytest.raises(ValueError, match="longer"):
+        _pack({"x": "y" * MESSAGE})
+
+
+@pytest.mark.parametrize(
+    ("ranks", "wanted", "largest", "shots", "sizes"),
+    [
+        (1, 1, None, None, [1]),
+        (1, 4, None, None, [1]),
+        (8, 2, None, None, [2, 2, 2, 2]),
+        (7, 2, None, None, [3, 2, 2]),  # the rank that is left over joins a group
+        (5, 3, None, None, [5]),
+        (5, 3, 4, None, [4]),  # slabs of five would be too thin: one rank is idle
+        (7, 2, 2, None, [2, 2, 2]),
+        (8, 1, None, 3, [3, 3, 2]),  # more groups than shots would have nothing to do
+        (8, 1, 2, 3, [2, 2, 2]),
+        (2, 4, None, None, [2]),
+    ],
+)
+def test_groups_share_all_ranks_that_slabs_allow(ranks, wanted, largest, shots, sizes):
+    assert group_sizes(ranks, wanted, largest, shots) == sizes
+
+
+def test_a_process_alone_is_one_group():
+    groups = form(single(), 1)
+    assert (groups.sizes, groups.index, groups.idle) == ([1], 0, False)
+    assert groups.facts() == {"ranks": 1, "nodes": 1, "groups": [1], "idle_ranks": 0}
+    groups.rest()
+    groups.free()
+
+
+def test_ranks_share_the_cores_that_they_have_in_common():
+    every = list(range(8))
+    unbound = [["a", every]] * 4 + [["b", every]] * 2
+    assert [share_of_cores(unbound, r, 8) for r in range(6)] == [2, 2, 2, 2, 4, 4]
+    # a launcher that binds gives every rank its own
+    bound = [["a", [0, 1, 2, 3]], ["a", [4, 5, 6, 7]]]
+    assert [share_of_cores(bound, r, 4) for r in range(2)] == [4, 4]
+    crowded = [["a", [0, 1]]] * 5
+    assert share_of_cores(crowded, 3, 2) == 1
+    # where nobody can say which cores they are, they are shared
+    assert share_of_cores([["a", []], ["a", []]], 0, 6) == 3
+
+
+def line(n=3):
+    """Return a survey whose reader waits until it is let go, and the events of that."""
+    survey = Survey.from_arrays(np.zeros((n, 2)), np.zeros((4, 2)), nt=5, dt=0.001)
+    log, go = [], threading.Event()
+
+    def read(shot, rows=None):
+        log.append((shot.id, None if rows is None else list(rows), threading.current_thread().name))
+        go.wait(10)
+        if shot.id == 3:
+            raise DataError("bad traces")
+        rows = np.arange(4) if rows is None else rows
+        return np.full((len(rows), 5), shot.id, np.float32)
+
+    survey.reader = read
+    return survey, log, go
+
+
+def test_traces_are_read_ahead_by_another_thread():
+    survey, log, go = line()
+    rows = np.array([1, 3])
+    with TraceFeed(survey, lambda shot: rows) as feed:
+        for shot in survey.shots:
+            feed.prepare(shot)
+            feed.prepare(shot)  # once is enough
+        go.set()
+        for shot in survey.shots[:2]:
+            got = feed.take(shot)
+            assert got.rows is rows
+            np.testing.assert_array_equal(got.data, np.full((2, 5), shot.id))
+        with pytest.raises(DataError, match="bad traces"):
+            feed.take(survey.shots[2])
+    assert [entry[:2] for entry in log] == [(1, [1, 3]), (2, [1, 3]), (3, [1, 3])]
+    assert all(entry[2].startswith("traces") for entry in log)
+
+
+def test_a_feed_that_is_left_does_not_wait_for_shots_that_were_not_begun():
+    survey, log, go = line(50)
+    with TraceFeed(survey) as feed:
+        for shot in survey.shots:
+            feed.prepare(shot)
+        while not log:
+            pass
+        go.set()
+    assert len(log) < 50
+
+
+def test_formats_that_one_rank_has_no_memory_for_are_refused(monkeypatch):
+    job = Job.from_dict(
+        {
+            "model": {"vp": 2000},
+            "grid": {"spacing": 10, "shape": [101, 51]},
+            "source": {"f0": 15},
+            "output": {"formats": ["rsf", "npz", "vti"]},
+        }
+    )
+    grid = Grid((101, 51), (10.0, 10.0))
+    need = shared.COPIES * 4 * grid.size
+    monkeypatch.setattr(shared, "available_memory", lambda: need)
+    shared.check_formats(job, grid, single())
+    monkeypatch.setattr(shared, "available_memory", lambda: need - 1)
+    with pytest.raises(MemoryPlanError, match="npz, vti") as caught:
+        shared.check_formats(job, grid, single())
+    assert caught.value.code == "E831"
+
+
+def test_a_folder_that_is_another_one_elsewhere_is_refused(tmp_path):
+    class TwoNodes:
+        """What a rank on another node sees: the lease of rank 0, which its own folder has not."""
+
+        is_root = False
+
+        def bcast(self, value):
+            return {"pid": 1, "host": "a", "boot": "b"}
+
+        def agree(self, error):
+            if error is not None:
+                raise error
+
+    with RunLock(tmp_path):
+        shared.check_shared(tmp_path, single())
+        with pytest.raises(CannotCreateError, match="same folder on all nodes") as caught:
+            shared.check_shared(tmp_path, TwoNodes())
+    assert caught.value.code == "E830"
