@@ -74,6 +74,21 @@ class Planes(ABC):
         for first in range(lo, end, self.step):
             yield first, self.read(first, min(end, first + self.step))
 
+    def limits(self) -> tuple[float, float]:
+        """Return the smallest and the largest finite value; goes through all planes. NaN where there is none."""
+        low, high = np.inf, -np.inf
+        for _, part in self.slabs():
+            finite = np.isfinite(part)
+            low = min(low, float(np.min(part, where=finite, initial=np.inf)))
+            high = max(high, float(np.max(part, where=finite, initial=-np.inf)))
+        return (low, high) if low <= high else (math.nan, math.nan)
+
+    def section(self, axis: int, index: int) -> NDArray[np.float32]:
+        """Return the values at one index along an axis, without that axis."""
+        if axis == 0:
+            return self.read(index, index + 1)[0]
+        return np.concatenate([np.take(part, index, axis) for _, part in self.slabs()])
+
     def take(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the values at the nodes `index` (n, ndim), none outside the volume; a plane at a time."""
         out = np.empty(len(index), np.float32)

@@ -302,6 +302,10 @@ class _Part(Planes):
         """Return the values at the nodes `index` (n, ndim)."""
         return self._gated([p.take(index) for p in self._held])
 
+    def limits(self) -> tuple[float, float]:
+        """Return the smallest and the largest value, which are known."""
+        return self._model.limits(self._name)
+
     def _gated(self, parts: list[NDArray[np.float32]]) -> NDArray[np.float32]:
         rule = self._model.form.rule
         if len(parts) == 1:

@@ -289,3 +289,34 @@ def test_options_of_python_need_no_job(tmp_path):
     whole, streamed = both(job_of(tmp_path, 2))
     options = PropagationOptions(anisotropy="raise-epsilon", order=6)
     assert_same(gate(whole, options)[0], gate(streamed, options)[0], order=6)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_pictures_read_the_planes_they_show(tmp_path, ndim):
+    """The same pixels from the files as from memory, and of a volume no more than two sections and the slabs of one."""
+    from matplotlib.image import imread
+
+    from subsalt import view
+    from subsalt.survey import Survey
+
+    job = job_of(tmp_path, ndim, names=("vp",))
+    whole, streamed = both(job)
+    grid = whole.grid
+    image = RNG.standard_normal(grid.shape).astype(np.float32)
+    where = [[540.0, 0.0, 10.0], [700.0, 20.0, 10.0]] if ndim == 3 else [[540.0, 10.0], [700.0, 10.0]]
+    survey = Survey.from_arrays(where[:1], np.array(where), nt=11, dt=0.004)
+    pixels = []
+    for name, model in (("a", whole), ("b", streamed)):
+        files = view.sections(image, grid, tmp_path / f"{name}.png", model=model, survey=survey)
+        files["map"] = view.survey_map(survey, model, tmp_path / f"{name}_map.png")
+        pixels.append({k: imread(path) for k, path in files.items()})
+    assert pixels[0].keys() == pixels[1].keys()
+    for name, picture in pixels[0].items():
+        assert np.array_equal(picture, pixels[1][name]), name
+    part = streamed.volume("vp")
+    assert part.limits() == (float(whole.vp.min()), float(whole.vp.max()))
+    before = streamed.traffic.moved
+    assert np.array_equal(part.section(0, 3), whole.vp[3])
+    assert streamed.traffic.moved - before == whole.vp[3].nbytes
+    for axis in range(1, ndim):
+        assert np.array_equal(part.section(axis, 5), np.take(whole.vp, 5, axis))

@@ -73,7 +73,7 @@ def survey_map(
     grid = model if isinstance(model, Grid) else model.grid
     frame = (frame or survey.frame) if isinstance(model, Grid) else model.frame
     where = placed(survey, grid, frame)
-    vp = None if isinstance(model, Grid) else model.values("vp", grid.box)
+    vp = None if isinstance(model, Grid) else model.volume("vp")
     if isinstance(window, Box):
         window = grid.window(window)
     if coordinates not in ("local", "map"):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.planes import Planes
 from subsalt.survey import Survey
 from subsalt.view import style
 from subsalt.view.style import Length
@@ -65,8 +66,12 @@ class Cut:
         left, right, low, high = self.extent
         return right - left, high - low
 
-    def values(self, volume: NDArray) -> NDArray:
+    def values(self, volume: NDArray | Planes) -> NDArray:
         """Return the values (n_vertical, n_horizontal) of a volume (nx, nz) or (nx, ny, nz) on the plane."""
+        if isinstance(volume, Planes):
+            if self.grid.ndim == 2:  # the only cut of a section is all of it
+                return volume.read(0, len(volume)).T
+            return volume.section(self.normal, self.index).T
         return np.take(as_volume(volume, self.grid), self.index, axis=self.normal).T
 
     def title(self, unit: Length) -> str:
@@ -86,13 +91,25 @@ def as_volume(values: NDArray, grid: Grid, name: str = "image") -> NDArray:
         When the shape is not the grid's.
     """
     a = np.asarray(values)
-    if a.shape not in (grid.shape, grid.shape3):
+    _fits(a.shape, grid, name)
+    return a.reshape(grid.shape3)
+
+
+def volume_of(values: NDArray | Planes, grid: Grid, name: str) -> NDArray | Planes:
+    """Return `values` as `as_volume` does; planes that are yet to be read as they are."""
+    if not isinstance(values, Planes):
+        return as_volume(values, grid, name)
+    _fits(values.shape, grid, name)
+    return values
+
+
+def _fits(shape: tuple[int, ...], grid: Grid, name: str) -> None:
+    if shape not in (grid.shape, grid.shape3):
         raise ModelError(
-            f"{name} has shape {a.shape}, the grid has {grid.shape}",
+            f"{name} has shape {shape}, the grid has {grid.shape}",
             f"give the grid of the {name}",
             code="E401",
         )
-    return a.reshape(grid.shape3)
 
 
 def cuts_at(grid: Grid, at: Sequence[float] | None = None) -> dict[str, Cut]:
@@ -137,7 +154,7 @@ class Look:
         Symmetric limit, or low and high.
     palette : str
         Name of the colour map, see `style.palette`; or ``"veil"``, velocity lightened for what is drawn over it.
-    vp : ndarray, optional
+    vp : ndarray or Planes, optional
         Velocity laid over it, m/s.
     vp_limits : tuple of float
         Velocity at the two ends of its colours, m/s.
@@ -152,7 +169,7 @@ class Look:
     values: NDArray
     limit: float | tuple[float, float]
     palette: str = "grey"
-    vp: NDArray | None = None
+    vp: NDArray | Planes | None = None
     vp_limits: tuple[float, float] = (0.0, 1.0)
     tint: float = 0.9
     src: NDArray = field(default_factory=lambda: np.zeros((0, 3)))

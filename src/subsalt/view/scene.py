@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.grid import Frame, Grid
+from subsalt.planes import Planes
 from subsalt.view import style
-from subsalt.view.cuts import as_volume, cuts_at
+from subsalt.view.cuts import cuts_at, volume_of
 from subsalt.view.placement import Placed, last_point
 from subsalt.view.style import Length
 
@@ -28,7 +29,7 @@ class Scene:
     """What a survey map shows; `turn` is the frame into whose map coordinates it is turned, if any."""
 
     where: Placed
-    vp: NDArray | None
+    vp: NDArray | Planes | None
     window: Grid | None
     spread: NDArray[np.float64] | None
     turn: Frame | None
@@ -148,7 +149,7 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
         return None
     grid = scene.where.grid
     cut = cuts_at(grid, at)["section" if grid.ndim == 2 else "depth"]
-    values = cut.values(as_volume(scene.vp, grid, "vp"))
+    values = cut.values(volume_of(scene.vp, grid, "vp"))
     low, high = style.value_limits(scene.vp)
     left, right, bottom, top = cut.extent
     h, v = axes

@@ -13,7 +13,7 @@ from subsalt.grid import Frame, Grid
 from subsalt.model import EarthModel, ModelLike
 from subsalt.survey import Survey
 from subsalt.view import style
-from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points
+from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points, volume_of
 from subsalt.view.pages import overview, png_path, single
 
 #: how the names of angles of the symmetry axis begin
@@ -81,14 +81,14 @@ def sections(
         What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``depth``.
     """
     out = png_path(path, "image.png")
-    vp = model if model is None or isinstance(model, np.ndarray) else model.values("vp", model.grid.box)
+    vp = model if model is None or isinstance(model, np.ndarray) else model.volume("vp")
     src, rcv = survey_points(survey, frame)
     limit = style.clip_limit(image, clip)
     look = Look(
         as_volume(image, grid),
         limit,
         palette,
-        None if vp is None else as_volume(vp, grid, "vp"),
+        None if vp is None else volume_of(vp, grid, "vp"),
         (0.0, 1.0) if vp is None else style.value_limits(vp),
         tint,
         src,

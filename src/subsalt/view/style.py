@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
+from subsalt.planes import Planes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,12 +168,15 @@ def clip_limit(values: NDArray, clip: float = 99.0) -> float:
     return float(np.percentile(flat, clip)) if flat.size else 1.0
 
 
-def value_limits(values: NDArray) -> tuple[float, float]:
+def value_limits(values: NDArray | Planes) -> tuple[float, float]:
     """Return the smallest and largest finite value, a little apart when they are equal."""
-    good = np.asarray(values)[np.isfinite(values)]
-    if not good.size:
+    if isinstance(values, Planes):
+        low, high = values.limits()
+    else:
+        good = np.asarray(values)[np.isfinite(values)]
+        low, high = (float(good.min()), float(good.max())) if good.size else (np.nan, np.nan)
+    if np.isnan(low):
         return 0.0, 1.0
-    low, high = float(good.min()), float(good.max())
     if high - low <= 1e-6 * max(abs(low), abs(high), 1e-30):
         pad = 0.05 * abs(low) if low else 1.0
         return low - pad, high + pad
