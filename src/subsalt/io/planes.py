@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
-from subsalt.io.traffic import COUNTED
 from subsalt.planes import Moved, Planes
 
 #: bytes in another form (byte order, type, order of axes) that are held beside the result at one time
@@ -81,7 +80,6 @@ class FilePlanes(Planes):
     def _count(self, values: int, moved: int) -> None:
         self._traffic.wanted += values * self.itemsize
         self._traffic.moved += moved
-        COUNTED.add(wanted=values * self.itemsize)
 
 
 class RawPlanes(FilePlanes):

@@ -15,6 +15,7 @@ import numpy as np
 from subsalt import tilt
 from subsalt.comm import Comm
 from subsalt.grid import Frame, Grid
+from subsalt.io.strategy import PerRank
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
 from subsalt.job.load import job_grid, load_parameters, refuse_other_grids
@@ -53,7 +54,7 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
         volumes |= {"theta": axis.theta} | ({} if axis.phi is None else {"phi": axis.phi})
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
     options = job.propagation_options
-    files = Files(grid, frame, volumes, comm, options.order)
+    files = Files(grid, frame, volumes, comm, options.order, reading=PerRank())
     asked = options.medium if options.medium != "auto" else _likely(volumes)
     used = Form().as_medium(asked, tuple(volumes))
     forms = [Form(), used]
