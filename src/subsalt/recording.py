@@ -100,9 +100,10 @@ class SlabRecorder:
         swap(group, send, {other: data for other, (_, data) in parts.items()})
         data = self.begun.data
         for row, block in parts.values():  # ranks ascend, and planes within them: x order for every receiver
-            place = np.searchsorted(self.rows, row)
-            for i, samples in zip(place, block, strict=True):
-                data[i] += samples
+            # within a plane receivers ascend: where they do not, the next plane has begun
+            planes = np.split(np.arange(len(row)), np.flatnonzero(np.diff(row) <= 0) + 1)
+            for of_plane in planes:
+                data[np.searchsorted(self.rows, row[of_plane])] += block[of_plane]
         return self.rows, data
 
 
