@@ -152,9 +152,7 @@ def by_slab(
     regions = Regions.of(problem, domain, int(kernels.describe()["threads"]))
     shells = [planes_box(problem, planes) for planes in regions.shells]
     in_shells = [_Feed(s, regions.shells) for s in work.sources]
-    in_core = [
-        _Feed(s, regions.core[:1] and ((regions.core[0][0], regions.core[-1][1]),)) for s in work.sources
-    ]
+    in_core = [_Feed(s, regions.core) for s in work.sources]
     finite = True
     halo.start(_travelling(problem, state.curr))
     halo.finish()
