@@ -1,7 +1,8 @@
 """The ranks of a run: a communicator, agreement on errors, and control messages.
 
 Everything here is for setting up, for the phases between time steps and for the end of a run. Messages are JSON or
-arrays, never pickled objects. The halo of a wavefield has its own persistent requests in `halo`, built on `Comm.mpi`.
+arrays, never pickled objects, and a rank that waits for another leaves its core to others. The halo of a wavefield has
+its own persistent requests in `halo`, built on `Comm.mpi`.
 
 mpi4py is imported when a launcher started more than one rank, and only then: a process alone is a world of one, in
 which every function here costs nothing.
@@ -22,6 +23,7 @@ from subsalt.errors import ParallelError, SubsaltError
 from subsalt.launcher import launched
 from subsalt.mpi_library import thread_multiple
 from subsalt.relay import describe, rebuild
+from subsalt.waiting import wait
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,7 +130,7 @@ class Comm:
 
         count = np.array([int(here)], np.int64)
         assert self.mpi is not None
-        self.mpi.Allreduce(mpi_library.module().IN_PLACE, count)
+        wait(self.mpi.Iallreduce(mpi_library.module().IN_PLACE, count).Test)
         return int(count[0])
 
     def _agreed(self, error: BaseException) -> BaseException:
@@ -202,7 +204,7 @@ class Comm:
             except (TypeError, ValueError) as wrong:
                 error = wrong
         length = np.array([-1 if error is not None else len(data)], np.int64)
-        self.mpi.Bcast(length, root)
+        wait(self.mpi.Ibcast(length, root).Test)
         if length[0] < 0:
             raise self._agreed(error or ParallelError(f"rank {root} sent what is no JSON", code="E714"))
         buffer = np.frombuffer(bytearray(data or length[0].item()), np.uint8)
@@ -242,7 +244,8 @@ class Comm:
         data = np.frombuffer(text, np.uint8)
         lengths = np.empty(self.size, np.int64)
         assert self.mpi is not None
-        self.mpi.Allgather(np.array([-1 if error else len(data)], np.int64), lengths)
+        own = np.array([-1 if error else len(data)], np.int64)
+        wait(self.mpi.Iallgather(own, lengths).Test)
         if (bad := np.flatnonzero(lengths < 0)).size:
             raise self._agreed(error or ParallelError(f"rank {bad[0]} gave what is no JSON", code="E714"))
         return data, lengths
@@ -260,7 +263,7 @@ class Comm:
         if self.mpi is not None and a.size:
             import numpy as np
 
-            self.mpi.Bcast(a.reshape(-1).view(np.uint8), 0)
+            wait(self.mpi.Ibcast(a.reshape(-1).view(np.uint8), 0).Test)
 
     def gather_array(self, a: NDArray[Any]) -> list[NDArray[Any]] | None:
         """Return the one-dimensional arrays of all ranks in their order on rank 0, None elsewhere; collective.

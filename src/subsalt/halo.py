@@ -4,13 +4,11 @@ A plane block of a padded array is contiguous, so that messages go straight from
 state have their own persistent requests, since the next level is written into one and then into the other array.
 
 `start` begins an exchange, `poke` lets it go on (a message moves little on its own while its rank computes), `finish`
-waits for it. Waiting is passive: a few quick looks, then the core is given to whoever wants it, then short sleeps, so
-that more ranks than cores do not burn each other's time.
+waits for it, without burning the time of other ranks on the same cores.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,31 +18,10 @@ from numpy.typing import NDArray
 
 from subsalt.comm import Comm
 from subsalt.decomp import Slab
+from subsalt.waiting import wait
 
 #: tags of ghost planes (2 per field: upwards and downwards in x) and of arrays sent after the time steps
 TAG, TAG_ARRAYS = 7200, 7220
-
-#: looks at a request before the core is yielded, and yields before a sleep
-QUICK, YIELDS = 20, 200
-
-#: first and longest sleep between two looks, s
-NAP, LONGEST_NAP = 20e-6, 500e-6
-
-
-def wait(test: Any) -> None:
-    """Return when `test()` is true, without holding the core while it is not."""
-    for _ in range(QUICK):
-        if test():
-            return
-    give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
-    for _ in range(YIELDS):
-        if test():
-            return
-        give_way()
-    nap = NAP
-    while not test():
-        time.sleep(nap)
-        nap = min(2 * nap, LONGEST_NAP)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from subsalt.errors import ParallelError
 from subsalt.launcher import Launch
+from subsalt.waiting import wait
 
 #: seconds that MPI has to end all ranks
 ABORT_TIMEOUT = 4.0
@@ -102,6 +103,8 @@ def finish(before_end: Callable[[], None]) -> None:
         Gives back what is left.
     """
     if is_running():
+        # whoever comes first would wait busily in Finalize
+        wait(module().COMM_WORLD.Ibarrier().Test)
         before_end()
         module().Finalize()
 
