@@ -1,0 +1,110 @@
+"""The real command, struck: the run ends, says why, and the next start, on other ranks, goes on to the same bytes."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from launch import MPI, Launched, alive, descendants, run
+
+from job_files import MIGRATE, survey, write_files
+
+pytestmark = MPI
+
+#: seconds of silence that the job allows
+T = 2.0
+SHOTS = 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a job that takes some ten seconds, and its image from one process."""
+    path = tmp_path_factory.mktemp("struck")
+    write_files(path, survey(SHOTS, nt=2001))
+    (path / "job.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
+    (path / "slabs.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
+    subprocess.run(
+        [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "whole"],
+        cwd=path,
+        check=True,
+        timeout=120,
+    )
+    return path
+
+
+def digest(run_dir):
+    return hashlib.sha256((run_dir / "image.sgy").read_bytes()).hexdigest()
+
+
+def done_shots(run_dir):
+    """Return the shots that the log of events calls done, in order."""
+    log = run_dir / "events.jsonl"
+    events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    return [e["shot"] for e in events if e["event"] == "done"]
+
+
+def started(folder, job, name, n):
+    """Return a migration that has finished a shot, its ranks, and all processes below mpiexec."""
+    launched = Launched(n, ["subsalt", "migrate", job, "--run", name], cwd=folder)
+    until = time.monotonic() + 60
+    while not done_shots(folder / name):
+        assert time.monotonic() < until, launched.wait(0)
+        assert launched.process.poll() is None, launched.wait(1)
+        time.sleep(0.02)
+    return launched, launched.ranks(), descendants(launched.process.pid)
+
+
+@pytest.mark.parametrize(
+    ("job", "number", "struck", "code", "said", "within"),
+    [
+        ("job.toml", signal.SIGSTOP, 0, 69, "no sign of life from rank 0 ", T + 10),
+        ("slabs.toml", signal.SIGSTOP, 1, 69, "no sign of life from rank 1 ", T + 10),
+        ("job.toml", signal.SIGKILL, 2, None, None, 30),
+        ("job.toml", signal.SIGKILL, 0, None, None, 30),
+        ("slabs.toml", signal.SIGTERM, "mpiexec", 143, "error E801  terminated", 15),
+        ("job.toml", signal.SIGINT, "mpiexec", 130, "error E801  interrupted", 15),
+        ("job.toml", signal.SIGUSR1, 2, 75, "error E801  stopped", 15),
+    ],
+)
+def test_what_is_finished_is_kept(folder, job, number, struck, code, said, within):
+    name = f"{job}-{number}-{struck}"
+    n = 2 if job == "slabs.toml" else 3
+    launched, ranks, below = started(folder, job, name, n)
+    begin = time.monotonic()
+    os.kill(launched.process.pid if struck == "mpiexec" else ranks[struck], number)
+    done = launched.wait(within)
+    assert done.rc is not None, f"no end in {within} s\n{done}"
+    assert time.monotonic() - begin < within
+    assert done.rc == code or (code is None and done.rc != 0), done
+    if said is not None:
+        everything = "".join(done.err)
+        assert everything.count("error E") == 1, done
+        assert said in everything, done
+        assert "Traceback" not in everything, done
+    until = time.monotonic() + 5
+    while any(map(alive, below)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(alive, below)), "processes are left"
+    assert not (folder / name / "image.sgy").exists()
+    before = done_shots(folder / name)
+    assert 0 < len(before) < SHOTS, "the strike came too late"
+
+    again = run(n - 1, ["subsalt", "migrate", job, "--run", name], cwd=folder)
+    assert again.rc == 0, again
+    assert digest(folder / name) == digest(folder / "whole")
+    # nothing finished was computed again, nothing was left out
+    after = done_shots(folder / name)
+    assert sorted(after) == list(range(1, SHOTS + 1)), (before, after)
+
+
+def test_the_log_of_a_run_is_small(folder):
+    done = run(3, ["subsalt", "migrate", "job.toml", "--run", "log"], cwd=folder)
+    assert done.rc == 0, done
+    assert done.err[1:] == ["", ""]
+    assert done.out[1:] == ["", ""]
+    assert len(done.err[0].splitlines()) < 5, done
+    assert not done.mpiexec, done
