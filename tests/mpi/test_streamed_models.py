@@ -185,6 +185,47 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
     assert done.out == ["same\n"] * 3, done
 
 
+def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
+    """The others read the samples of their planes alone, also when the traces stand in another order."""
+    rng = np.random.default_rng(6)
+    grid = Grid((24, 10, 30), (10.0, 20.0, 10.0))
+    values = (1500 + 1000 * rng.random(grid.shape)).astype(np.float32)
+    volume.write(tmp_path / "sorted.sgy", grid, values)
+    raw = (tmp_path / "sorted.sgy").read_bytes()
+    traces = np.frombuffer(raw[3600:], np.uint8).reshape(240, 240 + 4 * 30)
+    (tmp_path / "shuffled.segy").write_bytes(raw[:3600] + traces[rng.permutation(240)].tobytes())
+    np.save(tmp_path / "values.npy", values)
+    done = run(
+        3,
+        """
+        import numpy as np
+        from subsalt.comm import world
+        from subsalt.grid import Box
+        from subsalt.io.traffic import COUNTED
+        from subsalt.job.job import Job
+
+        w = world()
+        values = np.load("values.npy")
+        for name in ("shuffled.segy", "sorted.sgy"):
+            begin = COUNTED.now()
+            job = Job.from_dict({"model": {"vp": name}, "source": {"f0": 10}})
+            model = job.open_model()
+            assert model.grid.shape == (24, 10, 30), model.grid
+            box = Box((8 * w.rank, 0, 0), (8 * w.rank + 8, 10, 30))
+            assert np.array_equal(model.window(box).vp, values[8 * w.rank : 8 * w.rank + 8])
+            read = (COUNTED.now() - begin).read
+            # its share of the pass for the facts, and its window: two thirds of the file, headers with them
+            samples = 2 * 80 * (240 + 4 * 30)
+            assert read == samples or (w.is_root and read > samples + 240 * 240), (read, samples)
+            assert [f.code for f in job.remember("parameters", dict)["vp"].findings] == []
+        print("same")
+        """,
+        cwd=tmp_path,
+    )
+    assert done.rc == 0, done
+    assert done.out == ["same\n"] * 3, done
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Return the folder of a job whose model has three volumes of 40 MB."""

@@ -208,6 +208,10 @@ class Job(Section):
             self._memory[key] = make()
         return self._memory[key]
 
+    def knows(self, key: str) -> bool:
+        """Return whether `remember` has something under this key."""
+        return key in self._memory
+
     def forget(self) -> None:
         """Drop what was read, for example after a file has changed."""
         self._memory.clear()

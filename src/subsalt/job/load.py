@@ -21,6 +21,7 @@ from subsalt.model import EarthModel
 from subsalt.planes import Mapped, Planes
 
 if TYPE_CHECKING:
+    from subsalt.io.volume import OpenVolume
     from subsalt.job.job import Job
     from subsalt.job.model_sections import GridSection, ModelSection, ValueSection
     from subsalt.survey import Survey
@@ -42,20 +43,26 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
             )
         assert isinstance(section.value, float | int)
         return Parameter(name, float(section.value), source=f"[model] {name}")
-    from subsalt.io import volume
-
-    path = existing(job.resolve(section.file), f"model.{name}.file")
-    vol = volume.open_volume(
-        path,
-        key=section.key or (name if path.suffix == ".npz" else None),
-        spacing=section.spacing,
-        origin=section.origin,
-    )
+    vol = job.remember(f"volume {name}", lambda: open_file(job, name))
     unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
     values: NDArray[Any] | Planes = Mapped(vol.planes, partial(to_si, unit=unit, kind=PARAMETERS[name]))
     if not job.streaming:
         values = to_si(vol.planes.read(0, len(vol.planes)), unit, PARAMETERS[name])
     return Parameter(name, values, vol.grid, vol.frame, source=section.file, unit=unit, findings=vol.findings)
+
+
+def open_file(job: Job, name: str) -> OpenVolume:
+    """Open the file of one parameter of `[model]`."""
+    from subsalt.io import volume
+
+    section: ValueSection = getattr(job.model, name)
+    path = existing(job.resolve(section.file or ""), f"model.{name}.file")
+    return volume.open_volume(
+        path,
+        key=section.key or (name if path.suffix == ".npz" else None),
+        spacing=section.spacing,
+        origin=section.origin,
+    )
 
 
 def _known_unit(unit: str | None, kind: str) -> str | None:

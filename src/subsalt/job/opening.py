@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,12 @@ import numpy as np
 from subsalt import tilt
 from subsalt.comm import Comm
 from subsalt.grid import Frame, Grid
+from subsalt.io.shared_headers import heard, tell
 from subsalt.io.strategy import PerRank
+from subsalt.io.volume import suffix_of
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
-from subsalt.job.load import job_grid, load_parameters, refuse_other_grids
+from subsalt.job.load import job_grid, load_parameters, open_file, refuse_other_grids
 from subsalt.job.regrid import same_grid
 from subsalt.job.volumes import Angles, Axis, Part, Resampled, Smoothed
 from subsalt.model import angle_problems, raise_problems, value_problems
@@ -39,6 +42,7 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
 
     The facts of the model as the files give it, and past the gate as `[propagation]` asks for, are found in one pass.
     """
+    share_headers(job, comm)
     with comm.together():
         given = job.remember("parameters", lambda: load_parameters(job))
         grid = job_grid(job) or given["vp"].grid
@@ -62,6 +66,29 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
         forms.append(Form(used.medium, options.anisotropy))
     files.learn(*((form, options.order) for form in forms))
     return StreamedModel(files)
+
+
+def share_headers(job: Job, comm: Comm) -> None:
+    """Let rank 0 read the trace headers of SEG-Y models for all; collective.
+
+    For traces of a few kilobytes reading the headers means to read the file.
+    """
+    for name in PARAMETERS:
+        section, key = getattr(job.model, name), f"volume {name}"
+        if section is None or section.file is None or suffix_of(section.file) != ".sgy":
+            continue
+        if comm.min(int(job.knows(key))):
+            continue
+        found = None
+        with comm.together():
+            if comm.is_root:
+                found = job.remember(key, partial(open_file, job, name))
+        told, order = tell(found) if found is not None else (None, np.empty(0, np.int64))
+        told = comm.bcast(told)
+        if not comm.is_root:
+            order = np.empty(told["traces"], np.int64)
+        comm.bcast_array(order)
+        job.remember(key, partial(heard, told, order))
 
 
 def _scalars(

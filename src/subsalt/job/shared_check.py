@@ -16,6 +16,7 @@ from subsalt.comm import Comm
 from subsalt.errors import Finding, SubsaltError
 from subsalt.job.checking import Alone, CheckResult
 from subsalt.job.load import load_parameters
+from subsalt.job.opening import share_headers
 from subsalt.planes import Planes
 from subsalt.relay import plain
 
@@ -76,6 +77,7 @@ class _Together(Alone):
 def _summaries(job: Job, comm: Comm) -> dict[str, check.Parameter]:
     """Return the parameters of the model; on rank 0 with the summaries of their files, a share from every rank."""
     parts: dict[str, PartSummary] = {}
+    share_headers(job, comm)
     with comm.together():
         given: dict[str, check.Parameter] = job.remember("parameters", lambda: load_parameters(job))
         for name, p in given.items():
