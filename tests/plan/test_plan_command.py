@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from plan_cases import needs, world
 
 from job_files import MIGRATE, write_files, write_job
 from subsalt.cli import guard
@@ -12,6 +13,9 @@ from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
+from subsalt.plan import World
+from subsalt.plan.duration import duration_of
+from subsalt.plan.grouping import decide
 from subsalt.plan.plan import tail_loss
 
 
@@ -104,10 +108,6 @@ def test_what_deserves_a_warning(job, monkeypatch):
 
 
 def test_the_time_is_that_of_the_measured_rates(tmp_path):
-    from test_group_size import needs, world
-
-    from subsalt.plan.duration import duration_of
-    from subsalt.plan.grouping import decide
 
     found = needs(medium="vti")
     n, width = 256, 12
@@ -169,3 +169,18 @@ def test_the_loss_behind_the_last_shots():
     assert tail_loss(12, 4) == 0
     assert tail_loss(13, 4) == pytest.approx(3 / 16)
     assert tail_loss(2, 4) == 0.5
+
+
+def test_a_group_takes_as_long_as_its_slowest_slab():
+    found = needs(medium="vti")
+    row = {"medium": "vti", "dim": 3, "order": 8, "model_storage": "f32", "loop": "segment", "isa": "v3"}
+    row |= {"threads": 1, "n": 256, "boundary": "none", "layer_cells": 0, "points_per_s": 1e9}
+    machine = machines.Machine({"cores": 1}, {"kernels": [row, row | {"boundary": "pml", "layer_cells": 12}]})
+    plain = found.domain(found.shots[0]).grid.shape3
+    # rates inside and outside the layer are alike: what counts is the thickest slab
+    planes = max(s.hi - s.lo for s in found.slabs(found.shots[0], 3))
+    one, three = (
+        duration_of(found, decide(found, World(n, 10**12, 1, 1, True), n), machine).shot_seconds
+        for n in (1, 3)
+    )
+    assert three / one == pytest.approx(planes / plain[0])

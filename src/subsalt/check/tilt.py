@@ -21,7 +21,7 @@ WIDEST = {"theta": 180.0, "phi": 360.0}
 ROUNDING = 5e-5
 
 #: nodes whose axes are held at once
-SLAB = 1 << 22
+SLAB = 1 << 18
 
 #: degrees by which an azimuth of a 2-D model may miss its plane: what rounding to 16 bits leaves
 IN_PLANE = 0.01

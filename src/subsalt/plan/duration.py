@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from subsalt.decomp import Slab
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab.machine import Machine
 from subsalt.plan.grouping import Decision
@@ -75,7 +76,7 @@ def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_n
 
     Notes
     -----
-    A rank has the rate of its node over the ranks of the node. A shot takes as long as its thickest slab; shots are
+    A rank has the rate of its node over the ranks of the node. A shot takes as long as its slowest slab; shots are
     dealt to groups as they come free, so the survey takes as long as an even share of all, and at least its last shot.
     """
     point_steps = sum(_steps(needs) * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
@@ -104,17 +105,19 @@ def _steps(needs: Needs) -> int:
 
 
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
-    """Return the seconds of a shot if every rank had the rates of a node."""
+    """Return the seconds of the slowest rank of a shot if every rank had the rates of a node."""
     nx, ny, nz = needs.domain(shot).grid.shape3
-    width, planes = needs.setup.propagation.layer_cells, nx
-    if decision.group_size > 1:
-        planes = max(s.hi - s.lo for s in needs.slabs(shot, decision.group_size))
+    width = needs.setup.propagation.layer_cells
     tops = 1 if needs.setup.propagation.free_surface else 2
     across = ny - 2 * width if needs.setup.model.grid.ndim == 3 else ny
-    inside = max(0, nx - 2 * width) * max(0, across) * max(0, nz - tops * width)
-    points = nx * ny * nz
-    whole = inside / rates.core + (points - inside) / rates.layer
-    return _steps(needs) * whole * planes / nx
+    row = max(0, across) * max(0, nz - tops * width)
+
+    def seconds(slab: Slab) -> float:
+        first, last = slab.clip(width, nx - width)
+        inside = (last - first) * row
+        return inside / rates.core + ((slab.hi - slab.lo) * ny * nz - inside) / rates.layer
+
+    return _steps(needs) * max(map(seconds, needs.slabs(shot, decision.group_size)))
 
 
 def _rates(needs: Needs, decision: Decision, machine: Machine) -> Rates | str:

@@ -11,6 +11,7 @@ from subsalt.decomp import Slab
 from subsalt.domain import Domain
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.filters import LAPLACIAN_REACH
 from subsalt.imaging.memory import (
     ALONE,
     DOUBLE,
@@ -29,6 +30,9 @@ from subsalt.survey import Shot
 #: resident size of the program with all it imports and has read of a small job, before the first array (measured:
 #: benchmarks/plan_against_measured.py)
 PROGRAM = 72_000_000
+
+#: the libraries of tapers around sources in anisotropic media, beside that
+TAPERS = 15_000_000
 
 #: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
 MPI = 17_000_000
@@ -140,7 +144,8 @@ class Needs:
         """Return what a rank holds whatever it does, also before its first shot."""
         grid = self.setup.model.grid
         traces = sum(len(s.rcv) for s in self.shots)
-        held = {"program": PROGRAM, "survey": traces * TRACE_ENTRY}
+        tapered = self.medium != "isotropic" and self.setup.propagation.source_taper
+        held = {"program": PROGRAM + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
         if self.ranks > 1:
             held["MPI"] = MPI
         else:
@@ -170,14 +175,16 @@ class Needs:
     def _image(self, setup: MigrationSetup) -> dict[str, int]:
         """Return what summing and finishing the image takes, each rank a share of its planes."""
         nx, ny, nz = setup.model.grid.shape3
-        # the Laplacian looks `radius` planes beyond the share
-        planes = min(nx, -(-nx // self.ranks) + 2 * self.radius)
-        points = planes * ny * nz
-        accumulators = len(condition_of(setup.imaging.condition).accumulators)
+        condition = condition_of(setup.imaging.condition)
+        reach = condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
+        points = min(nx, -(-nx // self.ranks) + 2 * reach) * ny * nz
+        parts = len(condition.accumulators)
+        sums = 1 if setup.imaging.illumination == "shot" else parts
         return {
-            "image": accumulators * DOUBLE * points,
-            "a partial image": accumulators * FLOAT * points,
-            "working space": (3 * DOUBLE + FLOAT) * points,
+            "image": sums * DOUBLE * points,
+            # a shot's planes, once as read; or what finishing holds beside the sums
+            "working space": max(2 * parts * FLOAT, 3 * DOUBLE + FLOAT) * points,
+            "geometry of the image": nx * ny * 3 * DOUBLE,
         }
 
 
