@@ -11,6 +11,7 @@ from typing import Any
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import FLOAT
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.io.plane_file import PlaneLayout
 from subsalt.plan.need import Needs
 
 #: bytes of a SEG-Y file before its traces, and before the samples of each
@@ -80,7 +81,7 @@ def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
 def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
     grid = setup.model.grid
     accumulators = condition_of(setup.imaging.condition).accumulators
-    partial = sum(needs.window(s).size for s in needs.shots) * FLOAT * len(accumulators)
+    partial = sum(PlaneLayout(needs.window(s), accumulators).size for s in needs.shots)
     segy = SEGY_HEADERS + grid.size // grid.shape[-1] * (TRACE_HEADER + FLOAT * grid.shape[-1])
     others = len([f for f in dict.fromkeys(formats) if f != "segy"])
     volumes = others + ("illumination" in accumulators and setup.imaging.illumination == "survey")
