@@ -54,6 +54,12 @@ def test_the_image_is_that_of_one_process_and_the_bytes_are_counted(folder):
         found[name] = json.loads((folder / name / "run.json").read_text())
         assert found[name]["parallel"]["io"] == io
         assert found[name]["run_id"] == found["per-rank2"]["run_id"]
+    # groups of the same size send the same ghost planes, however many there are
+    halo = found["per-rank2"]["over_ranks"]["halo"]
+    assert halo["bytes"] > 0
+    assert halo["exchanges"] > 0
+    assert 0 <= halo["waited"]["mean"] <= halo["waited"]["max"]
+    assert found["broadcast4"]["over_ranks"]["halo"]["bytes"] == halo["bytes"]
     traces = {name: facts["over_ranks"]["input"]["traces"] for name, facts in found.items()}
     assert traces["per-rank2"]["received"] == 0
     # 3 shots of 15 traces with 151 samples, each once to the one other rank of its group

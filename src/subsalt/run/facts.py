@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt import __version__, physics
 from subsalt.comm import Comm
 from subsalt.errors import Finding
+from subsalt.halo import Traffic as Exchanged
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, publish_text
 from subsalt.io.traffic import COUNTED, Traffic
@@ -75,7 +76,9 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def over_ranks(world: Comm, phases: Mapping[str, float], traces: Traffic) -> dict[str, Any]:
+def over_ranks(
+    world: Comm, phases: Mapping[str, float], traces: Traffic, halo: Exchanged | None = None
+) -> dict[str, Any]:
     """Return what the ranks spent and moved, on every rank; collective.
 
     Parameters
@@ -84,20 +87,25 @@ def over_ranks(world: Comm, phases: Mapping[str, float], traces: Traffic) -> dic
         Seconds by phase of this rank.
     traces : Traffic
         Bytes of the traces that its shots took.
+    halo : halo.Traffic, optional
+        What its exchanges of ghost planes took.
 
     Returns
     -------
     dict
         ``phases``: mean and largest seconds by phase. ``peak_memory_bytes``: the largest and the sum. ``input``: bytes
-        wanted, read and received of all input, and of traces, summed over the ranks.
+        wanted, read and received of all input, and of traces, summed over the ranks. ``halo``: bytes of ghost planes
+        sent, summed, exchanges of the rank with the most, mean and largest seconds of waiting for them.
     """
     everything = COUNTED.now()
+    exchanged = halo or Exchanged()
     told = world.allgather(
         {
             "phases": dict(phases),
             "peak": peak_memory(),
             "all": [everything.wanted, everything.read, everything.received],
             "traces": [traces.wanted, traces.read, traces.received],
+            "halo": [exchanged.bytes, exchanged.exchanges, exchanged.waited],
         }
     )
     names = list(dict.fromkeys(name for t in told for name in t["phases"]))
@@ -114,5 +122,13 @@ def over_ranks(world: Comm, phases: Mapping[str, float], traces: Traffic) -> dic
                 )
             )
             for kind in ("all", "traces")
+        },
+        "halo": {
+            "bytes": sum(t["halo"][0] for t in told),
+            "exchanges": max(t["halo"][1] for t in told),
+            "waited": {
+                "mean": sum(t["halo"][2] for t in told) / len(told),
+                "max": max(t["halo"][2] for t in told),
+            },
         },
     }

@@ -167,7 +167,8 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
         point_steps = everybody.sum(runner.point_steps)
-        spent, parallel = over_ranks(everybody, clock.table(), TRACES.now() - before), parts.facts()
+        spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo)
+        parallel = parts.facts()
         rows = everybody.bcast(ledger.rows() if ledger else None)
         failed = [r["id"] for r in rows if r["state"] == "quarantined"]
         peak = spent["peak_memory_bytes"]["max"]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from subsalt.comm import Comm
 from subsalt.errors import DataError, NumericalFailure
+from subsalt.halo import Traffic
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
@@ -63,6 +64,8 @@ class ShotRunner:
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
+        #: what all exchanges of ghost planes took on this rank
+        self.halo = Traffic()
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
         self.feed = (
@@ -101,6 +104,7 @@ class ShotRunner:
         with self.clock("partial image"):
             sha = write_partial(self.images, part, self.setup.window(shot), group)
         self.point_steps += part.point_steps
+        self.halo.add(part.traffic, Traffic())
         return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
 
 
