@@ -78,6 +78,7 @@ def test_the_library_of_the_site_is_handed_on(run, job, monkeypatch):
     monkeypatch.setenv("MPI4PY_LIBMPI", "/opt/mpi/libmpi.so.40")
     _, out, _ = run(job, "--slurm", "--nodes", "1", "--mpi", "mpiexec", "--print")
     assert "export MPI4PY_LIBMPI=/opt/mpi/libmpi.so.40" in out
+    assert "launch=(mpiexec -n " in out
     _, out, _ = run(job, "--slurm", "--nodes", "1", "--mpi-library", "/other.so", "--print")
     assert "export MPI4PY_LIBMPI=/other.so" in out
 
@@ -92,7 +93,7 @@ def test_the_library_of_the_site_is_handed_on(run, job, monkeypatch):
         (("--slurm", "--nodes", "1", "--time", "soon"), "E786", 2, "--time 'soon'"),
         (("--slurm", "--nodes", "1", "--print", "--out", "x"), "E786", 2, "--print writes no file"),
         (("--slurm", "--nodes", "1", "--memory-per-node", "lots"), "E662", 78, "--memory-per-node 'lots'"),
-        (("--slurm", "--nodes", "1", "--memory-per-node", "10MB"), "E660", 69, "GB"),
+        (("--slurm", "--nodes", "1", "--memory-per-node", "10MB"), "E610", 69, "GB"),
         (("--slurm", "--nodes", "1", "--out", "/nowhere/x"), "E630", 73, "/nowhere"),
     ],
 )

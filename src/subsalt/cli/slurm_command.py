@@ -67,6 +67,7 @@ def write(
     from subsalt.cli.plan_command import memory_bytes
     from subsalt.io.publish import publish_text
     from subsalt.job.job import Job
+    from subsalt.lab.launcher import Launcher
     from subsalt.plan import plan_job
     from subsalt.plan.text import size
     from subsalt.plan.world import COMFORT
@@ -85,6 +86,7 @@ def write(
     if job.data is None:
         raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
     run_dir = (run or job.default_run_dir).resolve()
+    library = options.mpi_library or os.environ.get("MPI4PY_LIBMPI")
     batch = Batch(
         job.name,
         _command(job_file, run_dir, shots, strict),
@@ -98,7 +100,9 @@ def write(
         options.mpi or "srun",
         options.partition,
         options.account,
-        options.mpi_library or os.environ.get("MPI4PY_LIBMPI"),
+        library,
+        # the mpiexec of this environment; that of the site is found on PATH where the script runs
+        "mpiexec" if library or options.mpi != "mpiexec" else Launcher.find().words[0],
         list(options.sbatch or ()),
     )
     asked = (

@@ -44,6 +44,8 @@ class Batch:
         As Slurm knows them.
     library : str, optional
         The MPI library of the site, for MPI4PY_LIBMPI.
+    mpiexec : str
+        The command behind ``"mpiexec"``.
     more : sequence of str
         Further options of sbatch, such as ``"--qos=long"``.
     note : str
@@ -68,6 +70,7 @@ class Batch:
     partition: str | None = None
     account: str | None = None
     library: str | None = None
+    mpiexec: str = "mpiexec"
     more: Sequence[str] = ()
     note: str = ""
 
@@ -96,7 +99,7 @@ class Batch:
                     f"--sbatch {option!r} is no option of sbatch",
                     "write one option each, such as --sbatch=--qos=long",
                 )
-        for text in (*self.command, str(self.folder), str(self.run_dir), self.library or ""):
+        for text in (*self.command, str(self.folder), str(self.run_dir), self.library or "", self.mpiexec):
             if any(ord(c) < 32 or ord(c) == 127 for c in text):
                 raise _wrong(
                     f"{text!r} holds a control character", "rename it: a batch script is read line by line"
@@ -169,7 +172,7 @@ class Batch:
                 "# threads of a rank need more than the one core that some launchers bind it to",
                 "export SLURM_CPU_BIND=none OMPI_MCA_hwloc_base_binding_policy=none",
                 "export PRTE_MCA_hwloc_default_binding_policy=none",
-                'launch=(mpiexec -n "$SLURM_NTASKS")',
+                f'launch=({shlex.quote(self.mpiexec)} -n "$SLURM_NTASKS")',
             ]
         else:
             kind = self.starter.partition(":")[2] or "pmi2"
