@@ -66,6 +66,8 @@ def test_a_short_limit_has_a_short_notice():
 
 def test_ways_to_start_ranks():
     assert 'launch=(srun --mpi=pmi2 --cpus-per-task="$cpus" --kill-on-bad-exit=1)' in PLAIN.text()
+    # the second start of a job must not find what its killed ranks left under the number of their step
+    assert "k < ${SLURM_RESTART_COUNT:-0}; k++)); do srun --nodes=1 --ntasks=1 true; done" in PLAIN.text()
     assert "srun --mpi=pmix_v4 " in replace(PLAIN, starter="srun:pmix_v4").text()
     hydra = replace(PLAIN, starter="mpiexec", library="/opt/mpi lib/libmpi.so.12").text()
     assert 'launch=(mpiexec -n "$SLURM_NTASKS")' in hydra

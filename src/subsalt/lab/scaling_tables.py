@@ -42,6 +42,7 @@ WHOLE = (
     Column("shots", "shots", "d"),
     Column("init", "init s", ".2f"),
     Column("init_b", "init B s", ".2f"),
+    Column("read", "read MB", ".1f", 1e-6),
     Column("traces", "traces s", ".2f"),
     Column("traces_b", "traces B s", ".2f"),
     Column("total", "total s", ".2f"),

@@ -25,9 +25,9 @@ from subsalt.lab.scaling import CLOCK, UNITS, Say, key_of, located, marks_of, no
 from subsalt.lab.scaling_rows import Timed, add_rates, rows
 from subsalt.lab.stats import summary
 
-#: columns of a table, and the phases of a run that they sum
+#: columns of a table, and the phases of a run that they sum; `init` has also what comes before the first phase
 PHASES: Mapping[str, tuple[str, ...]] = {
-    "init": ("check", "model input"),
+    "init": ("check", "model input", "survey", "provenance"),
     "traces": ("trace input",),
     "kernel": ("source", "receivers"),
     "image": ("partial image", "image sum", "output"),
@@ -134,21 +134,25 @@ class Answer:
     total : float
         Seconds from the start of the command to its end.
     phases : mapping of str to float
-        Seconds by phase.
+        Seconds by phase of the rank that spent most in it, and `wall`.
     point_steps : int
         Of both wavefields of all shots.
     sha256 : str
         Of the image.
+    read : int
+        Bytes read from model and traces by all ranks.
     """
 
     total: float
     phases: Mapping[str, float]
     point_steps: int
     sha256: str
+    read: int = 0
 
     def seconds(self, column: str) -> float:
         """Return the seconds of a column of `PHASES`."""
-        return sum(self.phases.get(name, 0.0) for name in PHASES[column])
+        before = self.total - self.phases["wall"] if column == "init" else 0.0
+        return before + sum(self.phases.get(name, 0.0) for name in PHASES[column])
 
 
 def migrate(settings: Settings, case: Case) -> Answer:
@@ -178,6 +182,7 @@ def migrate(settings: Settings, case: Case) -> Answer:
             extra={"OMP_NUM_THREADS": str(case.layout.threads)},
             timeout=settings.timeout,
         )
+        facts = json.loads((run_dir / "run.json").read_text("utf-8"))
     finally:
         shutil.rmtree(run_dir, ignore_errors=True)
     lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
@@ -185,8 +190,10 @@ def migrate(settings: Settings, case: Case) -> Answer:
         raise launcher.failed(
             f"the migration with layout {case.layout.name} printed {len(lines)} results", ran.stderr
         )
-    found = json.loads(lines[0])
-    return Answer(ran.seconds, found["phases"], int(found["point_steps"]), found["sha256"])
+    found, spent = json.loads(lines[0]), facts["over_ranks"]
+    slowest = {name: seconds["max"] for name, seconds in spent["phases"].items()}
+    read = int(spent["input"]["all"]["read"])
+    return Answer(ran.seconds, slowest, int(found["point_steps"]), found["sha256"], read)
 
 
 @contextmanager
@@ -270,7 +277,7 @@ def totals(
     table = rows(timed)
     for row, kernel, given in zip(table, rows(kernels), answers, strict=True):
         row |= {name: summary([a.seconds(name) for a in given]).median for name in PHASES}
-        row |= {"total": row["time"], "point_steps": given[0].point_steps}
+        row |= {"total": row["time"], "point_steps": given[0].point_steps, "read": given[0].read}
         row |= {"kernel_speed_up": kernel["speed_up"], "kernel_efficiency": kernel["efficiency"]}
         row["kernel_share"] = summary([a.seconds("kernel") / a.total for a in given]).median
     add_rates(table, time_key="kernel")
@@ -287,7 +294,8 @@ def _beside(table: Sequence[dict[str, Any]], answers: Sequence[Sequence[Answer]]
 
 def _notes(settings: Settings) -> list[str]:
     out = [
-        "total: from the start of the command to its end; init: checks and model input; kernel: time steps"
+        "total: from the start of the command to its end; init: start of the ranks, checks, model input; "
+        "kernel: time steps of the slowest rank; read: bytes read by all ranks"
     ]
     out.append(
         "files may come from the page cache"

@@ -176,7 +176,13 @@ class Batch:
             ]
         else:
             kind = self.starter.partition(":")[2] or "pmi2"
-            launch = [f'launch=(srun --mpi={kind} --cpus-per-task="$cpus" --kill-on-bad-exit=1)']
+            launch = [
+                f'launch=(srun --mpi={kind} --cpus-per-task="$cpus" --kill-on-bad-exit=1)',
+                # tried: ranks of MPICH 5.0.2 that were killed leave /dev/shm/mpich_shm_HASH, where HASH comes from the
+                # numbers of job and step; after a requeue both are the same, and MPI_Init reads what the dead left
+                "# killed ranks leave shared memory under the number of their step: a restart takes the next number",
+                "for ((k = 0; k < ${SLURM_RESTART_COUNT:-0}; k++)); do srun --nodes=1 --ntasks=1 true; done",
+            ]
         return [
             f"run_dir={shlex.quote(str(self.run_dir))}",
             f"command=({words})",
