@@ -65,7 +65,7 @@ class Files:
     volumes : dict of Planes
         By name, in SI (angles: radians, one form of each axis), smoothed; epsilon and delta both or none.
     comm : Comm
-        Ranks that find the facts together.
+        Ranks that find the facts together while the model is opened; then each its own.
     order : int
         Of the stencil whose stability is asked for.
     reading : Reading, optional
@@ -167,7 +167,8 @@ class StreamedModel(TimeStep):
     Notes
     -----
     What is asked of the whole model (limits, speeds, time step) comes from facts that all ranks found together when
-    the model was made, see `Files.learn`; a window, values or nodes are read by the rank that asks.
+    the model was opened, see `Files.learn`; a window, values or nodes are read by the rank that asks. A form or an
+    order that nobody thought of costs that rank a pass through all of the model.
     """
 
     def __init__(self, files: Files, form: Form | None = None) -> None:
@@ -225,7 +226,7 @@ class StreamedModel(TimeStep):
         return self._facts().fastest
 
     def max_eigenvalue(self, order: int) -> float:
-        """Return the largest eigenvalue of -C L over all nodes, 1/s^2; collective for an order not asked before."""
+        """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
         return self._facts(order).eigenvalue
 
     def as_medium(self, medium: str) -> StreamedModel:

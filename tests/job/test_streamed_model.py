@@ -277,6 +277,33 @@ def test_one_pass_finds_what_a_run_asks_for(tmp_path):
     assert model.traffic.moved == read
 
 
+@pytest.mark.parametrize("theta", [None, 0.0, 20.0])
+@pytest.mark.parametrize("anisotropy", ["lower-delta", "raise-epsilon", "reject"])
+@pytest.mark.parametrize("medium", ["auto", "isotropic", "vti", "tti"])
+def test_checks_and_runs_ask_nothing_that_was_not_found(tmp_path, monkeypatch, medium, anisotropy, theta):
+    """Or one rank would go through a model alone, while the others wait."""
+    from subsalt.check import Context
+    from subsalt.check.stability import gated
+
+    model = {} if theta is None else {"theta": theta}
+    job = job_of(tmp_path, 2, model=model, propagation={"medium": medium, "anisotropy": anisotropy})
+    job.stream()
+    opened = job.open_model()
+    read = opened.traffic.moved
+    context = Context(model=opened, propagation=job.propagation_options)
+    try:
+        runs = gate(opened, job.propagation_options)[0]
+    except ModelError:
+        assert anisotropy == "reject"
+        runs = opened
+    for used in (gated(context), runs, opened):
+        assert used.stable_dt(8) > 0
+        assert used.fastest > 0
+        assert used.medium
+        assert used.limits("vp")
+    assert opened.traffic.moved == read
+
+
 def test_a_missing_file_is_one_error(tmp_path):
     job = job_of(tmp_path, 2)
     (tmp_path / "delta.rsf").unlink()

@@ -90,6 +90,8 @@ def test_checks_find_what_one_process_finds(tmp_path):
         "bad": ('vp = "vp.rsf"', 'vp = "bad.rsf"'),
         "slow": ('vp = "vp.rsf"', 'vp = "slow.rsf"'),
         "missing": ('epsilon = "epsilon.rsf"', 'epsilon = "elsewhere.rsf"'),
+        "reject": ('delta = "delta.rsf"', 'delta = "noisy.rsf"\n[propagation]\nanisotropy = "reject"'),
+        "upright": ('delta = "delta.rsf"', 'delta = "delta.rsf"\ntheta = 0'),
         "u16": ('line = "2d"', 'line = "2d"\n[propagation]\nmodel_storage = "u16"'),
     }
     for name, (old, new) in changes.items():
@@ -107,7 +109,7 @@ def test_checks_find_what_one_process_finds(tmp_path):
                 assert other[2].items() <= one[2].items(), name
                 assert one[2].keys() - other[2].keys() <= {"image_step", "memory_bytes", "nt"}, name
     codes = [{f[0] for f in e[0] if f[1] == "error"} for e in expected]
-    assert codes == [set(), set(), set(), {"E410"}, {"E412"}, {"E110"}, set()]
+    assert codes == [set(), set(), set(), {"E410"}, {"E412"}, {"E110"}, {"E520"}, set(), set()]
 
 
 def test_an_error_of_one_rank_is_that_of_all(tmp_path):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt import tilt
-from subsalt.comm import Comm
+from subsalt.comm import Comm, single
 from subsalt.grid import Frame, Grid
 from subsalt.io.shared_headers import heard, tell
 from subsalt.io.strategy import PerRank
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from subsalt.check.context import Parameter
     from subsalt.job.job import Job
     from subsalt.job.model_sections import ModelSection
+    from subsalt.options import PropagationOptions
 
 #: one degree, radians
 DEGREE = math.pi / 180.0
@@ -59,13 +60,25 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
     options = job.propagation_options
     files = Files(grid, frame, volumes, comm, options.order, reading=PerRank())
+    model = StreamedModel(files)
     asked = options.medium if options.medium != "auto" else _likely(volumes)
-    used = Form().as_medium(asked, tuple(volumes))
+    files.learn(*_forms(asked, options, volumes))
+    if options.medium == "auto" and model.medium != asked:  # all of theta is zero
+        files.learn(*_forms(model.medium, options, volumes))
+    # what is asked for beyond this, a rank finds for itself: the others would not know that they are needed
+    files.comm = single()
+    return model
+
+
+def _forms(medium: str, options: PropagationOptions, volumes: dict[str, Planes]) -> list[tuple[Form, int]]:
+    """Return the forms of a model that checks and runs ask about: as given, as a medium, and past the gate."""
+    used = Form().as_medium(medium, tuple(volumes))
     forms = [Form(), used]
-    if options.anisotropy != "reject" and "epsilon" in volumes and asked != "isotropic":
-        forms.append(Form(used.medium, options.anisotropy))
-    files.learn(*((form, options.order) for form in forms))
-    return StreamedModel(files)
+    if "epsilon" in volumes and medium != "isotropic":
+        # of a model that is refused the checks still say the time step
+        rule = "lower-delta" if options.anisotropy == "reject" else options.anisotropy
+        forms.append(Form(used.medium, rule))
+    return [(form, options.order) for form in forms]
 
 
 def share_headers(job: Job, comm: Comm) -> None:
