@@ -16,8 +16,8 @@ import numpy as np
 
 from subsalt.comm import Comm
 
-#: a row of the table: beats so far, the signal this rank was asked to stop by, and what it is doing
-ROW = np.dtype([("beat", np.int64), ("signal", np.int64), ("note", "S240")])
+#: a row of the table: beats so far, the signal this rank was asked to stop by, what it works on, and in which phase
+ROW = np.dtype([("beat", np.int64), ("signal", np.int64), ("note", "S192"), ("phase", "S48")])
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ class Table:
                 os.close(fd)
         self.rows = np.frombuffer(self._map, ROW)
         comm.allgather(None)  # all have looked at the mark
-        self.rows[comm.rank] = (0, 0, b"")
+        self.rows[comm.rank] = (0, 0, b"", b"")
         self.mine = comm.rank
 
     def beat(self) -> None:
         """Show that this rank lives."""
         self.rows["beat"][self.mine] += 1
 
-    def note(self, text: str) -> None:
-        """Tell what this rank is doing."""
-        self.rows["note"][self.mine] = text.encode(errors="replace")[: ROW["note"].itemsize]
+    def note(self, text: str, column: str = "note") -> None:
+        """Tell what this rank works on, or in which ``"phase"`` it is."""
+        self.rows[column][self.mine] = text.encode(errors="replace")[: ROW[column].itemsize]
 
     def ask_to_stop(self, number: int) -> None:
         """Tell that this rank got a signal."""
@@ -94,7 +94,8 @@ class Table:
 
     def noted(self, index: int) -> str:
         """Return what a rank said last."""
-        return bytes(self.rows["note"][index]).decode(errors="replace")
+        said = [bytes(self.rows[c][index]).decode(errors="replace") for c in ("note", "phase")]
+        return ", ".join(text for text in said if text)
 
     @property
     def signal(self) -> int:

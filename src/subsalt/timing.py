@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from subsalt.watchdog import note_phase
+
 
 class Phases:
     """Seconds by named phase.
 
     Phases may nest: the time of an inner phase is not counted in the outer one, so that the rows of `table` sum to the
-    wall time since construction (or since `restart`).
+    wall time since construction (or since `restart`). Other ranks learn which phase this one is in.
     """
 
     def __init__(self) -> None:
@@ -32,6 +34,7 @@ class Phases:
             outer, since = self._stack[-1]
             self.seconds[outer] = self.seconds.get(outer, 0.0) + start - since
         self._stack.append((name, start))
+        note_phase(name)
         try:
             yield
         finally:
@@ -40,6 +43,7 @@ class Phases:
             self.seconds[name_] = self.seconds.get(name_, 0.0) + now - since
             if self._stack:
                 self._stack[-1] = (self._stack[-1][0], now)
+            note_phase(self._stack[-1][0] if self._stack else "")
 
     @property
     def wall(self) -> float:

@@ -42,10 +42,22 @@ def note(text: str) -> None:
     Parameters
     ----------
     text : str
-        Such as ``"shot 7, receivers, step 300 of 900"``.
+        Such as ``"shot 7, 55%"``; empty when it is over.
     """
     if _watching is not None:
         _watching.table.note(text)
+
+
+def note_phase(name: str) -> None:
+    """Tell in which phase this rank is; `timing.Phases` does it.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"receivers"``; empty when it is over.
+    """
+    if _watching is not None:
+        _watching.table.note(name, "phase")
 
 
 @contextmanager

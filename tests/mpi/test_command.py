@@ -87,3 +87,36 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
     assert said.count("internal error: RuntimeError: planted") == 1, done
     assert ("Traceback" in said) == debug, done
     assert (f"(rank {failing} on " in said) == (failing != 0), done
+
+
+@pytest.mark.parametrize(
+    ("where", "failing"),
+    [
+        ("subsalt.run.shots.write_partial", 1),  # in the middle of the work: nobody agrees with anybody
+        ("subsalt.report.write", 0),  # at its end, where all ranks come together
+    ],
+)
+def test_a_full_disk_of_one_rank_ends_all(folder, tmp_path, where, failing):
+    module, function = where.rsplit(".", 1)
+    program = f"""
+        import importlib
+        from subsalt import comm
+        from subsalt.cli import main
+        from subsalt.errors import DiskError
+        module = importlib.import_module("{module}")
+        careful = module.{function}
+        def full(*arguments, **named):
+            if comm.world().rank == {failing}:
+                raise DiskError("no space", "make room", code="E620")
+            return careful(*arguments, **named)
+        module.{function} = full
+        main(["migrate", "job.toml", "--run", {str(tmp_path / "run")!r}])
+    """
+    done = run(2, program, cwd=folder, timeout=60)
+    assert done.rc == 74, done
+    said = "".join(done.err)
+    assert said.count("error E620  no space") == 1, done
+    assert ("(rank 1 on " in said) == (failing == 1), done
+    assert not done.mpiexec, done
+    again = run(2, ["subsalt", "migrate", "job.toml", "--run", tmp_path / "run"], cwd=folder, timeout=60)
+    assert again.rc == 0, again

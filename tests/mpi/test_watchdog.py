@@ -18,6 +18,7 @@ PROGRAM = """
     from subsalt import watchdog
     from subsalt.comm import Comm, world
     from subsalt.errors import SubsaltError
+    from subsalt.timing import Phases
 
     watchdog.GRACE = 4.0
     w = world()
@@ -40,9 +41,10 @@ PROGRAM = """
                 print("ready", flush=True)
             # rank 0 works in Python, the others sit in a message; or rank 0 waits for the others
             end = time.monotonic() + SECONDS
-            while w.is_root != STUCK and time.monotonic() < end:
-                time.sleep(0.05)
-            w.allgather(1)
+            with Phases()("receivers"):
+                while w.is_root != STUCK and time.monotonic() < end:
+                    time.sleep(0.05)
+                w.allgather(1)
     except (Stop, KeyboardInterrupt) as signalled:
         time.sleep(0.5)
         print("cleared up", flush=True)
@@ -58,11 +60,17 @@ def started(n, hosts=False, seconds=40, stuck=False):
     for name, value in {"HOSTS": hosts, "PATIENCE": T, "SECONDS": seconds, "STUCK": stuck}.items():
         program = program.replace(name, repr(value))
     job = Launched(n, program)
+    wait_until_ready(job)
+    return job, job.ranks(), descendants(job.process.pid)
+
+
+def wait_until_ready(job):
+    """Wait until rank 0 has said that all ranks are at work."""
     until = time.monotonic() + 60
     while "ready" not in job.said("out.0"):
         assert time.monotonic() < until, job.wait(0)
+        assert job.process.poll() is None, job.wait(1)
         time.sleep(0.05)
-    return job, job.ranks(), descendants(job.process.pid)
 
 
 def ended(job, below, within):
@@ -89,7 +97,7 @@ def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
     assert f"no sign of life from rank {victim} (host {os.uname().nodename}, pid {ranks[victim]})" in said, (
         done
     )
-    assert f"stopped by a signal, last at: shot {victim}" in said, done
+    assert f"stopped by a signal, last at: shot {victim}, receivers)" in said, done
     # who noticed, and what it was doing itself
     assert "noticed by rank" in said
     assert said.count("at: shot") == 2, done
@@ -127,8 +135,7 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
             w.allgather(1)
         """,
     )
-    while "ready" not in job.said("out.0"):
-        time.sleep(0.05)
+    wait_until_ready(job)
     ranks, below = job.ranks(), descendants(job.process.pid)
     os.kill(ranks[1], signal.SIGSTOP)
     time.sleep(T / 2)

@@ -206,9 +206,12 @@ def _report(folder: Path, clock: Phases) -> Path:
     """Write the HTML report on rank 0; return its path on all. Collective."""
     from subsalt.report import write as write_report
 
-    everybody = world()
-    with clock("report"), everybody.together():
-        return Path(everybody.bcast(str(write_report(folder)) if everybody.is_root else None))
+    everybody, path = world(), ""
+    with clock("report"):
+        with everybody.together():
+            if everybody.is_root:
+                path = str(write_report(folder))
+        return Path(everybody.bcast(path))
 
 
 def survey_of(job: Job, model: ModelLike) -> Survey:

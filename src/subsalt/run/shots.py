@@ -177,6 +177,7 @@ def deal_shots(
     with dealer:
         if not groups.idle:
             _take(groups.group, dealer, {s.id: s for s in left}, one, clock, report)
+            note("")
         with clock("waiting for other groups"):
             dealer.wait(lambda: report(None, 0.0))
             groups.rest()
