@@ -114,6 +114,10 @@ def test_line_numbers(tmp_path):
         ({"data": {"files": "a.sgy", "fix": {"scaler": 1}}}, "data.fix.scaler"),
         ({"data": {"files": "a.sgy", "mute": {"delay": 1}}}, "data.mute.velocity"),
         ({"parallel": {"threads": 0}}, "parallel.threads"),
+        ({"parallel": {"ranks_per_shot": 0}}, "parallel.ranks_per_shot"),
+        ({"parallel": {"io": "both"}}, "parallel.io"),
+        ({"parallel": {"watchdog": -3}}, "parallel.watchdog"),
+        ({"parallel": {"watchdog": "200 ms"}}, "parallel.watchdog"),
         ({"output": {"formats": ["segy", "tiff"]}}, "output.formats[1]"),
         (
             {

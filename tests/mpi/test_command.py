@@ -58,6 +58,13 @@ def test_a_command_that_is_not_parallel_is_done_by_one_rank(folder):
     assert not any(done.out[1:])
 
 
+def test_help_is_given_once(folder):
+    for arguments in (["migrate", "--help"], []):
+        done = run(2, ["subsalt", *arguments], cwd=folder, timeout=60)
+        assert "Usage: subsalt" in done.out[0] + done.err[0], done
+        assert (done.out[1], done.err) == ("", [done.err[0], ""]), done
+
+
 def test_a_check_says_what_one_process_says(folder):
     done = run(2, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
     alone = run(1, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
@@ -120,3 +127,27 @@ def test_a_full_disk_of_one_rank_ends_all(folder, tmp_path, where, failing):
     assert not done.mpiexec, done
     again = run(2, ["subsalt", "migrate", "job.toml", "--run", tmp_path / "run"], cwd=folder, timeout=60)
     assert again.rc == 0, again
+
+
+def test_a_program_of_ones_own_is_watched_too(folder, tmp_path):
+    # the calls that the command makes, in a script: started by mpiexec it migrates on all ranks
+    done = run(
+        2,
+        f"""
+        from pathlib import Path
+        from subsalt import watchdog
+        from subsalt.job.job import Job
+        from subsalt.run.migrate import migrate_job
+        seen = []
+        result = migrate_job(
+            Job.from_toml("job.toml"),
+            Path({str(tmp_path / "run")!r}),
+            lambda *told: seen.append(watchdog._watching is not None),
+        )
+        print(len(result.shots_done), all(seen), watchdog._watching is None)
+        """,
+        cwd=folder,
+        timeout=60,
+    )
+    assert done.rc == 0, done
+    assert done.out == ["3 True True\n"] * 2, done

@@ -30,10 +30,11 @@ def leaves(argv: list[str]) -> bool:
     """
     launch = launched()
     command = next((a for a in argv if not a.startswith("-")), "")
-    if launch is None or launch.size == 1 or command in PARALLEL:
+    asks = "--help" in argv or "-h" in argv or not command
+    if launch is None or launch.size == 1 or (command in PARALLEL and not asks):
         return False
     comm.stay_alone()
-    if launch.rank == 0 and command:
+    if launch.rank == 0 and not asks:
         others = launch.size - 1
         text = f"subsalt {command} works in one process; {others} other rank{'s' * (others > 1)} had nothing to do"
         print(text, file=sys.stderr)
@@ -75,7 +76,6 @@ def on_all_ranks(job_file: Path, out: Out, shots: str | None = None) -> Iterator
         Only these.
     """
     from subsalt.job.job import Job
-    from subsalt.job.types import auto_to_none
     from subsalt.watchdog import watch
 
     world = comm.world()
@@ -87,7 +87,7 @@ def on_all_ranks(job_file: Path, out: Out, shots: str | None = None) -> Iterator
     def warn(finding: Finding) -> None:
         out.findings([finding])
 
-    with watch(world, auto_to_none(job.parallel.watchdog), out.error, warn):
+    with watch(world, job.parallel.patience, out.error, warn):
         yield job
 
 

@@ -141,6 +141,22 @@ class ParallelSection(Section):
         "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
     )
 
+    @property
+    def patience(self) -> float | None:
+        """Seconds of silence after which a rank counts as stopped; None: the default."""
+        return None if self.watchdog == "auto" else float(self.watchdog)
+
+    @field_validator("watchdog")
+    @classmethod
+    def _patience_is_longer_than_a_busy_machine_takes(cls, value: float | str) -> float | str:
+        if isinstance(value, float) and value < 1:
+            raise ConfigError(
+                f"watchdog = {value:g} s is shorter than a busy machine may keep a rank waiting",
+                "use 1 s at least, or leave it out (60 s)",
+                code="E104",
+            )
+        return value
+
 
 class OutputSection(Section):
     """What is written beside the run's own files; has no influence on the image."""

@@ -31,6 +31,7 @@ from subsalt.run.shared import check_formats, check_shared, inputs_of
 from subsalt.run.shots import Progress, ShotRunner, migrate_shots
 from subsalt.survey import Survey
 from subsalt.timing import Phases
+from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -138,6 +139,8 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         run_id = job.run_id(inputs)
         numerics = numerics_of(device.describe(), options)
     with ExitStack() as stack:
+        # for programs: around the command the watch began before the job was checked
+        stack.enter_context(watch(everybody, job.parallel.patience))
         ledger, facts, images = None, {}, folder / "images"
         with clock("ledger"):
             with everybody.together():

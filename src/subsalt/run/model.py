@@ -26,6 +26,7 @@ from subsalt.run.shared import check_shared, inputs_of
 from subsalt.run.shots import Report, deal_shots
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
+from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -113,6 +114,7 @@ def model_job(
         run_id = job.run_id(inputs_of(job, everybody))
     mine = {"run_id": run_id, "numerics": str(numerics_of(device.describe(), options)["class"])}
     with ExitStack() as stack:
+        stack.enter_context(watch(everybody, job.parallel.patience))
         with everybody.together():
             if everybody.is_root:
                 make_folder(folder)
