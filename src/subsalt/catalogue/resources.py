@@ -223,4 +223,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The launcher started as many separate runs as there should have been ranks: it belongs to another MPI.",
         "Use the mpiexec beside the Python of subsalt, or name the launcher with --launcher.",
     ),
+    "E776": (
+        "Time slices that are no survey",
+        "Shots recorded on planes of nodes ([data.slices]) have one file and one source each, and share dimension and "
+        "time axis.",
+        "Give one source per file; migrate surveys of another time axis apart.",
+    ),
 }

@@ -142,7 +142,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if files_there:
         context.parameters = load(reader.parameters) or {}
         context.survey = load(lambda: _survey(job))
-        if job.data is not None:
+        if job.data is not None and job.data.slices is None:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
             # silent: rules on the volumes say it with more evidence

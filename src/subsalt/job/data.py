@@ -56,8 +56,13 @@ def open_survey(job: Job, frame: Frame | None = None) -> Survey:
     section = job.data
     if section is None:
         raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-    header, fix = header_options(section)
     files = expand_files(job, section.files)
+    if section.slices is not None:
+        from subsalt.io.slice_survey import slice_survey
+
+        dense = slice_survey(files, section.slices.sources, section.slices.depth, survey_frame(job) or frame)
+        return with_treatment(select_shots(dense, section.shots), section)
+    header, fix = header_options(section)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
     frame = survey_frame(job) or frame
     if section.geometry is not None:

@@ -58,6 +58,15 @@ class GeometrySection(Section):
     receivers: str = Field(description="CSV: shot,chan,gx,gy,gz")
 
 
+class SlicesSection(Section):
+    """Shots recorded on every node of a plane: one file of time slices (RSF) each, in the order of `files`."""
+
+    sources: list[list[Length]] = Field(
+        min_length=1, description="(x, y, z), or (x, z), of the source of each file"
+    )
+    depth: Length = Field(0.0, description="depth of the nodes")
+
+
 class DataSection(Section):
     """The recorded shots."""
 
@@ -91,6 +100,9 @@ class DataSection(Section):
     )
     geometry: GeometrySection | None = Field(
         None, description="positions from CSV tables, not from the headers"
+    )
+    slices: SlicesSection | None = Field(
+        None, description="files are time slices of dense receivers, not SEG-Y"
     )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
 

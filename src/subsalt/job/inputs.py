@@ -62,7 +62,10 @@ def input_files(job: Job) -> dict[str, list[Path]]:
     """Return the files the job reads, by the dotted key that names them."""
     out: dict[str, list[Path]] = {}
     if job.data is not None:
-        out["data.files"] = expand_files(job, job.data.files)
+        found = expand_files(job, job.data.files)
+        # the samples of time slices lie beside their headers
+        slices = job.data.slices is not None
+        out["data.files"] = [f for p in found for f in (_with_payload(p) if slices else [p])]
         for name, table in () if job.data.geometry is None else job.data.geometry:
             out[f"data.geometry.{name}"] = [existing(job.resolve(table), f"data.geometry.{name}")]
     for name in PARAMETERS:
