@@ -35,8 +35,9 @@ def test_the_smallest_group_that_fits_is_taken():
     for size in (1, 2, 3, 5):
         memory = found.of(size).total
         decision = group_size(found.setup, found.shots, world(8, memory))
-        assert (decision.group_size, decision.groups) == (size, 8 // size)
-        assert group_size(found.setup, found.shots, world(8, memory - 1)).group_size == size + 1
+        assert (decision.groups, sum(decision.sizes)) == (8 // size, 8)
+        assert decision.need.total <= memory
+        assert group_size(found.setup, found.shots, world(8, memory - 1)).groups == 8 // (size + 1)
 
 
 def test_memory_that_was_found_free_is_not_filled_when_more_ranks_can_share():
@@ -54,7 +55,12 @@ def test_memory_that_was_found_free_is_not_filled_when_more_ranks_can_share():
 def test_no_more_groups_than_shots():
     found = Needs(setup(), survey(2).shots, 8)
     assert decide(found, world(8, 1e12)).group_size == 4
-    assert decide(found, world(8, 1e12), 1).group_size == 1
+    # nor when a number is asked for: left-over ranks join the groups
+    assert decide(found, world(7, 1e12), 1).sizes == (4, 3)
+    # but for those that slabs would be too thin for
+    most = found.largest_group
+    many = decide(Needs(found.setup, found.shots, 3 * most), world(3 * most, 1e12))
+    assert (many.sizes, many.idle) == ((most, most), most)
 
 
 @pytest.mark.parametrize("medium", ["vti", "tti"])

@@ -6,7 +6,7 @@ import math
 import pytest
 from plan_cases import needs, world
 
-from job_files import MIGRATE, write_files, write_job
+from job_files import MIGRATE, survey, write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app import app
 from subsalt.cli.plan_command import memory_bytes
@@ -101,7 +101,10 @@ def test_what_deserves_a_warning(job, monkeypatch):
     codes = [f.code for f in Job.from_toml(job).plan(ranks=12).findings]
     assert codes == ["W660"]
     job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 1\n")
-    assert [f.code for f in Job.from_toml(job).plan(ranks=5).findings] == ["W662"]
+    write_files(job.parent, survey(5))
+    uneven = Job.from_toml(job).plan(ranks=4)
+    assert [f.code for f in uneven.findings] == ["W662"]
+    assert "5 shots over 4 groups leave 38% of the ranks' time unused" in uneven.findings[0].message
     need = Job.from_toml(job).plan().decision.need.total
     monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: int(1.1 * need))
     assert [f.code for f in Job.from_toml(job).plan().findings] == ["W661"]

@@ -23,8 +23,8 @@ class Decision:
     ----------
     world : World
         All ranks.
-    group_size : int
-        Ranks that share a shot at least.
+    sizes : tuple of int
+        Ranks of every group.
     need : RankNeed
         Of the rank that takes most.
     reason : str
@@ -36,7 +36,7 @@ class Decision:
     """
 
     world: World
-    group_size: int
+    sizes: tuple[int, ...]
     need: RankNeed
     reason: str
     largest: int
@@ -48,9 +48,19 @@ class Decision:
         return self.error is None
 
     @property
+    def group_size(self) -> int:
+        """Ranks that share a shot; of the smallest group where they differ."""
+        return min(self.sizes)
+
+    @property
     def groups(self) -> int:
         """Shots that are under way at the same time."""
-        return self.world.ranks // self.group_size
+        return len(self.sizes)
+
+    @property
+    def idle(self) -> int:
+        """Ranks that find no group: slabs would be too thin."""
+        return self.world.ranks - sum(self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -58,7 +68,8 @@ class Decision:
             "fits": self.fits,
             "ranks": self.world.ranks,
             "ranks_per_shot": self.group_size,
-            "groups": self.groups,
+            "groups": list(self.sizes),
+            "idle_ranks": self.idle,
             "threads": self.world.threads,
             "memory_per_rank_bytes": self.world.memory_per_rank,
             "need_bytes": self.need.total,
@@ -114,9 +125,34 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
         size = smallest_fitting(needs, least, most, limit)
         if size is not None:
-            return Decision(world, size, needs.of(size), _why(needs, world, size, room), needs.largest_group)
-    why = f"no group of up to {most} has the memory"
-    return refused(Decision(world, most, needs.of(most), why, needs.largest_group), needs)
+            return _decision(needs, world, size, _why(needs, world, size, room))
+    return refused(_decision(needs, world, most, f"no group of up to {most} has the memory"), needs)
+
+
+def _decision(needs: Needs, world: World, size: int, reason: str) -> Decision:
+    """Return the decision for groups of `size` ranks and more."""
+    sizes = group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))
+    return Decision(world, tuple(sizes), needs.of(min(sizes)), reason, needs.largest_group)
+
+
+def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int | None = None) -> list[int]:
+    """Return the sizes of the groups, largest first: as many groups as `wanted` allows, which share all ranks.
+
+    Parameters
+    ----------
+    ranks, wanted : int
+        Ranks, and how many of them per shot.
+    largest : int, optional
+        No group has more; ranks that are left over then stay idle.
+    shots : int, optional
+        No more groups than shots.
+    """
+    most = ranks if largest is None else min(ranks, largest)
+    count = max(1, ranks // max(1, wanted))
+    if shots is not None:
+        count = max(1, min(count, shots))
+    used = min(ranks, count * most)
+    return [used // count + (i < used % count) for i in range(count)]
 
 
 def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | None:
@@ -149,7 +185,7 @@ def _fixed(needs: Needs, world: World, asked: int) -> Decision:
     reason = (
         "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
     )
-    decision = Decision(world, size, needs.of(size), reason, needs.largest_group)
+    decision = _decision(needs, world, size, reason)
     return decision if decision.need.total <= world.memory_per_rank else refused(decision, needs)
 
 

@@ -256,13 +256,15 @@ def _findings(plan: Plan) -> list[Finding]:
                 {"need": decision.need.total, "memory": world.memory_per_rank},
             )
         )
-    lost = tail_loss(plan.shots, decision.groups)
+    lost = lost_time(plan)
     if lost > TAIL:
         found.append(
             Finding(
                 "W662",
                 "warning",
-                f"{plan.shots} shots over {decision.groups} groups leave {lost:.0%} of the ranks' time unused",
+                f"{plan.shots} shots over {decision.groups} groups"
+                + (f", and {decision.idle} ranks that slabs would be too thin for," if decision.idle else "")
+                + f" leave {lost:.0%} of the ranks' time unused",
                 f"use a number of groups that divides {plan.shots}, or more ranks per shot",
                 {"shots": plan.shots, "groups": decision.groups, "lost": lost},
             )
@@ -271,6 +273,12 @@ def _findings(plan: Plan) -> list[Finding]:
     if error is not None:
         found.append(Finding(error.code, "error", error.message, error.fix))
     return found
+
+
+def lost_time(plan: Plan) -> float:
+    """Return the part of the ranks' time that is lost: ranks without a group, and waiting behind the last shots."""
+    decision = plan.decision
+    return 1.0 - (1.0 - decision.idle / decision.world.ranks) * (1.0 - tail_loss(plan.shots, decision.groups))
 
 
 def tail_loss(shots: int, groups: int) -> float:

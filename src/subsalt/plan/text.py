@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from subsalt.plan.plan import Plan, tail_loss
+from subsalt.plan.plan import Plan, lost_time
 from subsalt.plan.reading import ratio
 
 
@@ -41,11 +41,7 @@ def _rows(plan: Plan) -> list[str]:
     decision, read, disk = plan.decision, plan.reading, plan.disk
     rows = []
     if decision.world.ranks > 1:
-        lost = tail_loss(plan.shots, decision.groups)
-        idle = f", {lost:.0%} of their time lost behind the last shots" if lost > 0.005 else ""
-        rows.append(
-            ("groups", f"{_count(decision.groups, 'group')} of {decision.group_size} or more ranks{idle}")
-        )
+        rows.append(("groups", _groups(plan)))
     if decision.group_size > 1:
         rows.append(
             ("slabs", f"{read.owned} planes of its own and {read.ghosts} ghost planes in the thinnest")
@@ -66,6 +62,17 @@ def _rows(plan: Plan) -> list[str]:
         )
     rows += [("" if plan.duration.seconds is not None else "time", note) for note in plan.duration.notes]
     return [f"{name:<8}{text}" for name, text in rows]
+
+
+def _groups(plan: Plan) -> str:
+    """Return how many groups of how many ranks, and what of their time is lost."""
+    decision = plan.decision
+    least, most = min(decision.sizes), max(decision.sizes)
+    ranks = _count(least, "rank") if least == most else f"{least} and {most} ranks"
+    idle = f"; {_count(decision.idle, 'rank')} beyond what slabs allow" if decision.idle else ""
+    lost = lost_time(plan)
+    unused = f"; {lost:.0%} of the ranks' time unused" if lost > 0.005 else ""
+    return f"{_count(decision.groups, 'group')} of {ranks}{idle}{unused}"
 
 
 def _redundant(read: int, wanted: int, what: str) -> str:

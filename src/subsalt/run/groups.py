@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.comm import Comm
 from subsalt.kernels import cores, threads_to_use
-from subsalt.plan import World, group_size
+from subsalt.plan import World, group_size, group_sizes
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Setup
 from subsalt.run.deal import LOOK
@@ -114,26 +114,6 @@ def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: in
     # every idle rank is a part by itself
     group = world.split(index if index >= 0 else len(sizes) + place, place)
     return Groups(world, group, world.duplicate(), index, sizes)
-
-
-def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int | None = None) -> list[int]:
-    """Return the sizes of the groups, largest first: as many groups as `wanted` allows, which share all ranks.
-
-    Parameters
-    ----------
-    ranks, wanted : int
-        Ranks, and how many of them per shot.
-    largest : int, optional
-        No group has more; ranks that are left over then stay idle.
-    shots : int, optional
-        No more groups than shots.
-    """
-    most = ranks if largest is None else min(ranks, largest)
-    count = max(1, ranks // max(1, wanted))
-    if shots is not None:
-        count = max(1, min(count, shots))
-    used = min(ranks, count * most)
-    return [used // count + (i < used % count) for i in range(count)]
 
 
 def threads_for(world: Comm, asked: int | None) -> int | None:
