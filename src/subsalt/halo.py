@@ -5,6 +5,10 @@ state have their own persistent requests, since the next level is written into o
 
 `start` begins an exchange, `poke` lets it go on (a message moves little on its own while its rank computes), `finish`
 waits for it, without burning the time of other ranks on the same cores.
+
+A rank that must stop cannot just leave: its neighbours wait for its planes. It says a time index at which all will
+stop (`stop_soon`). The word travels with the ghost planes, one slab per step, in a number of their padding that no step
+reads or writes; it is zero as long as all is well.
 """
 
 from __future__ import annotations
@@ -22,6 +26,9 @@ from subsalt.waiting import wait
 
 #: tags of ghost planes (2 per field: upwards and downwards in x) and of arrays sent after the time steps
 TAG, TAG_ARRAYS = 7200, 7220
+
+#: steps that a rank does at most between two looks at `Halo.stop`: those of a pass, and one under way
+LAG = 8
 
 
 @dataclass
@@ -41,10 +48,12 @@ class Traffic:
 
 @dataclass
 class _Level:
-    """The requests of one time level."""
+    """The requests of one time level, bytes sent, and the first number of every message to and from neighbours."""
 
     requests: list[Any] = field(default_factory=list)
     sent: int = 0
+    word_to: list[NDArray] = field(default_factory=list)
+    word_from: list[NDArray] = field(default_factory=list)
 
 
 class Halo:
@@ -66,10 +75,13 @@ class Halo:
         self, group: Comm, slabs: Sequence[Slab], radius: int, levels: Sequence[Sequence[NDArray]]
     ) -> None:
         self.traffic = Traffic()
+        #: the time index at which all ranks stop; None: none is known of
+        self.stop: int | None = None
+        self._reach = len(slabs) + LAG
         self._levels = {id(arrays[0]): self._requests(group, slabs, radius, arrays) for arrays in levels}
         # what has requests must not go away before them
         self._arrays = [a for arrays in levels for a in arrays]
-        self._active: list[Any] = []
+        self._active: _Level | None = None
 
     @staticmethod
     def _requests(group: Comm, slabs: Sequence[Slab], radius: int, arrays: Sequence[NDArray]) -> _Level:
@@ -82,38 +94,56 @@ class Halo:
         for number, a in enumerate(arrays):
             up, down = TAG + 2 * number, TAG + 2 * number + 1
 
-            def block(first: int, count: int, a: NDArray = a) -> NDArray:
-                return a[radius + first : radius + first + count]
+            def link(
+                other: int, got: tuple[int, int], sent: tuple[int, int], tags: tuple[int, int], a: NDArray = a
+            ) -> None:
+                to, here = (a[radius + first : radius + first + count] for first, count in (sent, got))
+                out.requests.append(mpi.Recv_init(here, other, tags[0]))
+                out.requests.append(mpi.Send_init(to, other, tags[1]))
+                out.sent += to.nbytes
+                out.word_to.append(to.reshape(-1)[:1])
+                out.word_from.append(here.reshape(-1)[:1])
 
             if rank > 0:
                 asked = slabs[rank - 1].ghost_hi
-                out.requests.append(mpi.Recv_init(block(0, own.ghost_lo), rank - 1, up))
-                out.requests.append(mpi.Send_init(block(lo, asked), rank - 1, down))
-                out.sent += block(lo, asked).nbytes
+                link(rank - 1, (0, own.ghost_lo), (lo, asked), (up, down))
             if rank < len(slabs) - 1:
                 asked = slabs[rank + 1].ghost_lo
-                out.requests.append(mpi.Recv_init(block(hi, own.ghost_hi), rank + 1, down))
-                out.requests.append(mpi.Send_init(block(hi - asked, asked), rank + 1, up))
-                out.sent += block(hi - asked, asked).nbytes
+                link(rank + 1, (hi, own.ghost_hi), (hi - asked, asked), (down, up))
         return out
 
     def start(self, level: Sequence[NDArray]) -> None:
         """Begin the exchange of a time level; what neighbours hold of it must have been written."""
         from mpi4py import MPI
 
-        chosen = self._levels[id(level[0])]
-        self._active = chosen.requests
-        MPI.Prequest.Startall(self._active)
+        self._active = chosen = self._levels[id(level[0])]
+        if self.stop is not None:
+            for word in chosen.word_to:
+                word[0] = self.stop
+        MPI.Prequest.Startall(chosen.requests)
         self.traffic.bytes += chosen.sent
         self.traffic.exchanges += 1
 
     def poke(self) -> bool:
         """Let the exchange go on; return whether it is complete."""
+        if self._active is None:
+            return True
         from mpi4py import MPI
 
-        if self._active and MPI.Request.Testall(self._active):
-            self._active = []
-        return not self._active
+        if not MPI.Request.Testall(self._active.requests):
+            return False
+        for word in self._active.word_from:
+            if word[0]:
+                self._stop_at(int(word[0]))
+        self._active = None
+        return True
+
+    def stop_soon(self, it: int) -> None:
+        """Let all ranks stop at one time index, a few steps after `it`, when all are sure to know."""
+        self._stop_at(it + self._reach)
+
+    def _stop_at(self, it: int) -> None:
+        self.stop = it if self.stop is None else min(self.stop, it)
 
     def finish(self) -> None:
         """Wait until the ghost planes have come and what was sent may be written over."""
@@ -123,7 +153,7 @@ class Halo:
 
     def free(self) -> None:
         """Give the requests back; an exchange that is still going on (after an error) is left to the end of MPI."""
-        if self._active:
+        if self._active is not None:
             return
         for level in self._levels.values():
             for request in level.requests:

@@ -48,17 +48,22 @@ def by_passes(
         problem, cuts_of(problem, domain), work.sources, work.recorders, work.snapshots, work.correlation
     )
     finite, last = True, state.it + n
+    halo.stop = None
     halo.start(state.curr)
     for stop in work.stops(state.it, n):
-        while state.it < stop:
+        while state.it < stop and state.it != halo.stop:
             before = state.it
-            segment.advance(state, stop - state.it, halo)
+            end = stop if halo.stop is None else min(stop, halo.stop)
+            segment.advance(state, end - state.it, halo)
             looked_at = state.it // FINITE_EVERY > before // FINITE_EVERY or state.it == last
             if finite and looked_at and not cpu.is_finite(problem, state.curr):
                 finite = False
                 not_finite(state)
+                halo.stop_soon(state.it)
             if work.progress is not None:
                 work.progress(state.it)
+        if state.it < stop:
+            break
         if work.hook is not None and work.hook_at(stop):
             halo.finish()
             work.hook(state)

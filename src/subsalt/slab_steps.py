@@ -147,13 +147,13 @@ def by_slab(
         Its points have weights on owned planes only.
     not_finite : callable
         Called with the state, once, when it is no longer finite (looked at every `FINITE_EVERY` steps and at last).
-        The steps go on: the other ranks wait for ghost planes.
+        The steps go on until all ranks know (`Halo.stop_soon`): the others wait for ghost planes.
     """
     regions = Regions.of(problem, domain, int(kernels.describe()["threads"]))
     shells = [planes_box(problem, planes) for planes in regions.shells]
     in_shells = [_Feed(s, regions.shells) for s in work.sources]
     in_core = [_Feed(s, regions.core) for s in work.sources]
-    finite = True
+    finite, halo.stop = True, None
     halo.start(_travelling(problem, state.curr))
     halo.finish()
     for i in range(n):
@@ -180,8 +180,11 @@ def by_slab(
         if finite and looked_at and not kernels.is_finite(problem, state.curr):
             finite = False
             not_finite(state)
+            halo.stop_soon(state.it)
         if work.progress is not None:
             work.progress(state.it)
+        if state.it == halo.stop:
+            return
 
 
 def _travelling(problem: Problem, level: list[NDArray]) -> list[NDArray]:
