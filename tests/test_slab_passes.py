@@ -277,6 +277,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4))
     monkeypatch.setattr("subsalt.kernels.slab.PIECE", 1)
+    monkeypatch.setattr("subsalt.kernels.slab.LOOKS", 1)
 
 
 SHAPE = {2: (97, 1, 41), 3: (97, 52, 35)}

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: point-steps per thread between two pokes: about a millisecond
 PIECE = 1 << 20
 
+#: looks at an exchange between two pieces: a library that moves a message in parts moves one per look
+LOOKS = 32
+
 
 class Exchange(Protocol):
     """What brings ghost planes from the neighbours (`subsalt.halo`)."""
@@ -132,7 +135,7 @@ class SlabSegment:
 
     def _go_ahead(self, made: Pass, exchange: Exchange, reached: int | None) -> int | None:
         """Sweep over the first tiles until the exchange is complete, or the shells are near; return how far."""
-        while made.core and not exchange.poke():
+        while made.core and not _poke(exchange):
             start = made.ahead[0][0] if reached is None else reached
             if start >= made.ahead_to:
                 break
@@ -150,7 +153,7 @@ class SlabSegment:
             if made.wedge:  # writes over what the sweep has read
                 self._run(0, made.wedge, self._leading)
         while tile < self.native.tiles:
-            if exchange.poke():
+            if _poke(exchange):
                 self._run(0, made.core, (tile, self.native.tiles))
                 return
             some = tile, min(tile + self.threads, self.native.tiles)
@@ -162,7 +165,12 @@ class SlabSegment:
     ) -> None:
         """Do some tiles from plane `start` on, with pokes until the exchange is complete."""
         end = planes[0][1]
-        while start + self.stride < end and not exchange.poke():
+        while start + self.stride < end and not _poke(exchange):
             self._run(0, planes, tiles, start, start + self.stride)
             start += self.stride
         self._run(0, planes, tiles, start)
+
+
+def _poke(exchange: Exchange) -> bool:
+    """Let an exchange go on; return whether it is complete."""
+    return any(exchange.poke() for _ in range(LOOKS))
