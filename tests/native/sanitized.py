@@ -38,6 +38,7 @@ def main() -> int:
         "test_kernels_tti.py",
         "test_packing.py",
         "test_segment.py",
+        "test_slab_passes.py",
         "lab/test_lab_memory.py",
         "lab/test_lab_kernels.py",
     ]
