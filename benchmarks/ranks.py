@@ -178,7 +178,9 @@ def measure(args: argparse.Namespace) -> None:
             }
         )
     facts = machine_facts()
-    print(f"{args.medium}, {args.n}^3 and a PML of {LAYER}, {args.rounds} rounds of {args.steps} steps; {facts}")
+    print(
+        f"{args.medium}, {args.n}^3 and a PML of {LAYER}, {args.rounds} rounds of {args.steps} steps; {facts}"
+    )
     print("| ranks x threads | ms per step | ratio | from, to | waiting | MB sent per step |")
     print("|---|---|---|---|---|---|")
     for r in rows:
