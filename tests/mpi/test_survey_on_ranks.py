@@ -176,8 +176,11 @@ def test_a_shot_that_fails_on_one_rank_is_set_aside(surveys, tmp_path, ranks, gr
 def test_wrong_input_is_said_once(surveys, tmp_path):
     """One message on rank 0, the exit code of its class, and nothing written."""
     job = job_file(surveys, "line")
-    thin = with_ranks(job, 20)
-    cases = [(20, ["subsalt", "migrate", thin, "--run", tmp_path / "thin"], "E720", 78)]
+    # a halo of up to 16 planes leaves no room for slabs of six ranks in 61 planes and two layers of 6
+    wide = job.with_name("wide.toml")
+    wide.write_text(job.read_text().replace("layer = 6", "layer = 6\norder = 16"))
+    thin = with_ranks(wide, 6)
+    cases = [(6, ["subsalt", "migrate", thin, "--run", tmp_path / "thin"], "E720", 78)]
     run_dir = tmp_path / "other"
     shutil.copytree(surveys / "line by shot.one", run_dir)
     cases.append((3, ["subsalt", "migrate", job, "--run", run_dir], "E810", 78))

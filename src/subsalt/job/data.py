@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.comm import Comm, single
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Frame
 from subsalt.job.data_sections import parse_ranges
@@ -41,7 +42,7 @@ def survey_frame(job: Job) -> Frame | None:
     return Frame(section.x0, section.y0, math.radians(section.azimuth))
 
 
-def open_survey(job: Job, frame: Frame | None = None) -> Survey:
+def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) -> Survey:
     """Return the survey of `[data]`; traces stay in the files until they are asked for.
 
     Parameters
@@ -50,19 +51,30 @@ def open_survey(job: Job, frame: Frame | None = None) -> Survey:
         With a `[data]` table.
     frame : Frame, optional
         Local frame, for example of the model file; the job's own goes before.
+    comm : Comm, optional
+        Ranks that all want it: the first one reads the headers of all traces. Then this is collective.
     """
-    from subsalt.io import segy
+    from subsalt.io.shared_survey import read_once
 
     section = job.data
     if section is None:
         raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-    files = expand_files(job, section.files)
     if section.slices is not None:
         from subsalt.io.slice_survey import slice_survey
 
+        files = expand_files(job, section.files)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, survey_frame(job) or frame)
         return with_treatment(select_shots(dense, section.shots), section)
+    survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
+    return with_treatment(survey, section)
+
+
+def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
+    """Return the selected shots of SEG-Y or SU files, untreated."""
+    from subsalt.io import segy
+
     header, fix = header_options(section)
+    files = expand_files(job, section.files)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
     frame = survey_frame(job) or frame
     if section.geometry is not None:
@@ -80,7 +92,7 @@ def open_survey(job: Job, frame: Frame | None = None) -> Survey:
             shot_key=section.shot_key,
             receivers=section.receivers,
         )
-    return with_treatment(select_shots(survey, section.shots), section)
+    return select_shots(survey, section.shots)
 
 
 def select_shots(survey: Survey, selection: str | list[int]) -> Survey:

@@ -42,8 +42,9 @@ class TraceFeed:
     def __enter__(self) -> TraceFeed:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        # an error need not wait for a slow file server before it is told
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def prepare(self, shot: Shot) -> None:
         """Begin to read the traces of a shot; returns at once."""

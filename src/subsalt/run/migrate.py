@@ -162,7 +162,6 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         with clock("setup"):
             left = len(survey) - len(done)
             parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, left))
-            stack.callback(parts.free)
         runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io)
         before = TRACES.now()
         migrate_shots(runner, ledger, done, progress if everybody.is_root else None)
@@ -172,6 +171,7 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         point_steps = everybody.sum(runner.point_steps)
         spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo)
         parallel = parts.facts()
+        parts.free()
         rows = everybody.bcast(ledger.rows() if ledger else None)
         failed = [r["id"] for r in rows if r["state"] == "quarantined"]
         peak = spent["peak_memory_bytes"]["max"]
@@ -218,14 +218,14 @@ def _report(folder: Path, clock: Phases) -> Path:
 
 
 def survey_of(job: Job, model: ModelLike) -> Survey:
-    """Return the recorded survey of a job in the local frame of its model.
+    """Return the recorded survey of a job in the local frame of its model; rank 0 reads its headers. Collective.
 
     A 2-D model without a place on the map lies along the line of the survey itself.
     """
     from subsalt.job.data import open_survey
 
     on_line = model.grid.ndim == 2 and model.frame == Frame()
-    return open_survey(job, None if on_line else model.frame)
+    return open_survey(job, None if on_line else model.frame, world())
 
 
 def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:

@@ -127,13 +127,13 @@ def model_job(
         there = [s.id for s in survey.shots if shot_path(folder, s).exists()]
         left = set(everybody.bcast([s.id for s in survey.shots if s.id not in there]))
         parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
-        stack.callback(parts.free)
         setup = with_input(setup, reading_of(job.parallel.io, parts.group))
         runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
         deal_shots(
             parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress
         )
         point_steps = everybody.sum(runner.point_steps)
+        parts.free()
     return ModelResult(folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt)
 
 
