@@ -181,7 +181,7 @@ def test_what_has_no_room_is_refused_before_it_is_written(tmp_path, monkeypatch)
     monkeypatch.setattr(io_files, "machine_facts", lambda: {"ram_bytes": 1 << 20})
     with pytest.raises(MemoryPlanError, match="memory"):
         measurement.measure(settings(tmp_path))
-    with pytest.raises(ConfigError, match="at most 10 ranks"):
+    with pytest.raises(ConfigError, match="at most --ranks 10"):
         measurement.measure(settings(tmp_path, ranks=[11]))
     assert list(tmp_path.iterdir()) == []
 

@@ -66,7 +66,9 @@ class PerRank:
 
     def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
         """Return the planes lo ... hi - 1 of `source`."""
-        return source.read(lo, hi)
+        out = source.read(lo, hi)
+        COUNTED.add(wanted=out.nbytes)
+        return out
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
         """Fill `out` (len(rows), ...) with those rows."""

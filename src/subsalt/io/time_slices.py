@@ -118,10 +118,14 @@ class TimeSlices:
         ResourceError, SegyError
             When the file cannot be read, or ends early.
         """
+        COUNTED.add(wanted=out.nbytes)
+        self._fill(it, lo, hi, out)
+
+    def _fill(self, it: int, lo: int, hi: int, out: NDArray[np.float32]) -> None:
+        """As `read`; what was wanted is counted elsewhere."""
         if not (0 <= it < self.time.nt and 0 <= lo <= hi <= self.shape[0]):
             raise IndexError(f"sample {it}, x {lo} ... {hi} of {self.time.nt} slices of {self.shape}")
         each = self.slice_bytes // self.shape[0]
-        COUNTED.add(wanted=out.nbytes)
         self._file.read_into(self._offset + it * self.slice_bytes + lo * each, raw_bytes(out))
         if not self._stored.isnative:
             out.byteswap(inplace=True)
@@ -171,7 +175,7 @@ class TimeSlices:
 
 
 class Slice:
-    """One sample of a `TimeSlices`, as planes along x."""
+    """One sample of a `TimeSlices`, as planes along x; `Reading.planes` counts what was wanted."""
 
     dtype = np.dtype(np.float32)
 
@@ -181,7 +185,7 @@ class Slice:
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the x positions lo ... hi - 1."""
         out = np.empty((hi - lo, *self.shape[1:]), np.float32)
-        self.slices.read(self.it, lo, hi, out)
+        self.slices._fill(self.it, lo, hi, out)
         return out
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.decomp import cut
+from subsalt.decomp import largest_group
 from subsalt.errors import SubsaltError
 from subsalt.host import usable_cores
 from subsalt.io.os_errors import human
 from subsalt.io.publish import publish_text
+from subsalt.lab.asked import wrong
 from subsalt.lab.io_case import GHOSTS, Case
 from subsalt.lab.io_files import files, refuse_too_large
 from subsalt.lab.io_rows import UNITS, notes, rows_of
@@ -81,7 +82,7 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
     # one rank needs no MPI
     alone = settings.launcher is None and max(settings.ranks) == 1
     launcher = None if alone else Launcher.find(settings.launcher)
-    cut(case.grid[0], max(settings.ranks), medium="vti", radius=GHOSTS)
+    _refuse_thin_slabs(case.grid[0], max(settings.ranks))
     refuse_too_large(settings.directory, case, max(settings.ranks))
     cores = usable_cores()
     rows: list[dict[str, Any]] = []
@@ -143,6 +144,15 @@ def _launch(
     if launcher is not None and found["ranks"] != ranks:
         raise _alone(launcher, ranks, found["ranks"])
     return found
+
+
+def _refuse_thin_slabs(nx: int, ranks: int) -> None:
+    most = largest_group(nx, "vti", GHOSTS)
+    if ranks > most:
+        raise wrong(
+            f"--ranks {ranks}: slabs of the {nx} planes of --grid would be thinner than their halo",
+            f"use at most --ranks {most}, or a grid of {GHOSTS * ranks} planes along x or more",
+        )
 
 
 def _alone(launcher: Launcher, ranks: int, found: int) -> SubsaltError:
