@@ -16,8 +16,11 @@ import numpy as np
 
 from subsalt.comm import Comm
 
-#: a row of the table: beats so far, the signal this rank was asked to stop by, what it works on, and in which phase
-ROW = np.dtype([("beat", np.int64), ("signal", np.int64), ("note", "S192"), ("phase", "S48")])
+#: a row of the table: beats so far, the signal this rank was asked to stop by, whether it is ending all ranks, what it
+#: works on, and in which phase
+ROW = np.dtype(
+    [("beat", np.int64), ("signal", np.int64), ("ending", np.int64), ("note", "S192"), ("phase", "S40")]
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Table:
                 os.close(fd)
         self.rows = np.frombuffer(self._map, ROW)
         comm.allgather(None)  # all have looked at the mark
-        self.rows[comm.rank] = (0, 0, b"", b"")
+        self.rows[comm.rank] = (0, 0, 0, b"", b"")
         self.mine = comm.rank
 
     def beat(self) -> None:
@@ -87,6 +90,15 @@ class Table:
     def ask_to_stop(self, number: int) -> None:
         """Tell that this rank got a signal."""
         self.rows["signal"][self.mine] = number
+
+    def end(self) -> None:
+        """Tell that this rank has said why all end."""
+        self.rows["ending"][self.mine] = 1
+
+    @property
+    def ending(self) -> bool:
+        """Whether a rank of the host has said why all end."""
+        return bool(self.rows["ending"].any())
 
     def beats(self) -> list[int]:
         """Return the beats of all ranks of the host."""

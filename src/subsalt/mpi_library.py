@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -78,7 +79,10 @@ def start(launch: Launch, before_end: Callable[[], None]) -> Any:
     if not launch.fits(version()):
         raise _mismatch(launch)
     if not mpi.Is_initialized():
-        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+        with warnings.catch_warnings():
+            # mpi4py suspects what is found below for sure, and each rank would say so
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mpi.Init_thread(mpi.THREAD_MULTIPLE)
     atexit.register(finish, before_end)
     if mpi.COMM_WORLD.Get_size() != launch.size:
         raise _mismatch(launch)
@@ -138,7 +142,8 @@ def _abort_on_uncaught(kind: type[BaseException], error: BaseException, trace: A
 
 def version() -> str:
     """Return what the library says of itself, in a line; it need not be started."""
-    text = module().Get_library_version().strip(" \0\n").split("\n")[0]
+    # Open MPI goes on with who built it, and when
+    text = module().Get_library_version().strip(" \0\n").split("\n")[0].split(",")[0]
     return " ".join(text.replace("Version:", "").split())
 
 

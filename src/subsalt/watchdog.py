@@ -307,6 +307,7 @@ class Watchdog:
         )
 
     def _speak_and_end(self, error: SubsaltError) -> None:
+        self.table.end()
         if self.say is not None:
             self.say(error)
         else:
@@ -345,6 +346,9 @@ def _signals(comm: Comm, dog: Watchdog) -> Iterator[None]:
         # the launcher passes a signal on that its group got as well: a second one would disturb the clearing up
         if dog.stopping or not comm.is_root:
             return
+        if dog.table.ending:
+            # the others gave this rank up while it was stopped; launchers wake it to terminate it
+            os._exit(1)
         dog.stopping = True
         if callable(before[number]):
             before[number](number, frame)

@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from launch import needs_mpi, run
@@ -37,6 +38,19 @@ def test_alone_it_says_how_to_start_ranks():
     assert "mpi4py" in line
     assert "mpiexec -n 2" in line
     assert not mpi_library.is_running()  # the library was asked for its name, and not started
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("MPICH Version:      5.0.2\nMPICH Release date: Fri Sep 25\n\0", "MPICH 5.0.2"),
+        ("Open MPI v5.0.11, package: Open MPI user@localhost, ident: 5.0.11", "Open MPI v5.0.11"),
+        ("Intel(R) MPI Library 2021.18 for Linux* OS\n", "Intel(R) MPI Library 2021.18 for Linux* OS"),
+    ],
+)
+def test_libraries_are_named_in_a_few_words(monkeypatch, said, name):
+    monkeypatch.setattr(mpi_library, "module", lambda: SimpleNamespace(Get_library_version=lambda: said))
+    assert mpi_library.version() == name
 
 
 def test_ranks_on_several_hosts_and_on_few_cores(monkeypatch):

@@ -104,6 +104,37 @@ def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
 
 
 @needs_mpi
+def test_a_rank_that_was_given_up_and_woken_says_nothing_more():
+    # as launchers do that end a job by SIGCONT and SIGTERM; the one that gives up is held between its words and the end
+    job = Launched(
+        2,
+        f"""
+        import time
+        from subsalt import watchdog
+        from subsalt.comm import world
+        watchdog.end_all = lambda code: time.sleep(3)
+        w = world()
+        with watchdog.watch(w, {T}):
+            w.allgather(1)
+            if w.is_root:
+                print("ready", flush=True)
+            time.sleep(40)
+        """,
+    )
+    wait_until_ready(job)
+    ranks, below = job.ranks(), descendants(job.process.pid)
+    os.kill(ranks[0], signal.SIGSTOP)
+    while "E713" not in job.said("err.1"):
+        assert job.process.poll() is None, job.wait(1)
+        time.sleep(0.05)
+    os.kill(ranks[0], signal.SIGTERM)
+    os.kill(ranks[0], signal.SIGCONT)
+    done = ended(job, below, 10)
+    assert done.rc not in (0, None), done
+    assert done.err[0] == "", done
+
+
+@needs_mpi
 def test_a_host_that_is_silent_is_named():
     job, ranks, below = started(4, hosts=True)
     for rank in (2, 3):
