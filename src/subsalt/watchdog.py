@@ -94,12 +94,17 @@ def watch(
     ended_well = False
     try:
         with _signals(comm, dog):
-            yield
-        ended_well = True
-    except BaseException as error:
-        # what all ranks raise together ends like success: everyone comes here
-        ended_well = getattr(error, "agreed_ranks", 0) >= comm.size
-        raise
+            try:
+                yield
+                ended_well = True
+            except BaseException as error:
+                # what all ranks raise together ends like success: everyone comes here
+                ended_well = getattr(error, "agreed_ranks", 0) >= comm.size
+                raise
+            finally:
+                if ended_well:
+                    # who is ready early still beats, until all are
+                    comm.agree()
     finally:
         _watching = None
         dog.stop(together=ended_well)

@@ -183,6 +183,35 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
 
 
 @needs_mpi
+@pytest.mark.parametrize("error", [False, True])
+def test_ranks_that_are_ready_early_are_not_missed(error):
+    # rank 0 draws or writes while the others have nothing more to do; or all raise what they agreed on, but not at once
+    done = run(
+        3,
+        f"""
+        import time
+        from subsalt import comm, watchdog
+        from subsalt.errors import ConfigError
+        w = comm.world()
+        comm.Comm.on_host = lambda self: self.split(self.rank // 2)
+        try:
+            with watchdog.watch(w, 1.0):
+                try:
+                    w.agree(ConfigError("agreed") if {error} else None)
+                finally:
+                    if w.is_root:
+                        time.sleep(4)
+        except ConfigError:
+            pass
+        print("over")
+        """,
+    )
+    assert done.rc == 0, done
+    assert done.out == ["over\n"] * 3, done
+    assert not any(done.err), done
+
+
+@needs_mpi
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_rank_ends_the_run(victim):
     job, ranks, below = started(2)
