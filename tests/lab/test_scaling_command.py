@@ -4,11 +4,13 @@ import json
 import signal
 import sys
 
+import numpy as np
 import pytest
 
 from subsalt.cli import app as cli
 from subsalt.cli import guard
-from subsalt.lab import external, scaling, whole
+from subsalt.grid import Box
+from subsalt.lab import external, scaling, scaling_worker, whole
 from subsalt.lab.layouts import Layout
 
 
@@ -166,6 +168,22 @@ def test_weak_scaling_of_time_steps_grows_the_grid_with_the_ranks():
     assert [r["rate_per_core"] for r in result.rows] == [512.0, 256.0, 512.0]
     # other grids, other work: nothing to compare at equal cores
     assert [r["against_fewest_ranks"] for r in result.rows] == [None, None, None]
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_the_model_made_in_pieces_is_one_model(medium):
+    """Any window, inside or across the edges, has the values of the whole; its few numbers are those of the whole."""
+    made = scaling_worker.MadeModel(scaling_worker.Work((60, 34, 44), medium, 1, 1, 1))
+    whole_model = made.window(made.grid.box)
+    assert whole_model.grid.shape == (36, 10, 20)
+    assert made.medium == whole_model.medium == medium
+    assert made.fastest == whole_model.fastest
+    assert made.choose_dt(8, None, 0.0) == whole_model.choose_dt(8, None, 0.0)
+    for box in (Box((3, 2, 1), (9, 5, 17)), Box((-12, -12, -12), (5, 22, 32)), Box((30, 0, 0), (48, 10, 20))):
+        piece, right = made.window(box), whole_model.window(box)
+        assert piece.grid == right.grid
+        assert (piece.vp == right.vp).all()
+        assert len(np.unique(piece.vp[:, 0, 0])) > 1
 
 
 def test_whole_migrations_from_known_phases(tmp_path):

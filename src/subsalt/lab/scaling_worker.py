@@ -15,11 +15,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt import comm, kernels
-from subsalt.grid import Grid
+from subsalt.grid import Box, Grid
 from subsalt.lab.topology import Topology
-from subsalt.model import EarthModel, Medium
+from subsalt.model import EarthModel
+from subsalt.model_like import Medium, ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.propagator import Propagator
 
@@ -28,6 +30,8 @@ ANSWER = "subsalt-scaling "
 SPACING = 10.0
 #: cells of the absorbing layer on all sides
 LAYER = 12
+#: planes after which the model repeats itself
+PERIOD = 7
 #: cells between the receivers that record
 RECEIVERS_EVERY = 4
 
@@ -64,18 +68,43 @@ class Work:
         return json.dumps(asdict(self))
 
 
-def model_of(work: Work) -> EarthModel:
-    """Return a model in which no two planes are alike, so that a plane in the wrong place shows in the field."""
-    shape = tuple(n - 2 * work.layer for n in work.grid)
-    grid = Grid(shape, (SPACING,) * 3)
-    x, _, z = np.meshgrid(*(np.arange(n, dtype=np.float32) for n in shape), indexing="ij", sparse=True)
-    vp = (2000 + 2.0 * z + 150 * ((x % 7) / 7) + np.zeros(shape, np.float32)).astype(np.float32)
-    if work.medium == "isotropic":
-        return EarthModel(grid, vp)
-    values: dict[str, Any] = {"epsilon": 0.2, "delta": 0.1}
-    if work.medium == "tti":
-        values |= {"theta": 0.4, "phi": 0.3}
-    return EarthModel(grid, vp, **values)
+class MadeModel:
+    """A model whose values are made where they are asked for, so that a rank holds its own planes and no others.
+
+    No two neighbouring planes are alike: a plane in the wrong place shows in the field.
+
+    Parameters
+    ----------
+    work : Work
+        Its grid and medium.
+    """
+
+    def __init__(self, work: Work) -> None:
+        shape = tuple(n - 2 * work.layer for n in work.grid)
+        self.grid = Grid(shape, (SPACING,) * 3)
+        self.kind = work.medium
+        # planes repeat along x: a few of them have every value, and with them the numbers about the whole
+        self.sample = self._values(Grid((2 * PERIOD, 8, shape[2]), (SPACING,) * 3), 0, np.arange(shape[2]))
+        self.medium = self.sample.medium
+        self.tilt_is_idle = False
+        self.fastest = self.sample.fastest
+        self.choose_dt = self.sample.choose_dt
+
+    def window(self, box: Box) -> EarthModel:
+        """Return the model in a box; outside the grid the nearest value is continued."""
+        nz = self.grid.shape3[2]
+        return self._values(
+            self.grid.window(box), box.lo[0], np.clip(np.arange(box.lo[2], box.hi[2]), 0, nz - 1)
+        )
+
+    def _values(self, grid: Grid, first: int, depth: NDArray[np.int64]) -> EarthModel:
+        x = np.clip(np.arange(first, first + grid.shape[0]), 0, self.grid.shape[0] - 1)
+        vp = np.empty(grid.shape, np.float32)
+        vp[:] = (2000.0 + 2.0 * depth + 20.0 * (x % PERIOD)[:, None])[:, None, :]
+        values: dict[str, Any] = {} if self.kind == "isotropic" else {"epsilon": 0.2, "delta": 0.1}
+        if self.kind == "tti":
+            values |= {"theta": 0.4, "phi": 0.3}
+        return EarthModel(grid, vp, **values)
 
 
 def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
@@ -87,7 +116,7 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     facts: dict[str, Any] = {"ranks": world.size, "where": where}
     if work.steps == 0:
         return facts
-    model = model_of(work)
+    model = cast(ModelLike, MadeModel(work))
     dt = model.choose_dt(8, None, 0.0)
     nx, ny, nz = model.grid.shape3
     middle = np.array([[nx / 2 * SPACING + 3.0, ny / 2 * SPACING + 1.0, nz / 2 * SPACING]])
