@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from subsalt.errors import SubsaltError
@@ -78,7 +78,7 @@ class Settings:
     repeats: int = 5
     weak: bool = False
     timeout: float = 3600.0
-    launcher: Launcher = field(default_factory=Launcher.find)
+    launcher: Launcher = Launcher(())
 
     def grid_of(self, layout: Layout) -> tuple[int, int, int]:
         """Return the grid that a layout computes."""

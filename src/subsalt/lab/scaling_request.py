@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from subsalt import decomp
@@ -140,8 +140,14 @@ class Request:
                     f"--ranks {layout.ranks}: slabs of {nx} planes would be thinner than their halo",
                     f"use --ranks {most} or less, or a longer --grid along x",
                 )
+        settings = replace(settings, launcher=self._launcher(found))
         _refuse_too_large(settings)
         return settings
+
+    def _launcher(self, found: Sequence[Layout]) -> Launcher:
+        """Return what starts the ranks; nothing is needed for single ones."""
+        needed = self.launcher is not None or any(x.ranks > 1 for x in found)
+        return Launcher.find(self.launcher) if needed else Launcher(())
 
     def migrations(self) -> migration.Settings:
         """Return what is measured of whole migrations."""

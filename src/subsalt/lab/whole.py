@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ class Settings:
     against: Path | None = None
     cached: bool = False
     timeout: float = 3600.0
-    launcher: Launcher = field(default_factory=Launcher.find)
+    launcher: Launcher = Launcher(())
 
     def survey_of(self, layout: Layout) -> MadeSurvey:
         """Return the survey that a layout migrates.
