@@ -101,6 +101,10 @@ class Launcher:
         return [*words, *count, *program]
 
 
+#: starts single ranks without any launcher
+ALONE = Launcher(())
+
+
 def _missing(what: str) -> DeviceError:
     return DeviceError(
         what,

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from subsalt.errors import SubsaltError
 from subsalt.lab import launcher
 from subsalt.lab.campaign import interleaved
-from subsalt.lab.launcher import Launcher
+from subsalt.lab.launcher import ALONE, Launcher
 from subsalt.lab.layouts import Layout
 from subsalt.lab.load import Watch
 from subsalt.lab.memory import wrong_answer
@@ -78,7 +78,7 @@ class Settings:
     repeats: int = 5
     weak: bool = False
     timeout: float = 3600.0
-    launcher: Launcher = Launcher(())
+    launcher: Launcher = ALONE
 
     def grid_of(self, layout: Layout) -> tuple[int, int, int]:
         """Return the grid that a layout computes."""

@@ -13,7 +13,7 @@ from subsalt.lab import external, scaling
 from subsalt.lab import whole as migration
 from subsalt.lab.asked import words, wrong
 from subsalt.lab.kernel_bench import bytes_needed
-from subsalt.lab.launcher import Launcher
+from subsalt.lab.launcher import ALONE, Launcher
 from subsalt.lab.layouts import Layout, layouts, usual
 from subsalt.lab.scaling_worker import LAYER
 from subsalt.lab.topology import Topology
@@ -128,9 +128,6 @@ class Request:
             self.repeats,
             self.weak,
             self.timeout,
-            Launcher.find(self.launcher)
-            if any(x.ranks > 1 for x in found) or self.launcher
-            else Launcher(()),
         )
         for layout in found:
             nx = settings.grid_of(layout)[0]
@@ -147,7 +144,7 @@ class Request:
     def _launcher(self, found: Sequence[Layout]) -> Launcher:
         """Return what starts the ranks; nothing is needed for single ones."""
         needed = self.launcher is not None or any(x.ranks > 1 for x in found)
-        return Launcher.find(self.launcher) if needed else Launcher(())
+        return Launcher.find(self.launcher) if needed else ALONE
 
     def migrations(self) -> migration.Settings:
         """Return what is measured of whole migrations."""
@@ -169,9 +166,7 @@ class Request:
             self.against,
             self.cached,
             self.timeout,
-            Launcher.find(self.launcher)
-            if any(x.ranks > 1 for x in found) or self.launcher
-            else Launcher(()),
+            self._launcher(found),
         )
 
 

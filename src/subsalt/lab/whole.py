@@ -16,7 +16,7 @@ from typing import Any
 
 from subsalt.lab import launcher, page_cache
 from subsalt.lab.campaign import interleaved
-from subsalt.lab.launcher import Launcher
+from subsalt.lab.launcher import ALONE, Launcher
 from subsalt.lab.layouts import Layout
 from subsalt.lab.load import Watch
 from subsalt.lab.made_survey import MadeSurvey, folder_in
@@ -76,7 +76,7 @@ class Settings:
     against: Path | None = None
     cached: bool = False
     timeout: float = 3600.0
-    launcher: Launcher = Launcher(())
+    launcher: Launcher = ALONE
 
     def survey_of(self, layout: Layout) -> MadeSurvey:
         """Return the survey that a layout migrates.
