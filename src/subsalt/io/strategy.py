@@ -46,7 +46,11 @@ class Planes(Protocol):
 
 
 class Reading(Protocol):
-    """The way to read; both calls are collective over the group where `collective` is true."""
+    """The way to read; both calls are collective over the group where `collective` is true.
+
+    Bytes wanted (`subsalt.io.traffic`) are counted here for planes, and by what reads rows for rows: a row may need
+    more of a file than itself.
+    """
 
     name: str
     collective: bool
