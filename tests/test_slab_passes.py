@@ -395,3 +395,28 @@ def test_passes_are_less_deep_on_thin_slabs() -> None:
     assert depths == sorted(depths)
     assert depths[0] == 1
     assert depths[-1] == 6
+
+
+def test_impossible_passes_are_refused() -> None:
+    problem = make_problem((40, 40, 21), "vti", "pml", 8)
+    state = to_cpu(problem, random_state(problem))
+    native = SlabSegment(
+        problem, cuts_of(problem, slabs_of(problem, 1), slabs_of(problem, 1)[0]), depth=2
+    ).native
+    levels = state.prev, state.curr, list(state.memory.values())
+    for it, steps in ((-1, 1), (0, 0), (0, 3)):
+        with pytest.raises(ValueError, match="the pass is not possible"):
+            native.begin(*levels, it, steps)
+    native.begin(*levels, 0, 2)
+    whole = (0, 40, 0, 40)
+    with pytest.raises(ValueError, match="no such steps"):
+        native.run(1, [whole, whole], (0, 1), (0, 40))
+    with pytest.raises(ValueError, match="no such tiles"):
+        native.run(0, [whole], (0, native.tiles + 1), (0, 40))
+    for planes in ((-1, 40, 0, 40), (0, 41, 0, 40), (0, 40, 0, 41)):
+        with pytest.raises(ValueError, match="planes leave the grid"):
+            native.run(0, [planes], (0, 1), (0, 40))
+    with pytest.raises(ValueError, match="the cut is not possible"):
+        SlabSegment(problem, cuts(40), depth=7)
+    with pytest.raises(ValueError, match="TTI has no passes"):
+        SlabSegment(make_problem((40, 40, 21), "tti", "pml", 8), cuts(40))
