@@ -71,7 +71,9 @@ def smoothing_weights(sigma: float) -> NDArray[np.float64]:
     return np.array([w / total for w in raw])
 
 
-def smooth(values: NDArray[Any], grid: Grid, sigma: float, top: float | None) -> NDArray[Any]:
+def smooth(
+    values: NDArray[Any], grid: Grid, sigma: float, top: float | None, own: slice = slice(None)
+) -> NDArray[Any]:
     """Return the Gaussian average of a volume, edges continued, nothing changed above the depth `top`.
 
     Parameters
@@ -80,6 +82,8 @@ def smooth(values: NDArray[Any], grid: Grid, sigma: float, top: float | None) ->
         Standard deviation in m, the same along all axes.
     top : float, optional
         Depth, m: what lies above stays, and does not leak into what lies below.
+    own : slice, optional
+        Planes of `values` that are returned; the others only reach into these. All when left out.
     """
     from scipy.ndimage import correlate1d
 
@@ -90,10 +94,12 @@ def smooth(values: NDArray[Any], grid: Grid, sigma: float, top: float | None) ->
     )
     below = values[..., first:].astype(np.float64)
     if below.shape[-1] == 0:
-        return values
+        return values[own]
     for axis, h in enumerate(grid.spacing):
         if below.shape[axis] > 1:
             below = correlate1d(below, smoothing_weights(sigma / h), axis=axis, mode="nearest")
-    out = values.copy()
+        if axis == 0:
+            below = below[own]
+    out = values[own].copy()
     out[..., first:] = below
     return out

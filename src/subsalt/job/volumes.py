@@ -103,8 +103,8 @@ class Smoothed(Planes):
 
     @property
     def step(self) -> int:
-        """Not fewer planes than the reach, or most of what is read were margins."""
-        return max(self.reach, *(p.step for p in self._volumes))
+        """As many planes as both margins have, or most of what is read were margins."""
+        return max(2 * self.reach, *(p.step for p in self._volumes))
 
     def read(self, lo: int, hi: int) -> Part:
         """Return the planes ``lo <= ix < hi``."""
@@ -114,7 +114,8 @@ class Smoothed(Planes):
         """Return the averaged fields on the planes ``lo <= ix < hi``."""
         first, end = max(0, lo - self.reach), min(len(self), hi + self.reach)
         fields = self._before(*(p.read(first, end) for p in self._volumes))
-        return [smooth(f, self._grid, self._sigma, self._top)[lo - first : hi - first] for f in fields]
+        own = slice(lo - first, hi - first)
+        return [smooth(f, self._grid, self._sigma, self._top, own) for f in fields]
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""
