@@ -6,24 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 #: values of a slab that are in memory at once
 SLAB_VALUES = 1 << 18
-
-
-class Reading(Protocol):
-    """The way planes come to a rank: read by itself, or read by one rank and sent to all (`subsalt.io.strategy`)."""
-
-    @property
-    def collective(self) -> bool:
-        """Whether all ranks of a group make every call together."""
-
-    def planes(self, source: Planes, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the planes ``lo <= ix < hi`` of a volume."""
 
 
 @dataclass
@@ -59,6 +48,11 @@ class Planes(ABC):
     def size(self) -> int:
         """Number of values."""
         return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        return self.size * self.dtype.itemsize
 
     @property
     def step(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from subsalt.grid import Box, Frame, Grid
 from subsalt.model import EarthModel
 from subsalt.model_facts import Facts, together
 from subsalt.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
-from subsalt.planes import Constant, Moved, Planes, Reading
+from subsalt.planes import Constant, Moved, Planes
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Files:
         Ranks that find the facts together while the model is opened; then each its own.
     order : int
         Of the stencil whose stability is asked for.
-    reading : Reading, optional
-        How the planes of a window come to this rank; it reads them when left out.
+    note : callable
+        Told the bytes of every window that is asked for.
     """
 
     grid: Grid
@@ -78,7 +78,7 @@ class Files:
     comm: Comm = field(default_factory=single)
     order: int = 8
     facts: dict[tuple[Form, int], Facts] = field(default_factory=dict)
-    reading: Reading | None = None
+    note: Callable[[int], None] = lambda nbytes: None
 
     def learn(self, *wanted: tuple[Form, int]) -> None:
         """Find the facts of forms at orders that are not known, in one pass; collective over `comm`.
@@ -111,10 +111,10 @@ class Files:
                 where = f"planes {first} to {last - 1} of {self.grid.shape[0]}: {error.message}"
                 raise ModelError(where, error.fix, code=error.code) from error
 
-    def window(self, box: Box, names: tuple[str, ...], reading: Reading | None = None) -> EarthModel:
+    def window(self, box: Box, names: tuple[str, ...]) -> EarthModel:
         """Return a window with some of the parameters, edges continued."""
         held = {name: self.volumes[name] for name in names if name in self.volumes}
-        parts = boxes_of(held, self.grid, box, reading)
+        parts = boxes_of(held, self.grid, box)
         return EarthModel(self.grid.window(box), frame=self.frame, **parts)
 
 
@@ -123,13 +123,10 @@ def _merged(slabs: list[list[Facts]]) -> list[list[Facts]]:
     return [[together(column) for column in zip(*slabs, strict=True)]] if slabs else []
 
 
-def boxes_of(
-    volumes: Mapping[str, Planes], grid: Grid, box: Box, reading: Reading | None = None
-) -> dict[str, NDArray[np.float32]]:
+def boxes_of(volumes: Mapping[str, Planes], grid: Grid, box: Box) -> dict[str, NDArray[np.float32]]:
     """Return volumes in a box of their grid, in its shape; outside the grid the nearest value is continued.
 
-    All are filled together, some planes at a time: what two of them need is read once. When ranks read together each
-    volume is one call, so that ranks with windows of other sizes make as many.
+    All are filled together, some planes at a time: what two of them need is read once.
     """
     keep = (0, 2) if grid.ndim == 2 else (0, 1, 2)
     take = [np.clip(np.arange(box.lo[i], box.hi[i]), 0, grid.shape3[i] - 1) for i in keep]
@@ -140,13 +137,11 @@ def boxes_of(
     whole = all(np.array_equal(t, np.arange(n)) for t, n in zip(across, grid.shape[1:], strict=True))
     begin, end = int(x[0]), int(x[-1]) + 1
     step = max(p.step for p in volumes.values())
-    if reading is not None and reading.collective:
-        step = end - begin
     for first in range(begin, end, step):
         last = min(end, first + step)
         rows = slice(*np.searchsorted(x, [first, last]))
         for name, planes in volumes.items():
-            part = planes.read(first, last) if reading is None else reading.planes(planes, first, last)
+            part = planes.read(first, last)
             if whole and rows.stop - rows.start == last - first:
                 out[name][rows] = part
             else:
@@ -259,7 +254,17 @@ class StreamedModel(TimeStep):
 
     def window(self, box: Box) -> EarthModel:
         """Return the model in `box` of its grid, in memory; outside the grid the nearest value is continued."""
-        return self.form.of(self.files.window(box, self.form.reads, self.files.reading))
+        raw = self.files.window(box, self.form.reads)
+        nx = self.grid.shape[0]
+        inside = min(max(box.hi[0], 1), nx) - max(min(box.lo[0], nx - 1), 0)
+        self.files.note(
+            sum(
+                p.nbytes // nx * inside
+                for n, p in self.files.volumes.items()
+                if n in raw.volumes and p.sources()
+            )
+        )
+        return self.form.of(raw)
 
     def volume(self, name: str) -> Planes | None:
         """Return one parameter of the model as planes; None when the model does not have it."""
@@ -279,13 +284,6 @@ class StreamedModel(TimeStep):
         if part is None:
             raise ModelError(f"the model has no {name}", f"it has {', '.join(self.volumes)}")
         return part.take(index[:, [0, 2]] if self.grid.ndim == 2 else index)
-
-    def read_through(self, reading: Reading) -> None:
-        """Let the planes of windows come in another way, for this model in all its forms.
-
-        When that is collective (`subsalt.io.strategy.Broadcast`), so is `window` from now on, over the same ranks.
-        """
-        self.files.reading = reading
 
     @property
     def traffic(self) -> Moved:

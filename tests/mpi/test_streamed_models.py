@@ -159,6 +159,7 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         from subsalt.imaging.setup import gate
         from subsalt.io.strategy import Broadcast
         from subsalt.io.traffic import COUNTED
+        from subsalt.shared_model import SharedModel
         from subsalt import planes
         import test_streamed_model as cases
 
@@ -169,8 +170,8 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         for smoothing in (0.0, 25.0):
             job = cases.job_of(folder, 3, names=cases.ALL, model={"smoothing": smoothing})
             whole, streamed = cases.both(job)
-            streamed.read_through(Broadcast(w))
             a, b = (gate(m, job.propagation_options)[0] for m in (whole, streamed))
+            b = SharedModel(b, Broadcast(w))
             box = Box((5 * w.rank - 3, 0, 0), (5 * w.rank + 6 + w.rank, 9, 12))
             read = COUNTED.now()
             one, other = a.window(box), b.window(box)

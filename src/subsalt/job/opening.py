@@ -17,7 +17,7 @@ from subsalt import tilt
 from subsalt.comm import Comm, single
 from subsalt.grid import Frame, Grid
 from subsalt.io.shared_headers import heard, tell
-from subsalt.io.strategy import PerRank
+from subsalt.io.traffic import COUNTED
 from subsalt.io.volume import suffix_of
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
@@ -59,7 +59,7 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
         volumes |= {"theta": axis.theta} | ({} if axis.phi is None else {"phi": axis.phi})
     frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
     options = job.propagation_options
-    files = Files(grid, frame, volumes, comm, options.order, reading=PerRank())
+    files = Files(grid, frame, volumes, comm, options.order, note=lambda nbytes: COUNTED.add(wanted=nbytes))
     model = StreamedModel(files)
     asked = options.medium if options.medium != "auto" else _likely(volumes)
     files.learn(*_forms(asked, options, volumes))
