@@ -94,6 +94,14 @@ def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):
     assert "E663" in out
 
 
+def test_partial_images_that_are_there_are_not_written_again(job):
+    before = Job.from_toml(job).plan().disk.parts["partial images"]
+    images = job.parent / "line.run" / "images"
+    images.mkdir(parents=True)
+    (images / "shot_000001.part").write_bytes(bytes(1000))
+    assert Job.from_toml(job).plan().disk.parts["partial images"] == before - 1000
+
+
 def test_what_deserves_a_warning(job, monkeypatch):
     thin = Job.from_toml(job).plan(ranks=12)
     assert [f.code for f in thin.findings] == []

@@ -28,7 +28,7 @@ class Disk:
     Parameters
     ----------
     parts : dict of str to int
-        Partial images, outputs, or shots.
+        Partial images that are not there yet, outputs, or shots.
     free : int
         Bytes free where they go.
     where : Path
@@ -72,6 +72,9 @@ def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
     setup = needs.setup
     if isinstance(setup, MigrationSetup):
         parts = _image(needs, setup, formats)
+        # a run that goes on has some of its partial images there
+        there = sum(f.stat().st_size for f in (folder / "images").glob("shot_*"))
+        parts["partial images"] = max(0, parts["partial images"] - there)
     else:
         trace = TRACE_HEADER + FLOAT * setup.record.nt
         parts = {"shots": sum(SEGY_HEADERS + len(s.rcv) * trace for s in needs.shots)}

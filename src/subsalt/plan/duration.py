@@ -86,12 +86,13 @@ def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_n
     share = 1.0 / decision.world.ranks_per_node
     seconds = [_shot_seconds(needs, s, decision, found) / share for s in needs.shots]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
+    sharing = decision.world.ranks_per_node
     nodes = -(-decision.world.ranks // decision.world.ranks_per_node)
     notes = [
         f"model: {found.core / 1e6:.0f} M point-steps/s outside the layer and {found.layer / 1e6:.0f} M inside, "
         f"measured with {found.threads} threads at {found.n}^3"
         + (", marked noisy" if found.noisy else "")
-        + f"; {decision.world.ranks_per_node} ranks per node share it"
+        + (f"; {sharing} ranks of a node share it" if sharing > 1 else "; a rank has a node for itself")
         + (f", {nodes} nodes are alike" if nodes > 1 else ""),
         "not counted: reading, mapping of traces, imaging, exchange of halos, writing",
     ]
