@@ -187,7 +187,7 @@ def advance(
                 given.recorders,
                 given.snapshots,
                 given.correlation,
-                depth,
+                depth=depth or depth_for(cuts_of(problem, slabs, slab), 6),
             )
             exchange = Copies(slabs, slab, problem.radius, boxes, come)
             left = steps
@@ -419,4 +419,4 @@ def test_impossible_passes_are_refused() -> None:
     with pytest.raises(ValueError, match="the cut is not possible"):
         SlabSegment(problem, cuts(40), depth=7)
     with pytest.raises(ValueError, match="TTI has no passes"):
-        SlabSegment(make_problem((40, 40, 21), "tti", "pml", 8), cuts(40))
+        SlabSegment(make_problem((40, 40, 21), "tti", "pml", 8), cuts(40), depth=2)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
+from subsalt.decomp import Slab
 from subsalt.domain import Domain
 from subsalt.halo import Halo
-from subsalt.kernels import cpu
-from subsalt.kernels.passes import Cuts
+from subsalt.kernels import cpu, tuning
+from subsalt.kernels.passes import Cuts, depth_for
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.slab import SlabSegment
 from subsalt.segment import FINITE_EVERY, Work, has_segment
@@ -23,11 +24,21 @@ def has_passes(kernels: ModuleType, problem: Problem, work: Work) -> bool:
     return kernels is cpu and problem.medium != "tti" and has_segment(kernels, work)
 
 
-def cuts_of(problem: Problem, domain: Domain) -> Cuts:
-    """Return the slab of a domain as its passes see it."""
-    slab = domain.slab
-    layer = problem.widths[:2] if problem.boundary == "pml" else (0, 0)
-    return Cuts(slab.planes, *slab.owned_local, *asked_of(domain.slabs, slab), problem.radius, layer)
+def cuts_of(domain: Domain, slab: Slab | None = None) -> Cuts:
+    """Return a slab of a domain, this rank's when None, as its passes see it."""
+    slab = slab or domain.slab
+    layer = slab.layer_widths(*domain.widths[:2]) if domain.options.boundary == "pml" else (0, 0)
+    radius = domain.layout.radius
+    return Cuts(slab.planes, *slab.owned_local, *asked_of(domain.slabs, slab), radius, layer)
+
+
+def common_depth(domain: Domain) -> int:
+    """Return the steps of a pass that suit all slabs of a domain.
+
+    Ranks need not agree on it for the bits, but a rank that sends after four steps and one that asks after six wait for
+    each other: 4 ranks on 2 cores (VTI 256^3) took 1.2 to 1.4 times as long as with four steps everywhere.
+    """
+    return min(depth_for(cuts_of(domain, slab), tuning.DEEPEST) for slab in domain.slabs)
 
 
 def by_passes(
@@ -45,7 +56,13 @@ def by_passes(
     after passes.
     """
     segment = SlabSegment(
-        problem, cuts_of(problem, domain), work.sources, work.recorders, work.snapshots, work.correlation
+        problem,
+        cuts_of(domain),
+        work.sources,
+        work.recorders,
+        work.snapshots,
+        work.correlation,
+        depth=common_depth(domain),
     )
     finite, last = True, state.it + n
     halo.stop = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt import _native
 from subsalt.kernels import cpu, tuning
-from subsalt.kernels.passes import Cuts, Pass, Planes, depth_for, pass_of
+from subsalt.kernels.passes import Cuts, Pass, Planes, pass_of
 from subsalt.kernels.problem import Problem, State
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class SlabSegment:
         What is copied out.
     correlation : Correlation, optional
         What is imaged.
-    depth : int, optional
-        Steps of a pass; as the thickness of the slab asks for when None. Ranks need not agree on it.
+    depth : int
+        Steps of a pass. The bits do not depend on it, nor on whether the ranks agree on it.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class SlabSegment:
         recorders: Sequence[Recorder] = (),
         snapshots: Snapshots | None = None,
         correlation: Correlation | None = None,
-        depth: int | None = None,
+        *,
+        depth: int,
     ) -> None:
         whole = cpu.Segment(problem, sources, recorders, snapshots, correlation)
         self.cuts = cuts
         self.threads, isa = cpu.in_use()
         rows = tuning.cut(problem)[0]
-        depth = depth_for(cuts, tuning.DEEPEST) if depth is None else depth
         self.recorders = [
             (points, data, np.zeros((depth, len(r.points), r.points.width), dtype=np.float32))
             for r, (points, data) in zip(recorders, whole.recorders, strict=True)
