@@ -121,8 +121,8 @@ CHANGES = {
         """
         from subsalt import slab_passes
         original = slab_passes.SlabSegment
-        def segment(problem, cuts, sources, *rest):
-            return original(problem, cuts, sources[::-1], *rest)
+        def segment(problem, cuts, sources, *rest, **more):
+            return original(problem, cuts, sources[::-1], *rest, **more)
         slab_passes.SlabSegment = segment
         """,
     ),

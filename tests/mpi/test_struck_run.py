@@ -17,7 +17,8 @@ pytestmark = MPI
 
 #: seconds of silence that the job allows
 T = 2.0
-SHOTS = 10
+#: so many that a strike after the first one comes in time, also where all is fast
+SHOTS = 20
 
 
 @pytest.fixture(scope="module")
