@@ -19,6 +19,9 @@ ADDRESSES = {"alpha": "10.99.0.1", "beta": "10.99.0.2"}
 CABLE = "cable"
 PROGRAMS = ("unshare", "nsenter", "ip", "tc", "mount", "hostname")
 
+# where ip and tc are, also for those whose PATH leaves the programs of root out
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
 
 def enter_private_namespace(argv: list[str]) -> None:
     """Start this program again where links may be made: as root of a user namespace, unless root already."""

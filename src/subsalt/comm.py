@@ -168,7 +168,7 @@ class Comm:
         everywhere = world_if_started()
         if everywhere is not None and everywhere.size > 1:
             # many ranks often fail of one cause: the first one ends the others before they say the same
-            time.sleep(min(0.2 * everywhere.rank, 2.0))
+            time.sleep(min(0.5 * everywhere.rank, 3.0))
         known = _named(error, everywhere)
         if say is not None:
             say(known)

@@ -1,6 +1,7 @@
 """The two nodes of `benchmarks/two_nodes.py`: messages cross the cable and are counted; what is found makes a page."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from launch import needs_mpi
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
+import nodes  # noqa: E402
 import two_nodes  # noqa: E402
 
 #: makes two nodes in namespaces of its own and sends two messages, held to TCP or not
@@ -31,17 +33,17 @@ with tempfile.TemporaryDirectory() as made, nodes.Nodes(Path(made), "400mbit") a
 """
 
 
-def namespaces():
-    """Return whether this process may make the namespaces that nodes need."""
-    try:
-        done = subprocess.run(["unshare", "--mount", "--net", "--uts", "true"], capture_output=True)
-    except OSError:
-        return False
-    return done.returncode == 0
+def hindrance():
+    """Return why nodes cannot be made here; empty when they can."""
+    missing = [p for p in nodes.PROGRAMS if shutil.which(p) is None]
+    if missing:
+        return f"not installed: {', '.join(missing)}"
+    done = subprocess.run(["unshare", "--mount", "--net", "--uts", "true"], capture_output=True)
+    return "" if done.returncode == 0 else "network namespaces cannot be made here"
 
 
 @needs_mpi
-@pytest.mark.skipif(not namespaces(), reason="network namespaces cannot be made here")
+@pytest.mark.skipif(bool(hindrance()), reason=hindrance())
 def test_messages_cross_the_cable_when_mpi_is_held_to_it(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
