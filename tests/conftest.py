@@ -1,9 +1,11 @@
-"""Lets tests import the helper modules of this folder."""
+"""Lets tests import the helper modules of this folder, and run commands in this process."""
 
 import os
 import signal
 import sys
 from pathlib import Path
+
+import pytest
 
 for folder in ("", "mpi"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
@@ -14,3 +16,25 @@ os.environ["SUBSALT_TUNE"] = "off"
 # a shell starts what it puts behind (`make test &`) deaf to Ctrl-C, and children inherit that: the tests send it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def subsalt_command(monkeypatch, capfd):
+    """Return a function that runs `subsalt` with some words in this process: (exit code, stdout, stderr)."""
+    from subsalt.cli import app as cli
+    from subsalt.cli import guard
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    before = {number: signal.getsignal(number) for number in guard.STOPPING}
+
+    def call(*words):
+        try:
+            code = guard.run(cli.app, [str(w) for w in words])
+        except SystemExit as leave:
+            code = leave.code
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    yield call
+    for number, handler in before.items():
+        signal.signal(number, handler)

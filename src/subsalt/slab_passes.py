@@ -36,7 +36,8 @@ def common_depth(domain: Domain) -> int:
     """Return the steps of a pass that suit all slabs of a domain.
 
     Ranks need not agree on it for the bits, but a rank that sends after four steps and one that asks after six wait for
-    each other: 4 ranks on 2 cores (VTI 256^3) took 1.2 to 1.4 times as long as with four steps everywhere.
+    each other: 4 ranks on 2 cores (VTI 256^3, `benchmarks/ranks.py`) took 1.1 to 1.2 times as long as with four steps
+    everywhere.
     """
     return min(depth_for(cuts_of(domain, slab), tuning.DEEPEST) for slab in domain.slabs)
 

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.cli import app as cli
-from subsalt.cli import guard
 from subsalt.cli.guard import EXIT_CODES
 
 COMMANDS = (
@@ -32,22 +30,9 @@ COMMANDS = (
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(subsalt_command):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    before = {number: signal.getsignal(number) for number in guard.STOPPING}
-
-    def call(*args):
-        try:
-            code = guard.run(cli.app, [str(a) for a in args])
-        except SystemExit as leave:
-            code = leave.code
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    yield call
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return subsalt_command
 
 
 def start(*args, **more):

@@ -1,38 +1,22 @@
 """`subsalt migrate --slurm`: a script that can be submitted, or a refusal; nothing is started."""
 
 import json
-import signal
 import subprocess
 
 import pytest
 
 from job_files import write_files, write_job
-from subsalt.cli import app as cli
-from subsalt.cli import guard
 from subsalt.job.job import Job
 from subsalt.plan import plan_job
 from subsalt.run import migrate
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(subsalt_command, monkeypatch):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.delenv("MPI4PY_LIBMPI", raising=False)
     monkeypatch.setattr(migrate, "migrate_job", lambda *a, **k: pytest.fail("migrated"))
-    before = {number: signal.getsignal(number) for number in guard.STOPPING}
-
-    def call(*args):
-        try:
-            code = guard.run(cli.app, ["migrate", *map(str, args)])
-        except SystemExit as leave:
-            code = leave.code
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    yield call
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return lambda *args: subsalt_command("migrate", *args)
 
 
 @pytest.fixture

@@ -1,13 +1,10 @@
 """`subsalt lab io`: bytes counted against the formulas, the same image by both ways, rows, refusals."""
 
 import json
-import signal
 
 import pytest
 from launch import needs_mpi
 
-from subsalt.cli import app as cli
-from subsalt.cli import guard
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError, SubsaltError
 from subsalt.lab import io as measurement
 from subsalt.lab import io_files
@@ -17,22 +14,9 @@ from subsalt.lab.io_tables import tables
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(subsalt_command):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    before = {number: signal.getsignal(number) for number in guard.STOPPING}
-
-    def call(*args):
-        try:
-            code = guard.run(cli.app, ["lab", "io", *map(str, args)])
-        except SystemExit as leave:
-            code = leave.code
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    yield call
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return lambda *args: subsalt_command("lab", "io", *args)
 
 
 def settings(directory, **changes):

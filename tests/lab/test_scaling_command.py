@@ -1,36 +1,20 @@
 """`subsalt lab scaling` as users meet it: options, refusals, tables; runs of our own on one rank."""
 
 import json
-import signal
 import sys
 
 import numpy as np
 import pytest
 
-from subsalt.cli import app as cli
-from subsalt.cli import guard
 from subsalt.grid import Box
 from subsalt.lab import external, scaling, scaling_worker, whole
 from subsalt.lab.layouts import Layout
 
 
 @pytest.fixture
-def run(monkeypatch, capfd):
+def run(subsalt_command):
     """Return a function that runs the command in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    before = {number: signal.getsignal(number) for number in guard.STOPPING}
-
-    def call(*args):
-        try:
-            code = guard.run(cli.app, ["lab", "scaling", *map(str, args)])
-        except SystemExit as leave:
-            code = leave.code
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    yield call
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return lambda *args: subsalt_command("lab", "scaling", *args)
 
 
 @pytest.mark.parametrize(
