@@ -51,6 +51,7 @@ def test_parts_keep_to_their_hundreds():
         "resources": "67",
         "parallel": "467",
         "runs": "8",
+        "playback": "8",
     }
     for part, digits in ranges.items():
         module = __import__(f"subsalt.catalogue.{part}", fromlist=["ENTRIES"])

@@ -1,0 +1,267 @@
+"""What a movie of one shot holds: 8-bit frames of its wavefields and of the growing image, on a thinned grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError
+
+#: the largest level of a frame; levels run from -127 to 127
+TOP = 127
+#: percentiles of |a| at which a display may clip
+PERCENTILES = (80.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.9, 100.0)
+#: frames below which points are given up for frames, and frames that there must be
+SMOOTH, FEWEST = 60, 24
+#: names of the fields, in the order in which a page shows them
+FIELDS = ("source", "receiver", "image")
+
+
+def values_of(levels: NDArray, scale: Any) -> NDArray[np.float32]:
+    """Return the values behind levels: ``sign(q) (q / 127)^2 scale``."""
+    q = np.asarray(levels, dtype=np.float64) / TOP
+    return np.asarray(np.sign(q) * q * q * scale, dtype=np.float32)
+
+
+class Frames:
+    """Values (frames, nx[, ny], nz), 8 bits each with a scale per frame.
+
+    Parameters
+    ----------
+    count : int
+        Frames.
+    shape : tuple of int
+        Of one frame, (nx, nz) or (nx, ny, nz).
+    folder : path, optional
+        Keep the levels in an unnamed file of this folder rather than in memory.
+
+    Notes
+    -----
+    The levels are spaced as square roots, ``value = sign(q) (q / 127)^2 scale`` with `scale` the largest |value| of
+    the frame. The direct wave is often a thousand times stronger than what a movie is watched for: evenly spaced
+    levels would leave those waves none. Half a level is at most ``1 / (2 q)`` of a value, hence 2 % at a tenth of
+    the scale, where the eye sees no step.
+    """
+
+    def __init__(self, count: int, shape: tuple[int, ...], folder: str | Path | None = None) -> None:
+        self.shape = tuple(shape)
+        self.scale = np.zeros(count, dtype=np.float32)
+        #: how often each |level| occurs in each frame, which is all that percentiles need
+        self.counts = np.zeros((count, TOP + 1), dtype=np.int64)
+        self._file = None
+        whole = (count, *self.shape)
+        if folder is None:
+            self.levels: NDArray[np.int8] = np.zeros(whole, dtype=np.int8)
+        else:
+            import tempfile
+
+            # no name: nothing is left behind, however the program ends
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+            self.levels = np.memmap(self._file, np.int8, "w+", shape=whole)
+
+    def __len__(self) -> int:
+        return len(self.scale)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the levels."""
+        return self.levels.size
+
+    def put(self, i: int, values: NDArray) -> None:
+        """Quantise `values`, of the shape of a frame, as frame `i`; what is not finite becomes 0."""
+        a = np.asarray(values, dtype=np.float32)
+        if a.shape != self.shape:
+            raise ValueError(f"frame of shape {a.shape}, the movie has {self.shape}")
+        size = np.abs(a)
+        size[~np.isfinite(size)] = 0
+        scale = float(size.max(initial=0.0))
+        self.scale[i] = scale
+        # square roots in float32, in place: quantising must not cost what propagating does
+        if scale > 0:
+            size /= np.float32(scale)
+            np.sqrt(size, out=size)
+            size *= TOP
+            np.rint(size, out=size)
+        level = size.astype(np.int8)
+        self.counts[i] = np.bincount(level.ravel(), minlength=TOP + 1)
+        self.levels[i] = np.where(a < 0, -level, level)
+
+    def frame(self, i: int) -> NDArray[np.float32]:
+        """Return the values of frame `i`."""
+        return values_of(self.levels[i], self.scale[i])
+
+    def plane(self, i: int, axis: int, index: int) -> NDArray[np.int8]:
+        """Return the levels of frame `i` at `index` along `axis`, as a picture has them: rows along the last axis."""
+        frame = self.levels[i]
+        if frame.ndim == 2:
+            return np.ascontiguousarray(frame.T)
+        return np.ascontiguousarray(np.take(frame, index, axis=axis).T)
+
+    def clips(self) -> NDArray[np.uint8]:
+        """Return the |level| at each of `PERCENTILES` in each frame, (frames, percentiles); zeros don't count."""
+        counts = self.counts[:, 1:]
+        below = np.cumsum(counts, axis=1)
+        out = np.ones((len(self), len(PERCENTILES)), dtype=np.uint8)
+        for j, p in enumerate(PERCENTILES):
+            needed = np.ceil(below[:, -1] * (p / 100.0))
+            out[:, j] = 1 + np.argmax(below >= needed[:, None], axis=1)
+        return out
+
+    def movie_clips(self) -> NDArray[np.float64]:
+        """Return the |value| at each of `PERCENTILES` over all frames; zeros don't count."""
+        q = np.arange(1, TOP + 1) / TOP
+        values = (q * q * self.scale[:, None].astype(np.float64)).ravel()
+        counts = self.counts[:, 1:].ravel()
+        order = np.argsort(values, kind="stable")
+        below = np.cumsum(counts[order])
+        if not below.size or below[-1] == 0:
+            return np.ones(len(PERCENTILES))
+        needed = np.ceil(below[-1] * np.array(PERCENTILES) / 100.0)
+        return values[order][np.searchsorted(below, needed)]
+
+
+def quantise(values: NDArray) -> Frames:
+    """Return (frames, nx[, ny], nz) values as `Frames`."""
+    out = Frames(len(values), values.shape[1:])
+    for i, one in enumerate(values):
+        out.put(i, one)
+    return out
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Places along one axis of a movie: ``origin + i spacing`` for ``0 <= i < n``, m in the model's local frame."""
+
+    name: str
+    origin: float
+    spacing: float
+    n: int
+
+    @property
+    def last(self) -> float:
+        """The last place, m."""
+        return self.origin + (self.n - 1) * self.spacing
+
+
+@dataclass
+class Movie:
+    """What a page shows of one shot.
+
+    Parameters
+    ----------
+    shot : int
+        Its id.
+    title, run_id : str
+        Of the run.
+    axes : tuple of Axis
+        x, [y,] z of the frames: the shot's window, thinned.
+    times : ndarray, (frames,)
+        Time of each frame, s, ascending.
+    samples : ndarray, (frames,), int
+        Imaged samples behind the frames.
+    velocity : ndarray, (nx[, ny], nz)
+        On the same grid, m/s.
+    fields : dict of str to Frames
+        ``source``, ``receiver``, ``image``, or some of them, in this order. The frame of the image at time t holds what
+        samples at t and later have added: imaging runs backwards in time.
+    sources, receivers : ndarray, (n, 3)
+        Local positions, m.
+    reimage : str
+        The command that a picked region is added to, such as ``subsalt reimage demo/run``; "" offers none.
+    facts : dict of str to str
+        More to say about the movie, by name.
+    """
+
+    shot: int
+    title: str
+    run_id: str
+    axes: tuple[Axis, ...]
+    times: NDArray[np.float64]
+    samples: NDArray[np.int64]
+    velocity: NDArray[np.float32]
+    fields: dict[str, Frames]
+    sources: NDArray[np.float64]
+    receivers: NDArray[np.float64]
+    reimage: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one frame."""
+        return tuple(a.n for a in self.axes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all levels: what a page holds once it is unpacked."""
+        return sum(f.nbytes for f in self.fields.values())
+
+
+def raw_bytes(shape: Sequence[int], samples: int, fields: int, size_step: int, every: int) -> int:
+    """Return the bytes of the levels of a movie: every `size_step`-th point of `shape`, every `every`-th sample."""
+    points = math.prod(-(-n // size_step) for n in shape)
+    return points * -(-samples // every) * fields
+
+
+def thinning(
+    shape: Sequence[int],
+    samples: int,
+    fields: int,
+    max_bytes: float,
+    *,
+    size: int | None = None,
+    every: int | None = None,
+    most_frames: int = 240,
+) -> tuple[int, int]:
+    """Return the strides (grid points, samples) at which a movie fits.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Grid points of the shot's window.
+    samples, fields : int
+        Imaged samples, and fields shown.
+    max_bytes : float
+        Most bytes of the levels.
+    size : int, optional
+        Most points along an axis; as many as fit when left out.
+    every : int, optional
+        Samples from one frame to the next; chosen when left out.
+    most_frames : int
+        Most frames, unless `every` is given.
+
+    Raises
+    ------
+    ConfigError
+        What was asked for doesn't fit.
+    """
+    most = -(-samples // every) if every else min(samples, most_frames)
+    steps = [max(1, -(-max(shape) // size))] if size else range(1, max(1, max(shape) // 32) + 1)
+    fits: tuple[int, int] | None = None
+    for step in steps:
+        frames = min(most, int(max_bytes // raw_bytes(shape, 1, fields, step, 1)))
+        if every and frames < most or frames < min(samples, FEWEST):
+            continue
+        fits = step, every or -(-samples // frames)
+        if every or frames >= min(samples, SMOOTH):
+            return fits
+    if fits:
+        return fits
+    needed = raw_bytes(shape, most, fields, steps[-1], 1)
+    raise ConfigError(
+        f"a movie of {most} frames takes {needed / 1e6:.3g} MB even with every {ordinal(steps[-1])} grid point, "
+        f"and {max_bytes / 1e6:.3g} MB are allowed",
+        "give a larger --max-size, a smaller --size, a larger --every or fewer --fields, or use --serve",
+        code="E850",
+    )
+
+
+def ordinal(n: int) -> str:
+    """Return 2nd for 2, and so on."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th") if n % 100 not in (11, 12, 13) else "th"
+    return f"{n}{ending}"
