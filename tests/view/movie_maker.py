@@ -5,7 +5,9 @@ import numpy as np
 from subsalt.view.movie import Axis, Movie, quantise
 
 
-def ring_movie(shape=(60, 40), frames=12, *, reimage="subsalt reimage survey.run", title="rings", spacing=None):
+def ring_movie(
+    shape=(60, 40), frames=12, *, reimage="subsalt reimage survey.run", title="rings", spacing=None
+):
     """Return a movie whose source field is a ring that grows, and whose receiver field one that shrinks."""
     names = "xz" if len(shape) == 2 else "xyz"
     spacing = spacing or [10.0, 15.0, 5.0][: len(shape)]

@@ -10,7 +10,9 @@ from subsalt.view.movie import PERCENTILES, TOP, Frames, quantise, raw_bytes, th
 @pytest.fixture
 def values():
     rng = np.random.default_rng(3)
-    return (rng.standard_normal((5, 20, 30)) * 10.0 ** np.arange(-20, 30, 10)[:, None, None]).astype(np.float32)
+    return (rng.standard_normal((5, 20, 30)) * 10.0 ** np.arange(-20, 30, 10)[:, None, None]).astype(
+        np.float32
+    )
 
 
 def test_levels_are_within_half_a_level_of_the_values(values):
@@ -77,7 +79,8 @@ def test_a_frame_of_another_shape_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("shape", "samples"), [((300, 200), 100), ((1000, 500), 400), ((5000, 2000), 2000), ((150, 150, 150), 250)]
+    ("shape", "samples"),
+    [((300, 200), 100), ((1000, 500), 400), ((5000, 2000), 2000), ((150, 150, 150), 250)],
 )
 def test_thinned_movies_fit(shape, samples):
     step, every = thinning(shape, samples, 3, 50e6)

@@ -245,7 +245,7 @@ def thinning(
     fits: tuple[int, int] | None = None
     for step in steps:
         frames = min(most, int(max_bytes // raw_bytes(shape, 1, fields, step, 1)))
-        if every and frames < most or frames < min(samples, FEWEST):
+        if (every and frames < most) or frames < min(samples, FEWEST):
             continue
         fits = step, every or -(-samples // frames)
         if every or frames >= min(samples, SMOOTH):
