@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,6 +16,10 @@ Mode = Literal["reflectivity", "adjoint"]
 Filter = Literal["none", "laplacian"]
 Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
+Strategy = Literal["auto", "store", "revolve", "boundary"]
+Place = Literal["auto", "memory", "disk", "both"]
+Compression = Literal["none", "zfp"]
+Keep = Literal["none", "source", "both"]
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,132 @@ class ImagingOptions:
             _number("aperture", self.aperture)
         if self.image_step is not None:
             _whole("image_step", self.image_step, 1)
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """How the source wavefield is had again when the receiver wavefield needs it.
+
+    Parameters
+    ----------
+    strategy : {"auto", "store", "revolve", "boundary"}
+        ``"store"`` keeps every imaged snapshot; ``"revolve"`` keeps some states and computes the rest again;
+        ``"boundary"`` keeps the edge of the field at every step and runs it backwards. ``"auto"`` takes the one that is
+        predicted to be fastest of those that fit.
+    place : {"auto", "memory", "disk", "both"}
+        Where snapshots or states lie; ``"both"``: some states in memory, more on disk.
+    slots, disk_slots : int, optional
+        States that revolve keeps in memory and on disk; chosen when None.
+    block : int, optional
+        Imaged samples between two states; their snapshots are in memory together. Chosen when None.
+    memory : int, optional
+        Bytes per rank for snapshots and states; what the job leaves free when None.
+    directories : tuple of str
+        Folders for snapshots and states on disk, one record after the other; the run directory when empty.
+    threads : int, optional
+        Threads that read and write them.
+    direct : bool
+        Past the page cache (O_DIRECT).
+    compression : {"none", "zfp"}
+        Of what lies on disk; ``"zfp"`` loses digits.
+    tolerance : float
+        Largest error of a compressed snapshot, relative to its largest value.
+    exact : bool, optional
+        The image has the bytes of a run that keeps everything. False lets ``"auto"`` take ``"boundary"``, right
+        to rounding. None: False for ``strategy = "boundary"`` and with compression, else True.
+    restart_every : int
+        Time steps between two restart points inside a shot; 0: none, a stopped shot starts anew.
+    keep : {"none", "source", "both"}
+        Wavefields that stay in the run directory after their shot, to be played or imaged again.
+    """
+
+    strategy: Strategy = "auto"
+    place: Place = "auto"
+    slots: int | None = None
+    disk_slots: int | None = None
+    block: int | None = None
+    memory: int | None = None
+    directories: tuple[str, ...] = ()
+    threads: int | None = None
+    direct: bool = False
+    compression: Compression = "none"
+    tolerance: float = 1e-3
+    exact: bool | None = None
+    restart_every: int = 0
+    keep: Keep = "none"
+
+    @property
+    def lossless(self) -> bool:
+        """Whether what lies on disk comes back bit for bit."""
+        return self.compression == "none"
+
+    def __post_init__(self) -> None:
+        _one_of("strategy", self.strategy, get_args(Strategy))
+        _one_of("place", self.place, get_args(Place))
+        _one_of("compression", self.compression, get_args(Compression))
+        _one_of("keep", self.keep, get_args(Keep))
+        for name, least in (("slots", 0), ("disk_slots", 0), ("block", 1), ("memory", 1), ("threads", 1)):
+            if getattr(self, name) is not None:
+                _whole(name, getattr(self, name), least)
+        _whole("restart_every", self.restart_every)
+        _number("tolerance", self.tolerance)
+        if not 0 < self.tolerance < 1:
+            raise ConfigError(f"tolerance = {self.tolerance:g}", "use a number between 0 and 1", code="E104")
+        if isinstance(self.directories, str):
+            raise ConfigError(
+                f"directories = {self.directories!r} is a text", "give a list of folders", code="E104"
+            )
+        object.__setattr__(self, "directories", tuple(str(d) for d in self.directories))
+        for problem, cure in _contradictions(self):
+            raise ConfigError(problem, cure, code="E664")
+        if self.exact is None:
+            object.__setattr__(self, "exact", self.strategy != "boundary" and self.lossless)
+
+
+def _contradictions(options: CheckpointOptions) -> Iterator[tuple[str, str]]:
+    """Yield what two options say against each other, with the cure."""
+    strategy, place = options.strategy, options.place
+    for name in ("slots", "disk_slots", "block"):
+        if getattr(options, name) is not None and strategy != "revolve":
+            yield (
+                f"{name} = {getattr(options, name)} counts states of revolve, and strategy = {strategy!r}",
+                f'leave {name} out, or set strategy = "revolve"',
+            )
+    if place == "both" and strategy in ("store", "boundary"):
+        yield (
+            f'place = "both" spreads states of revolve, and strategy = {strategy!r}',
+            'use place = "memory" or "disk", or strategy = "revolve"',
+        )
+    if options.slots and place == "disk":
+        yield (
+            f'slots = {options.slots} states lie in memory, and place = "disk"',
+            'use disk_slots, or place = "both"',
+        )
+    if options.disk_slots and place == "memory":
+        yield (
+            f'disk_slots = {options.disk_slots} states lie on disk, and place = "memory"',
+            'use slots, or place = "both"',
+        )
+    if strategy == "boundary" and options.exact:
+        yield (
+            'strategy = "boundary" rebuilds the wavefield to rounding only, and exact = true',
+            "leave exact out, or choose another strategy",
+        )
+    if options.compression != "none" and options.exact:
+        yield (
+            f"compression = {options.compression!r} loses digits, and exact = true",
+            "leave exact or compression out",
+        )
+    if options.compression != "none" and place == "memory":
+        yield (
+            f'compression = {options.compression!r} is for what lies on disk, and place = "memory"',
+            'leave compression out, or use place = "disk"',
+        )
+    if options.compression != "none" and strategy == "boundary":
+        yield (
+            f"compression = {options.compression!r} is not for the shells of strategy = 'boundary'",
+            "leave compression out, or choose another strategy",
+        )
 
 
 def _one_of(name: str, value: object, known: Sequence[str], code: str = "E104") -> None:

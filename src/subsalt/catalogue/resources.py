@@ -90,6 +90,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Partial images and outputs together need more space than is free; nothing was started.",
         "Free space, or choose another run directory.",
     ),
+    "E664": (
+        "[checkpoint] contradicts itself",
+        "Two keys of [checkpoint] exclude each other, such as slots with a strategy that keeps no states.",
+        "Leave out the one that is not meant.",
+    ),
     "W660": (
         "Thin slabs",
         "A slab has more ghost planes than planes of its own: memory and reading are mostly those of its neighbours.",

@@ -10,19 +10,6 @@ import typer
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
-#: bytes by unit, in small letters
-UNITS = {
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-}
-UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "tib": 2**40, "t": 2**40}
-
 
 def plan(
     job_file: Path,
@@ -61,8 +48,11 @@ def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:
     ConfigError
         When it is none.
     """
+    from subsalt.job.units import UNITS
+
     found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
-    unit = UNITS.get(found[2].lower()) if found else None
+    known = {name.lower(): factor for name, factor in UNITS["memory"].items()}
+    unit = known.get(found[2].lower()) if found else None
     if found is None or unit is None or float(found[1]) * unit < 1:
         raise ConfigError(f"{option} {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
     return int(float(found[1]) * unit)

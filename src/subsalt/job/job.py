@@ -19,6 +19,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from subsalt.errors import ConfigError, Finding, MissingInputError
 from subsalt.job import errors as job_errors
 from subsalt.job.acquisition_section import AcquisitionSection
+from subsalt.job.checkpoint_section import CheckpointSection
 from subsalt.job.data_sections import DataSection
 from subsalt.job.model_sections import GridSection, ModelSection
 from subsalt.job.sections import (
@@ -32,13 +33,13 @@ from subsalt.job.types import Section, auto_to_none
 
 if TYPE_CHECKING:
     from subsalt.model import EarthModel, ModelLike
-    from subsalt.options import ImagingOptions, PropagationOptions
+    from subsalt.options import CheckpointOptions, ImagingOptions, PropagationOptions
     from subsalt.plan import Plan
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
 
-#: tables that cannot change the image, hence are no part of the run id
-WITHOUT_INFLUENCE = ("title", "output", "parallel")
+#: tables that cannot change the image, hence are no part of the run id; lossy keys of [checkpoint] come back into it
+WITHOUT_INFLUENCE = ("title", "output", "parallel", "checkpoint")
 
 
 class Job(Section):
@@ -62,6 +63,9 @@ class Job(Section):
         default_factory=PropagationSection, description="how wavefields are computed"
     )
     imaging: ImagingSection = Field(default_factory=ImagingSection, description="how the image is made")
+    checkpoint: CheckpointSection = Field(
+        default_factory=CheckpointSection, description="how the source wavefield is kept or computed again"
+    )
     parallel: ParallelSection = Field(default_factory=ParallelSection, description="threads and device")
     output: OutputSection = Field(default_factory=OutputSection, description="what is written")
 
@@ -201,6 +205,12 @@ class Job(Section):
             normalise=i.normalise,
             illumination=i.illumination,
         )
+
+    @cached_property
+    def checkpoint_options(self) -> CheckpointOptions:
+        """`[checkpoint]` in the form of the imaging code; folders count from that of the job file."""
+        section = self.checkpoint
+        return section.options(tuple(str(self.resolve(d)) for d in section.directories))
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return what `make` made at the first call with this key: files are read once."""
@@ -352,6 +362,12 @@ class Job(Section):
             for path in paths
         ]
 
+    def of_the_image(self) -> dict[str, Any]:
+        """Return the resolved job without what cannot change a bit of the image."""
+        job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        lossy = self.checkpoint.of_the_image()
+        return job | {"checkpoint": lossy} if lossy else job
+
     def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
         """Return the hash of what determines the image: the job without `WITHOUT_INFLUENCE`, and its input
         bytes.
@@ -361,7 +377,7 @@ class Job(Section):
         inputs : list of dict, optional
             What `inputs` returned; computed when left out.
         """
-        job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        job = self.of_the_image()
         hashes: dict[str, list[object]] = {}
         for item in self.inputs() if inputs is None else inputs:
             hashes.setdefault(str(item["key"]), []).append(item["sha256"])

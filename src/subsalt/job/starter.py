@@ -34,6 +34,10 @@ OPTIONS = """\
 # aperture = "all"                # metres of model beside each shot; less is faster
 # filter = "none"                 # "laplacian" removes low wavenumbers
 # top_mute = 0                    # metres muted at the top
+# [checkpoint]                    # when a shot needs more memory than there is
+# strategy = "auto"               # "store", "revolve": less memory, more steps; "boundary"
+# memory = "auto"                 # for snapshots and states, such as "2GB"
+# directories = []                # fast disks for them; else the run directory
 # [parallel]
 # threads = "auto"
 # [output]

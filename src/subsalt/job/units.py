@@ -23,6 +23,22 @@ UNITS: dict[str, dict[str, float]] = {
         "radian": 180 / math.pi,
         "radians": 180 / math.pi,
     },
+    "memory": {
+        "B": 1.0,
+        "kB": 1e3,
+        "MB": 1e6,
+        "GB": 1e9,
+        "TB": 1e12,
+        "KiB": 2.0**10,
+        "MiB": 2.0**20,
+        "GiB": 2.0**30,
+        "TiB": 2.0**40,
+        # as Slurm writes them
+        "K": 2.0**10,
+        "M": 2.0**20,
+        "G": 2.0**30,
+        "T": 2.0**40,
+    },
     "fraction": {"": 1.0, "fraction": 1.0, "%": 1e-2, "percent": 1e-2},
 }
 
@@ -48,7 +64,7 @@ def parse(value: object, kind: str) -> float:
         A number (taken as SI), or a number with a unit.
     kind : str
         A key of `UNITS`: ``"length"``, ``"velocity"``, ``"time"``, ``"frequency"``, ``"angle"``,
-        ``"fraction"``.
+        ``"memory"``, ``"fraction"``.
 
     Raises
     ------
@@ -99,6 +115,7 @@ def _example(kind: str) -> str:
         "frequency": '15 or "15 Hz"',
         "angle": '30 or "30 deg"',
         "fraction": '0.12 or "12 %"',
+        "memory": '"2GB" or "900 MiB"',
     }[kind]
     return f"write {sample} (units: {names})"
 

@@ -32,11 +32,11 @@ def begin_run(
     ConfigError
         When the directory holds partial images of another job, other inputs, or another numerics class.
     """
-    partial = job.resolved()
+    partial = job.of_the_image()
     imaging = {k: v for k, v in partial.get("imaging", {}).items() if k not in AFTER_THE_SUM}
     key = {
         "job": {
-            **{k: v for k, v in partial.items() if k not in ("title", "output", "parallel")},
+            **partial,
             "imaging": imaging,
         },
         "numerics": numerics["class"],
