@@ -118,6 +118,24 @@ class CorruptionError(ResourceError):
     default_code = "E640"
 
 
+class SnapshotDamaged(CorruptionError):
+    """A snapshot or state in scratch is not what was stored: missing, cut short, changed, or another one.
+
+    Parameters
+    ----------
+    key : int
+        Its time step or sample.
+    reason : str
+        What is wrong with it.
+    """
+
+    default_code = "E650"
+
+    def __init__(self, key: int, reason: str) -> None:
+        super().__init__(f"snapshot {key}: {reason}", "what is damaged is computed again")
+        self.key, self.reason = key, reason
+
+
 class DeviceError(SubsaltError, RuntimeError):
     """The asked-for device or instruction set is not available."""
 

@@ -74,6 +74,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The file holds measurements of another processor or system; rates of two machines do not mix.",
         "Give another name with --out.",
     ),
+    "E650": (
+        "Damaged snapshot",
+        "A snapshot or state in scratch is missing, cut short, changed, or of another shot, run or step.",
+        "A run computes it again and counts it in its report. A kept wavefield is made anew by `subsalt migrate`.",
+    ),
+    "E651": (
+        "Scratch folder of somebody else",
+        "A folder for scratch exists and is a link, no folder, or belongs to another user.",
+        "Choose another place with [checkpoint] directories.",
+    ),
     "E660": (
         "A rank has too little memory",
         "What a rank needs by array is more than it has; nothing was started.",

@@ -1,0 +1,110 @@
+"""Files for scratch: folders nobody else may enter, new files that are nobody's link, room asked for beforehand."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import stat
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import CannotCreateError
+from subsalt.io.faults import ask
+from subsalt.io.os_errors import explain_os_error
+from subsalt.io.temporary import remove
+
+
+def own_folder(path: Path) -> Path:
+    """Make a folder that only its owner may enter, or take the one that is there; return it.
+
+    Raises
+    ------
+    CannotCreateError
+        When it cannot be made, or when what is there is a link, no folder, or somebody else's (E651).
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            ask("mkdir", str(path))
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+    except OSError as e:
+        raise explain_os_error(e, path) from e
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        what = "belongs to another user" if stat.S_ISDIR(found.st_mode) else "is a link or a file"
+        raise CannotCreateError(
+            f"{path} is to hold scratch, but {what}",
+            "choose another place with [checkpoint] directories",
+            code="E651",
+        )
+    return path
+
+
+def create(path: Path, direct: bool) -> tuple[int, bool]:
+    """Create a file for writing and reading at positions; return its descriptor and whether it is direct.
+
+    What an earlier process left under this name is removed. A file system that refuses O_DIRECT gives a buffered file.
+    """
+    remove(path)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        ask("open", str(path))
+        if direct:
+            with suppress(OSError):
+                return os.open(path, flags | os.O_DIRECT, 0o600), True
+            remove(path)
+        return os.open(path, flags, 0o600), False
+    except OSError as e:
+        raise explain_os_error(e, path) from e
+
+
+def reopen(path: Path, direct: bool, writing: bool = True) -> tuple[int, bool]:
+    """Open a file that `create` made; FileNotFoundError when it is not there."""
+    flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+    ask("open", str(path))
+    if direct:
+        try:
+            return os.open(path, flags | os.O_DIRECT), True
+        except OSError as e:
+            if e.errno != errno.EINVAL:
+                raise
+    return os.open(path, flags), False
+
+
+@cache
+def _fallocate() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).fallocate
+    function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    return function
+
+
+def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
+    """Ask the file system for the room of `nbytes` from `offset`; OSError when it has too little.
+
+    File systems that cannot reserve (EOPNOTSUPP) are left alone: the C library would write every block in their place.
+    """
+    ask("allocate", str(path), nbytes)
+    while _fallocate()(fd, 0, offset, nbytes):
+        code = ctypes.get_errno()
+        if code == errno.EINTR:
+            continue
+        if code in (errno.EOPNOTSUPP, errno.ENOSYS):
+            return
+        raise OSError(code, os.strerror(code), str(path))
+
+
+def sync_data(fd: int, path: Path) -> None:
+    """Wait until what was written to a file is on the device."""
+    ask("fsync", str(path))
+    os.fdatasync(fd)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder of scratch with all in it, as far as that works."""
+    with suppress(OSError):
+        ask("unlink", str(path))
+        shutil.rmtree(path, ignore_errors=True)
