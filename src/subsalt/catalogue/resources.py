@@ -194,6 +194,17 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "An option of `subsalt migrate --slurm` is missing or cannot be written into a batch script.",
         "The message names it; `subsalt migrate --help` shows the options of a batch script.",
     ),
+    "E787": (
+        "No room to measure a directory",
+        "What `subsalt lab storage` or `subsalt lab checkpoint` would write is more than half of what the directory "
+        "has room for; nothing was written.",
+        "The message names a size that fits.",
+    ),
+    "E788": (
+        "No access past the page cache",
+        "The file system of the directory refuses O_DIRECT, so that nothing can be measured that way.",
+        "Leave --direct out: rows marked durable or storage still have the speed of the storage.",
+    ),
     "W705": (
         "More threads than cores",
         "Threads that share a core take turns, and every time step waits for the last of them.",

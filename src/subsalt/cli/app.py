@@ -12,6 +12,7 @@ import typer
 
 from subsalt.cli import lab_io as lab_io
 from subsalt.cli import lab_scaling as lab_scaling
+from subsalt.cli import lab_storage as lab_storage
 from subsalt.cli.lab import lab
 
 app = typer.Typer(

@@ -27,13 +27,13 @@ def memory(
     from subsalt.lab import memory as measurement
     from subsalt.lab.table import render
 
-    path = _prepared(file, how)
+    path = prepared(file, how)
     settings = measurement.Settings(asked.threads(threads), asked.instruction_sets(isa), rounds or 9)
     out = Out(as_json)
     with nothing_kept():
         result = measurement.measure(settings, say=progress)
     show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
-    _finish(out, result, path, "memory", measurement.for_machine(result))
+    finish(out, result, path, "memory", measurement.for_machine(result))
 
 
 def kernels(
@@ -54,7 +54,7 @@ def kernels(
     from subsalt.lab import kernels as measurement
     from subsalt.lab.operations import cost
 
-    path = _prepared(file, how)
+    path = prepared(file, how)
     counts = asked.threads(threads)
     media = asked.choices("--medium", medium, measurement.MEDIA, measurement.MEDIA)
     storages = asked.choices(
@@ -78,10 +78,10 @@ def kernels(
     with nothing_kept():
         result = measurement.measure(settings, say=progress)
     show(out, result, kernel_tables.tables(result.rows, how), how)
-    _finish(out, result, path, "kernels", measurement.for_machine(result))
+    finish(out, result, path, "kernels", measurement.for_machine(result))
 
 
-def _prepared(file: Path | None, how: str) -> Path:
+def prepared(file: Path | None, how: str) -> Path:
     """Return the machine.json to be written, after everything that can go wrong with it was looked at."""
     if how not in FORMATS:
         raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
@@ -120,7 +120,7 @@ def show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
             out.say(note)
 
 
-def _finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[str, Any]]) -> None:
+def finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[str, Any]]) -> None:
     """Add the rows to machine.json and print the result for programs."""
     left_out = machine.save(path, section, rows)
     if out.as_json:

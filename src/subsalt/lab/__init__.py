@@ -5,4 +5,8 @@ a plan can use goes into ``machine.json`` as well.
 """
 
 #: measurement -> its module, with a function ``measure(settings, ...) -> Result``
-MEASUREMENTS = {"memory": "subsalt.lab.memory", "kernels": "subsalt.lab.kernels"}
+MEASUREMENTS = {
+    "memory": "subsalt.lab.memory",
+    "kernels": "subsalt.lab.kernels",
+    "storage": "subsalt.lab.storage",
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from subsalt.errors import ConfigError, DeviceError
@@ -106,3 +107,25 @@ def points(n: int) -> int:
             f"use {SMALLEST} or more; 256 for figures",
         )
     return n
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def size(option: str, text: str, least: int = 1) -> int:
+    """Return bytes of a size such as ``500MB``, ``4MiB`` or ``2G``.
+
+    Raises
+    ------
+    ConfigError
+        When it is none, or smaller than `least`.
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
+    if found is None or (found[3] and not found[2]):
+        raise wrong(f"{option} {text}: not a size", f"use a number with a unit, such as {option} 500MB")
+    prefix = found[2].lower()
+    nbytes = int(float(found[1]) * (_BINARY if found[3] else _UNITS)[prefix])
+    if nbytes < least:
+        raise wrong(f"{option} {text}: smaller than {least} bytes", f"use {least} or more")
+    return nbytes

@@ -5,7 +5,8 @@
     {"schema": "subsalt-machine-1",
      "machine": {"cpu": ..., "system": ..., "cores": ..., "ram_bytes": ..., "caches": {...}},
      "memory":  [{"what": "update", "isa": "v4", "threads": 2, "rate": ..., "unit": "GB/s", ...}, ...],
-     "kernels": [{"medium": "vti", "order": 8, "boundary": "pml", ..., "points_per_s": ...}, ...]}
+     "kernels": [{"medium": "vti", "order": 8, "boundary": "pml", ..., "points_per_s": ...}, ...],
+     "storage": [{"mount": "/scratch", "what": "put", "threads": 2, "reaches": "durable", "rate": ...}, ...]}
 
 A section is a list of rows. A new measurement replaces the rows with the same `KEYS` and leaves the others, each with
 its date, version, and whether it was noisy; a noisy row does not replace a quiet one of the same version.
@@ -41,6 +42,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "n",
     ),
+    "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches"),
 }
 
 
@@ -92,7 +94,7 @@ class Machine:
         Parameters
         ----------
         section : str
-            ``"memory"`` or ``"kernels"``.
+            ``"memory"``, ``"kernels"`` or ``"storage"``.
         **wanted
             Values by key, such as ``medium="vti", order=8, boundary="pml"``.
         """

@@ -1,0 +1,56 @@
+"""The options of `subsalt lab storage`. What it does is in `lab_storage_commands`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subsalt.cli.lab import Json, MachineFile, Table, lab
+
+Directories = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[DIR]...",
+        help="Where files are made: the file systems to be measured; this folder by default.",
+        readable=False,
+    ),
+]
+IoThreads = Annotated[
+    list[str] | None,
+    typer.Option("--threads", help="Numbers of threads that put and get, such as 1,4; both by default."),
+]
+Direct = Annotated[
+    bool | None,
+    typer.Option("--direct/--buffered", help="Past the page cache, or through it; both when left out."),
+]
+
+
+@lab.command(
+    short_help="What a directory takes and gives.",
+    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16",
+)
+def storage(
+    directories: Directories = None,
+    size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB",
+    block: Annotated[str, typer.Option(help="One transfer of a snapshot.")] = "4MiB",
+    threads: IoThreads = None,
+    direct: Direct = None,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of put and get.")] = 3,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Put and get alone, 256 MB, one sample: seconds.")
+    ] = False,
+    table: Table = "text",
+    out: MachineFile = None,
+    json: Json = False,
+) -> None:
+    """Measure put and get of snapshots, 4 KiB at random, 1 MiB in sequence, and service times by transfer size."""
+    from subsalt.cli import lab_storage_commands
+
+    lab_storage_commands.storage(
+        lab_storage_commands.settings(directories, size, block, threads, direct, repeats, quick),
+        table,
+        out,
+        json,
+    )

@@ -1,0 +1,68 @@
+"""What `subsalt lab storage` does: read the options, measure, print, and add to machine.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from subsalt.cli.lab_commands import finish, nothing_kept, prepared, progress, show
+from subsalt.cli.output import Out
+from subsalt.lab import asked, storage_tables
+from subsalt.lab import storage as measurement
+from subsalt.lab.transfers import PAGE
+
+#: bytes of `--quick`
+QUICK = 256_000_000
+
+
+def settings(
+    directories: list[Path] | None,
+    size: str,
+    block: str,
+    threads: list[str] | None,
+    direct: bool | None,
+    repeats: int,
+    quick: bool,
+) -> measurement.Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    each = asked.size("--block", block, PAGE)
+    if each % PAGE:
+        raise asked.wrong(f"--block {block}: not whole pages of {PAGE} bytes", "use 4MiB, or 64KiB")
+    nbytes = asked.size("--size", size, PAGE)
+    return measurement.Settings(
+        list(dict.fromkeys(directories or [Path(".")])),
+        min(nbytes, QUICK) if quick else nbytes,
+        io_threads(threads, quick),
+        min(each, nbytes // PAGE * PAGE),
+        direct,
+        quick,
+        1 if quick else repeats,
+    )
+
+
+def io_threads(given: list[str] | None, quick: bool = False) -> list[int]:
+    """Return numbers of threads that move data: they wait more than they compute, and may be more than cores."""
+    if given is None:
+        return [4] if quick else [1, 4]
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not found:
+        raise asked.wrong(
+            f"--threads {' '.join(bad)}: not numbers of threads from 1 to 256", "use such as --threads 1,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def storage(wanted: measurement.Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the tables, and add the rows to machine.json."""
+    path = prepared(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, storage_tables.tables(result.rows, how), how)
+    finish(out, result, path, "storage", measurement.for_machine(result))

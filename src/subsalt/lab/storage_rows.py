@@ -1,0 +1,153 @@
+"""The rows of `lab storage`: what moved, how, what it reached, and at which rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from subsalt.lab.mounts import Mount
+from subsalt.lab.stats import summary
+from subsalt.lab.transfers import Taken
+
+Row = dict[str, Any]
+
+#: through or past the page cache
+HOW = {False: "buffered", True: "direct"}
+#: share of the bytes of a read that storage must have given for it to be a read from storage
+FROM_STORAGE = 0.95
+
+UNITS = {
+    "bytes": "B",
+    "moved": "B",
+    "rate": "GB/s",
+    "requests_per_s": "1/s",
+    "service_median": "s",
+    "service_99": "s",
+    "spread": "1",
+    "from_storage": "1",
+    "seconds": "s",
+}
+
+
+def row(
+    what: str,
+    pattern: str,
+    size: int,
+    threads: int,
+    direct: bool,
+    taken: Sequence[Taken],
+    *,
+    durable: bool,
+) -> Row:
+    """Return the row of some samples of one test.
+
+    Parameters
+    ----------
+    what : str
+        ``"put"``, ``"get"``, ``"read"``, ``"write"`` or ``"mix"``.
+    pattern : str
+        ``"record"``, ``"sequential"``, ``"random"`` or ``"service"``.
+    size : int
+        Bytes of a transfer.
+    threads : int
+        Transfers at a time.
+    direct : bool
+        Past the page cache.
+    taken : sequence of Taken
+        The samples.
+    durable : bool
+        The flush to storage was inside the time of the writes.
+    """
+    seconds = [t.seconds for t in taken]
+    rates = summary([t.nbytes / t.seconds for t in taken])
+    services = np.concatenate([t.services for t in taken])
+    shares = [t.from_storage for t in taken if t.from_storage is not None]
+    reads = what in ("get", "read")
+    return {
+        "what": what,
+        "pattern": pattern,
+        "bytes": size,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": reached(shares) if reads else "durable" if durable else "cached",
+        "count": len(taken[0].services),
+        "moved": taken[0].nbytes,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "requests_per_s": rates.median / size,
+        "service_median": float(np.median(services)),
+        "service_99": float(np.percentile(services, 99)),
+        "from_storage": median(shares) if reads and shares else None,
+        "seconds": seconds,
+    }
+
+
+def reached(shares: Sequence[float]) -> str:
+    """Return where the bytes of a read came from, by the share that storage gave."""
+    if not shares:
+        return "unknown"
+    share = median(shares)
+    if share >= FROM_STORAGE:
+        return "storage"
+    return "memory" if share <= 1 - FROM_STORAGE else "partly memory"
+
+
+def labelled(found: Row, directory: Path, mount: Mount) -> Row:
+    """Return a row with its directory in front; on a file system in memory nothing reaches storage."""
+    label = {"directory": str(directory), "mount": mount.point, "file_system": mount.kind}
+    if mount.in_memory:
+        found = found | {"reaches": "memory"}
+    return label | found
+
+
+def line_through(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
+    """Fit t = a + s / b to service times; return a in s, b in B/s, and the largest relative error.
+
+    Notes
+    -----
+    Least squares of the relative errors: each row is divided by its time, so that 4 KiB counts as much as 1 MiB.
+    """
+    s, t = np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+    system = np.stack([1.0 / t, s / t], axis=1)
+    (a, slope), *_ = np.linalg.lstsq(system, np.ones(len(t)), rcond=None)
+    return float(a), float(1.0 / slope), float(np.abs(system @ [a, slope] - 1.0).max())
+
+
+def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the line through the service times of each directory, for reads and for writes."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for r in rows:
+        if r["pattern"] == "service":
+            found.setdefault((r["directory"], r["what"]), []).append(r)
+    out = []
+    for (directory, what), some in found.items():
+        a, b, worst = line_through([r["bytes"] for r in some], [r["service_median"] for r in some])
+        out.append({"directory": directory, "what": what, "a": a, "b": b, "worst": worst})
+    return out
+
+
+def notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a reader of the numbers must know."""
+    out = [
+        f"{f['directory']}: a {f['what']} of s bytes takes {1e3 * f['a']:.3f} ms + s / {f['b'] / 1e6:.0f} MB/s "
+        f"(within {f['worst']:.0%})"
+        for f in fits(rows)
+    ]
+    memory = sorted(
+        {r["directory"] for r in rows if r["reaches"] == "memory" and r["file_system"] == "tmpfs"}
+    )
+    out += [f"{d} lies in memory: none of its speeds is that of a disk" for d in memory]
+    if any(r["reaches"] == "cached" or (r["reaches"] == "memory" and r["what"] == "get") for r in rows):
+        out.append("cached and memory are speeds of the page cache: no disk was waited for")
+    partly = sum(r["reaches"] == "partly memory" for r in rows)
+    if partly:
+        out.append(
+            f"{partly} rows had some of their bytes from memory: their storage is slower than they say"
+        )
+    if any(r["reaches"] == "unknown" for r in rows):
+        out.append("the system does not say which reads storage gave")
+    return out

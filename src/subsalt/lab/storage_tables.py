@@ -1,0 +1,64 @@
+"""The tables of `lab storage`: put and get, the tests of the founding documents, service times by size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from subsalt.lab.table import Column, render
+
+_WHERE = [Column("directory", "directory"), Column("what", "what")]
+_HOW = [Column("how", "access"), Column("reaches", "reaches"), Column("threads", "threads", "d")]
+_RATE = [Column("rate", "GB/s", ".3g"), Column("spread", "± %", ".0f", 100)]
+_SERVICE = [
+    Column("service_median", "median ms", ".3g", 1e3),
+    Column("service_99", "99 % ms", ".3g", 1e3),
+]
+
+#: pattern of the rows -> heading, columns
+TABLES: dict[str, tuple[str, list[Column]]] = {
+    "record": (
+        "Snapshots: put and get",
+        [
+            *_WHERE,
+            *_HOW,
+            Column("count", "transfers", "d"),
+            Column("moved", "MB", ".0f", 1e-6),
+            *_RATE,
+            Column("from_storage", "from storage %", ".0f", 100),
+        ],
+    ),
+    "sequential": (
+        "1 MiB in sequence",
+        [*_WHERE, *_HOW, Column("moved", "MB", ".0f", 1e-6), *_RATE[:1], *_SERVICE],
+    ),
+    "random": (
+        "4 KiB at random; threads are the transfers under way at a time",
+        [*_WHERE, *_HOW, Column("requests_per_s", "per second", ".0f"), *_RATE[:1], *_SERVICE],
+    ),
+    "service": (
+        "Service time by transfer size, one at a time, at random",
+        [*_WHERE, *_HOW[:2], Column("bytes", "KiB", ".0f", 1 / 1024), *_SERVICE, *_RATE[:1]],
+    ),
+}
+
+
+def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
+    """Yield heading and table of each pattern; with CSV one table of all rows.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `storage.measure`.
+    how : str
+        As of `table.render`.
+    """
+    if how == "csv":
+        keys = ["directory", "file_system", "pattern", "what", "how", "reaches", "bytes", "threads"]
+        numbers = [c for _, columns in TABLES.values() for c in columns if c.form and c.key not in keys]
+        yield render(rows, [*(Column(k, k) for k in keys), *{c.key: c for c in numbers}.values()], how)
+        return
+    for pattern, (head, columns) in TABLES.items():
+        some = [r for r in rows if r["pattern"] == pattern]
+        if some:
+            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, columns, how)
