@@ -109,6 +109,18 @@ void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
     k.square(image.data(), u.data(), n, scale, threads);
 }
 
+void product(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
+             const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& u,
+             const nb::ndarray<const float, nb::c_contig, nb::device::cpu>& w, float scale, int threads,
+             const std::string& isa) {
+    if (image.size() != u.size() || image.size() != w.size())
+        throw std::invalid_argument("image, u and w differ in size");
+    const Table& k = table_of(isa, threads);
+    const Index n = static_cast<Index>(image.size());
+    nb::gil_scoped_release release;
+    k.product(image.data(), u.data(), w.data(), n, scale, threads);
+}
+
 void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
                 const std::string& isa) {
     const bool known_radius = plan.pb.radius == 2 || plan.pb.radius == 4;
@@ -169,6 +181,8 @@ void bind_kernels(nb::module_& m) {
     m.def("correlate", &correlate, "plan"_a, "image"_a.noconvert(), "u"_a.noconvert(), "fields"_a.noconvert(), "lo"_a,
           "hi"_a, "scale"_a, "threads"_a, "isa"_a);
     m.def("square", &square, "image"_a.noconvert(), "u"_a.noconvert(), "scale"_a, "threads"_a, "isa"_a);
+    m.def("product", &product, "image"_a.noconvert(), "u"_a.noconvert(), "w"_a.noconvert(), "scale"_a, "threads"_a,
+          "isa"_a);
     m.def("plain_step", &plain_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "threads"_a, "isa"_a);
     m.def("is_finite", &is_finite, "plan"_a, "fields"_a.noconvert(), "threads"_a, "isa"_a);
 }

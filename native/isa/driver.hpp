@@ -193,6 +193,15 @@ void square(float* image, const float* u, Index n, float scale, int threads) {
     }
 }
 
+void product(float* image, const float* u, const float* w, Index n, float scale, int threads) {
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        const Range r = part(0, n, omp_get_num_threads(), omp_get_thread_num());
+        product_row(image + r.lo, u + r.lo, w + r.lo, scale, r.hi - r.lo);
+    }
+}
+
 template <int M>
 void plain_rows(const Problem& pb, const Levels& lv, int threads) {
     const Index tile = 32, tiles = (pb.n[1] + tile - 1) / tile;
@@ -269,9 +278,9 @@ const Table& table() {
                              apply_l,       inject,
                              record,        snapshot,
                              correlate,     square,
-                             plain_step,    is_finite,
-                             segment,       run_piece,
-                             tiling};
+                             product,       plain_step,
+                             is_finite,     segment,
+                             run_piece,     tiling};
     return t;
 }
 

@@ -21,6 +21,7 @@ struct Table {
     void (*correlate)(const Problem&, float* image, const float* u, const float* const* fields, const Box&, float scale,
                       int threads);
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
+    void (*product)(float* image, const float* u, const float* w, Index n, float scale, int threads);
     void (*plain_step)(const Problem&, const Levels&, int threads); // orders 4 and 8, 3-D, no layer
     bool (*is_finite)(const Problem&, const float* const* fields, int threads);
     void (*segment)(const Problem&, const Segment&); // steps with injection, recording, snapshots

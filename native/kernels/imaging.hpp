@@ -3,6 +3,7 @@
 //   snapshot       out = w                                     8 bytes per point (VTI 12); 4 where p is in cache
 //   correlate      image = fma(scale u, w, image)              16 bytes per point (VTI 20)
 //   square         image = fma(scale u, u, image)              12 bytes per point
+//   product        image = fma(scale u, w, image)              16 bytes per point; u and w both snapshots
 //
 // `fields` point to the first point of the row in padded arrays, everything else to rows of the box without padding.
 #pragma once
@@ -48,6 +49,11 @@ inline void square_row(float* image, const float* u, float scale, Index n) {
         store(image + z, fma(mul(s, load(u + z)), load(u + z), load(image + z)));
     for (; z < n; ++z)
         image[z] = fma1(scale * u[z], u[z], image[z]);
+}
+
+/// correlate_row with a snapshot of w in place of the field: the same bits.
+inline void product_row(float* image, const float* u, const float* w, float scale, Index n) {
+    correlate_row(image, u, w, nullptr, scale, n);
 }
 
 /// square_row of the imaged field itself.

@@ -71,6 +71,7 @@ class Job(Section):
 
     _path: Path | None = PrivateAttr(None)
     _base: Path = PrivateAttr(Path("."))
+    _name: str = PrivateAttr("")
     _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
     _streaming: bool | None = PrivateAttr(None)
 
@@ -113,21 +114,25 @@ class Job(Section):
         return cls._build(raw, text, path)
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], base: str | Path = ".") -> Job:
-        """Validate a job given as a dictionary; relative file names count from `base`."""
+    def from_dict(cls, raw: Mapping[str, Any], base: str | Path = ".", *, name: str = "") -> Job:
+        """Validate a job given as a dictionary; relative file names count from `base`; `name` is what it is called."""
         job = cls._build(dict(raw), "", None)
-        job._base = Path(base)
+        job._base, job._name = Path(base), name
+        return job
+
+    def changed(self, section: str, **values: Any) -> Job:
+        """Return the job with other values in one of its tables."""
+        raw = self.model_dump(mode="json", exclude_none=True)
+        raw[section] = {**raw.get(section, {}), **values}
+        job = Job._build(raw, "", None)
+        job._path, job._base, job._name = self._path, self._base, self._name
         return job
 
     def with_shots(self, selection: str) -> Job:
         """Return the job with other shots selected, as in `[data] shots`."""
         if self.data is None:
             raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-        raw = self.model_dump(mode="json", exclude_none=True)
-        raw["data"]["shots"] = selection
-        job = Job._build(raw, "", None)
-        job._path, job._base = self._path, self._base
-        return job
+        return self.changed("data", shots=selection)
 
     @classmethod
     def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Job:
@@ -150,7 +155,7 @@ class Job(Section):
     @property
     def name(self) -> str:
         """Name of the job: its file name without suffix."""
-        return self._path.stem if self._path else "job"
+        return self._path.stem if self._path else self._name or "job"
 
     @property
     def base(self) -> Path:

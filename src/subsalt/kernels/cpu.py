@@ -404,6 +404,11 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
     _native.square(illumination, u, scale, _Settings.threads, _Settings.isa)
 
 
+def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
+    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous arrays of one shape)."""
+    _native.product(image, u, w, scale, _Settings.threads, _Settings.isa)
+
+
 def is_finite(problem: Problem, fields: list[NDArray]) -> bool:
     """Return whether every point of every field is finite."""
     return bool(_native.is_finite(_plan(problem), fields, _Settings.threads, _Settings.isa))

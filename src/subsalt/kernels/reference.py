@@ -336,6 +336,11 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
     illumination += (problem.dtype(scale) * u) * u
 
 
+def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
+    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous arrays of one shape)."""
+    image += (image.dtype.type(scale) * u) * w
+
+
 def is_finite(problem: Problem, fields: list[NDArray]) -> bool:
     """Return whether every point of every field is finite."""
     return all(bool(np.isfinite(problem.layout.view(f)).all()) for f in fields)

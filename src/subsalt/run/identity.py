@@ -53,10 +53,16 @@ def begin_run(
                 "restore job and inputs, or choose another directory with --run",
                 code="E810",
             )
-    # the inputs first: a stop between the two leaves a directory without a key, which is open to any job
-    ledger.set("inputs", json.dumps(files))
-    ledger.set("key", json.dumps(key, sort_keys=True))
-    ledger.set("run_id", run_id)
+    ledger.set_all(
+        {
+            "inputs": json.dumps(files),
+            "key": json.dumps(key, sort_keys=True),
+            "run_id": run_id,
+            # where and as what the job was started: what goes on without its file looks there for the inputs
+            "base": str(job.base.resolve()),
+            "name": job.name,
+        }
+    )
 
 
 def differences(old: Any, new: Any, where: str = "") -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -148,9 +148,15 @@ class Ledger:
 
     def set(self, key: str, value: str) -> None:
         """Store a setting."""
-        if self.get(key) == value:
+        self.set_all({key: value})
+
+    def set_all(self, values: Mapping[str, str]) -> None:
+        """Store some settings: all of them, or after a stop none."""
+        new = {key: value for key, value in values.items() if self.get(key) != value}
+        if not new:
             return
-        self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        with self._at_once():
+            self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
         self._copy()
 
     # -- shots
@@ -160,23 +166,16 @@ class Ledger:
         order = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
         if order == list(ids):
             return
-        with _disk_errors(self.folder / NAME):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._db.execute("CREATE TEMP TABLE wanted (id INTEGER PRIMARY KEY)")
-                self._db.executemany("INSERT INTO wanted VALUES (?)", [(int(i),) for i in ids])
-                self._db.execute("DELETE FROM shot WHERE id NOT IN (SELECT id FROM wanted)")
-                self._db.execute("DROP TABLE wanted")
-                self._db.executemany(
-                    "INSERT INTO shot (id, place, state) VALUES (?, ?, 'planned') "
-                    "ON CONFLICT (id) DO UPDATE SET place = excluded.place",
-                    [(int(i), place) for place, i in enumerate(ids)],
-                )
-                self._db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
-                    self._db.execute("ROLLBACK")
-                raise
+        with self._at_once():
+            self._db.execute("CREATE TEMP TABLE wanted (id INTEGER PRIMARY KEY)")
+            self._db.executemany("INSERT INTO wanted VALUES (?)", [(int(i),) for i in ids])
+            self._db.execute("DELETE FROM shot WHERE id NOT IN (SELECT id FROM wanted)")
+            self._db.execute("DROP TABLE wanted")
+            self._db.executemany(
+                "INSERT INTO shot (id, place, state) VALUES (?, ?, 'planned') "
+                "ON CONFLICT (id) DO UPDATE SET place = excluded.place",
+                [(int(i), place) for place, i in enumerate(ids)],
+            )
         self._copy()
 
     def keep(self, good: Set[int]) -> None:
@@ -230,6 +229,19 @@ class Ledger:
         with _disk_errors(self.folder / NAME):
             return self._db.execute(sql, values).fetchall()
 
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """Do what is in the block as a whole or not at all."""
+        with _disk_errors(self.folder / NAME):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                    self._db.execute("ROLLBACK")
+                raise
+
     def _write(self, sql: str, values: tuple[Any, ...]) -> None:
         with _disk_errors(self.folder / NAME):
             self._db.execute(sql, values)
@@ -255,17 +267,22 @@ def peek(folder: Path) -> list[dict[str, Any]]:
 
     Returns an empty list when there is no readable ledger.
     """
+    try:
+        with read_only(folder) as db:
+            return read_rows(db)
+    except (OSError, sqlite3.Error):
+        return []
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the ledger of a run directory for reading, without locking it; sqlite3.Error or OSError when it is not there."""
     path = Path(folder) / NAME
     if not path.is_file():
-        return []
+        raise FileNotFoundError(path)
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
     try:
-        db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
-    except sqlite3.Error:
-        return []
-    try:
-        return read_rows(db)
-    except sqlite3.Error:
-        return []
+        yield db
     finally:
         db.close()
 
