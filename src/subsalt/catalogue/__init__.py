@@ -8,7 +8,18 @@ from functools import cache
 from importlib import import_module
 
 #: modules of this package, by the hundreds of their codes
-PARTS = ("job", "files", "survey", "models", "physics", "resources", "parallel", "runs", "playback")
+PARTS = (
+    "job",
+    "files",
+    "survey",
+    "models",
+    "physics",
+    "resources",
+    "parallel",
+    "runs",
+    "playback",
+    "reimaging",
+)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from subsalt.errors import MemoryPlanError
 from subsalt.grid import Box
 from subsalt.host import available_memory
 from subsalt.imaging.image_sum import ILLUMINATION
-from subsalt.imaging.setup import MigrationSetup, window_taper
+from subsalt.imaging.rtm import window_taper
+from subsalt.imaging.setup import MigrationSetup
 
 CORRELATION = "correlation"
 

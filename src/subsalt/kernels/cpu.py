@@ -405,7 +405,7 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 
 
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
-    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous arrays of one shape)."""
+    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     _native.product(image, u, w, scale, _Settings.threads, _Settings.isa)
 
 

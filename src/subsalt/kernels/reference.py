@@ -337,7 +337,7 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 
 
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
-    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous arrays of one shape)."""
+    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     image += (image.dtype.type(scale) * u) * w
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
+#: keys that need other sums of the same wavefields: a change of them uses the kept wavefields again
+AFTER_THE_FIELDS = ("condition", "illumination")
 
 
 def numerics_of(device: dict[str, object], options: PropagationOptions) -> dict[str, object]:
@@ -23,9 +27,27 @@ def numerics_of(device: dict[str, object], options: PropagationOptions) -> dict[
 
 
 def begin_run(
-    ledger: Ledger, job: Job, run_id: str, inputs: list[dict[str, object]], numerics: dict[str, object]
+    ledger: Ledger,
+    job: Job,
+    run_id: str,
+    inputs: list[dict[str, object]],
+    numerics: dict[str, object],
+    *,
+    more: Mapping[str, Any] | None = None,
+    option: str = "--run",
+    unserved: Callable[[], str] = lambda: "",
 ) -> None:
     """Tie the directory to job, inputs and numerics, or refuse what differs.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        What else the sums over shots depend on.
+    option : str
+        Of the command line, that names another directory.
+    unserved : callable
+        Says what a change of `AFTER_THE_FIELDS` lacks: the sums of finished shots that neither partial images nor kept
+        wavefields give; empty when they give all.
 
     Raises
     ------
@@ -33,36 +55,76 @@ def begin_run(
         When the directory holds partial images of another job, other inputs, or another numerics class.
     """
     partial = job.of_the_image()
-    imaging = {k: v for k, v in partial.get("imaging", {}).items() if k not in AFTER_THE_SUM}
-    key = {
-        "job": {
-            **partial,
-            "imaging": imaging,
-        },
-        "numerics": numerics["class"],
-    }
+    imaging = partial.get("imaging", {})
+    key = {"job": partial, "numerics": numerics["class"], **(more or {})}
     files = [{k: i[k] for k in ("key", "path", "sha256")} for i in inputs]
     known, known_files = ledger.get("key"), ledger.get("inputs")
+    way_out = f"restore job and inputs, or choose another directory with {option}"
     if known is not None:
-        changes = differences(json.loads(known), json.loads(json.dumps(key)))
-        changes += input_changes(json.loads(known_files or "[]"), files)
-        if changes:
-            more = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
+        before = json.loads(known)
+        changes = differences(_of_the_fields(before), _of_the_fields(json.loads(json.dumps(key))))
+        again = needed_again([c.split(":")[0] for c in changes])
+        contents = input_changes(json.loads(known_files or "[]"), files)
+        again += [n for n in inputs_needed_again(json.loads(known_files or "[]"), files) if n not in again]
+        if changes or contents:
+            changes += contents
+            rest = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
             raise ConfigError(
-                f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{more}",
-                "restore job and inputs, or choose another directory with --run",
+                f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{rest}. What is there stays "
+                f"as it is; the new image takes {' and '.join(again or [_BOTH])} of every shot again",
+                f"{way_out}{', or set the old result aside with --recompute' if option == '--run' else ''}",
                 code="E810",
+            )
+        last = json.loads(ledger.get("imaging") or json.dumps(before["job"].get("imaging", {})))
+        then, now = ({k: d.get(k) for k in AFTER_THE_FIELDS} for d in (last, imaging))
+        changed = differences(then, now, "imaging")
+        if changed and (lacking := unserved()):
+            raise ConfigError(
+                f"{ledger.folder}: {'; '.join(changed)}: {lacking}. What is there stays as it is",
+                f'{way_out}; with [checkpoint] keep = "both" a run can be imaged again by any condition',
+                code="E860",
             )
     ledger.set_all(
         {
             "inputs": json.dumps(files),
-            "key": json.dumps(key, sort_keys=True),
+            "key": json.dumps(_of_the_fields(key), sort_keys=True),
+            "imaging": json.dumps(imaging, sort_keys=True),
             "run_id": run_id,
             # where and as what the job was started: what goes on without its file looks there for the inputs
             "base": str(job.base.resolve()),
             "name": job.name,
         }
     )
+
+
+def _of_the_fields(key: dict[str, Any]) -> dict[str, Any]:
+    """Return a key of a run without what acts after its wavefields."""
+    later = AFTER_THE_SUM + AFTER_THE_FIELDS
+    imaging = {k: v for k, v in key["job"].get("imaging", {}).items() if k not in later}
+    return {**key, "job": {**key["job"], "imaging": imaging}}
+
+
+#: what a change of the job makes necessary, by the beginning of its key; the first that fits counts
+_BOTH, _RECEIVER, _IMAGING = "both wavefields", "the receiver wavefield", "the imaging at other samples"
+_AGAIN = {
+    "job.data": _RECEIVER,
+    "job.imaging.mode": _RECEIVER,
+    "job.imaging.image_step": _IMAGING,
+    "reimage": _IMAGING,
+    "": _BOTH,
+}
+
+
+def needed_again(places: Sequence[str]) -> list[str]:
+    """Return what must be computed again when these keys of a run change, without repetition, the most first."""
+    found = {next(what for start, what in _AGAIN.items() if place.startswith(start)) for place in places}
+    return [_BOTH] if _BOTH in found else [what for what in (_RECEIVER, _IMAGING) if what in found]
+
+
+def inputs_needed_again(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[str]:
+    """Return what must be computed again when input files change: traces need only the receiver wavefield."""
+    contents = [{(str(f["key"]), str(f["sha256"])) for f in files} for files in (old, new)]
+    return needed_again([f"job.{key}" for key, _ in contents[0] ^ contents[1]])
 
 
 def differences(old: Any, new: Any, where: str = "") -> list[str]:
@@ -107,3 +169,18 @@ def input_changes(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[
         elif a != b:
             out.append(f"{path} has changed: sha256 {a[:12]}... -> {b[:12]}...")
     return out or ["the order of the input files has changed"]
+
+
+def wavefield_id(job: Job, inputs: Sequence[Mapping[str, Any]], numerics: Mapping[str, object]) -> str:
+    """Return the hash of all that wavefields depend on: another condition or filter images the same ones.
+
+    Parameters
+    ----------
+    inputs : sequence of mapping
+        ``key`` and ``sha256`` of every input file, in order; places do not count.
+    numerics : mapping
+        With ``class``.
+    """
+    key = _of_the_fields({"job": job.of_the_image(), "numerics": numerics["class"]})
+    files = [[str(f["key"]), str(f["sha256"])] for f in inputs]
+    return hashlib.sha256(json.dumps([key, files], sort_keys=True).encode()).hexdigest()

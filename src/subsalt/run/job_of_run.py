@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.errors import ConfigError, CorruptionError, MissingInputError
-from subsalt.run.ledger import NAME, read_only
+from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
+from subsalt.run.ledger import read_only
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -55,7 +55,9 @@ def job_of_run(folder: Path) -> Job:
         ) from None
     except (OSError, ValueError) as error:
         raise CorruptionError(
-            f"{path} cannot be read: {error}", "run the same job file again with `subsalt migrate`", code="E641"
+            f"{path} cannot be read: {error}",
+            "run the same job file again with `subsalt migrate`",
+            code="E641",
         ) from error
     known = settings_of(folder)
     base, name = Path(known.get("base", "")), known.get("name") or "job"
@@ -63,7 +65,7 @@ def job_of_run(folder: Path) -> Job:
         base = folder.resolve().parent
     try:
         return Job.from_dict(raw, base, name=name)
-    except ConfigError as error:
+    except (ConfigError, FindingsError) as error:
         raise CorruptionError(
             f"{path} is no job of this version: {error.message}",
             "run the job file again with `subsalt migrate`",

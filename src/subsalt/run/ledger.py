@@ -276,7 +276,7 @@ def peek(folder: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the ledger of a run directory for reading, without locking it; sqlite3.Error or OSError when it is not there."""
+    """Open the ledger of a run for reading, without locking it; sqlite3.Error or OSError when there is none."""
     path = Path(folder) / NAME
     if not path.is_file():
         raise FileNotFoundError(path)
