@@ -5,6 +5,7 @@ import pytest
 from subsalt import doctor
 from subsalt.cli.output import plain
 from subsalt.errors import DiskError, SubsaltError
+from subsalt.lab import machine, storage
 
 
 def test_the_machine_and_the_self_test(tmp_path):
@@ -53,3 +54,14 @@ def test_gpus_are_named_as_the_driver_lists_them(tmp_path):
     card.mkdir()
     (card / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
     assert doctor.gpu_found(tmp_path) == "NVIDIA H200 (not used yet)"
+
+
+def test_what_the_lab_measured_of_the_scratch_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert doctor.measured_rates(tmp_path) == (None, None)
+    rows = storage.measure_directory(tmp_path, 8000, 1, record=4000)
+    machine.save(machine.default_path(), "storage", rows)
+    found = doctor.examine(tmp_path, self_test=False)
+    rates = storage.rates_of(machine.read(machine.default_path()), tmp_path)
+    assert (found.scratch_put_gb_s, found.scratch_get_gb_s) == (rates.put / 1e9, rates.get / 1e9)
+    assert "(lab storage: put " in "\n".join(found.lines())

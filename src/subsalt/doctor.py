@@ -47,6 +47,9 @@ class Examination:
     scratch: str
     scratch_free_bytes: int
     scratch_write_mb_s: float | None
+    #: snapshots put and got as `subsalt lab storage` measured them on this file system
+    scratch_put_gb_s: float | None = None
+    scratch_get_gb_s: float | None = None
     tests: list[Test] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -60,6 +63,10 @@ class Examination:
         cores = f"{self.cores} core{'s' * (self.cores != 1)}"
         speed = self.scratch_write_mb_s
         written = "cannot be written, see --scratch" if speed is None else f"{speed:.0f} MB/s written"
+        if self.scratch_put_gb_s is not None:
+            written += (
+                f" (lab storage: put {self.scratch_put_gb_s:.2g}, get {self.scratch_get_gb_s:.2g} GB/s)"
+            )
         out = [
             f"subsalt {self.version}  cpu {self.isa} ({cores})  gpu {self.gpu}",
             f"{self.cpu}, numerics class {self.numerics}",
@@ -125,10 +132,24 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
         scratch_free_bytes=shutil.disk_usage(scratch).free,
         scratch_write_mb_s=speed,
     )
+    found.scratch_put_gb_s, found.scratch_get_gb_s = measured_rates(scratch)
     if self_test:
         found.tests = [_tested("dot product", dot_product), _tested("restart", restart_identity)]
     found.seconds = time.perf_counter() - begin
     return found
+
+
+def measured_rates(folder: Path) -> tuple[float, float] | tuple[None, None]:
+    """Return GB/s of putting and getting snapshots on the file system of a folder, if the lab measured them."""
+    from subsalt.lab import machine
+    from subsalt.lab.storage import rates_of
+
+    try:
+        known = machine.read(machine.default_path())
+    except SubsaltError:
+        return None, None
+    rates = rates_of(known, folder) if known.is_same(machine.Machine.here()) else None
+    return (rates.put / 1e9, rates.get / 1e9) if rates is not None else (None, None)
 
 
 def _kernels() -> dict[str, Any]:

@@ -9,9 +9,10 @@ import os
 import numpy as np
 import pytest
 
+from subsalt.checkpoint.storage import FileStore
 from subsalt.errors import ConfigError, DiskError, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
-from subsalt.lab import machine, storage, storage_rows, storage_tables
+from subsalt.lab import machine, page_cache, records, storage, storage_rows, storage_tables
 from subsalt.lab.mounts import Mount, mount_of
 from subsalt.lab.transfers import PAGE, Taken, TrialFile
 
@@ -70,7 +71,7 @@ def test_what_is_not_read_as_written_gives_no_figure(tmp_path, monkeypatch, how)
 
     monkeypatch.setattr(os, "pwrite", wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
-        list(storage.records(tmp_path, storage.Settings([tmp_path], 4 * PAGE, block=PAGE), 1, direct=False))
+        list(storage.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
     assert error.value.code == "E710"
 
 
@@ -104,14 +105,14 @@ def test_what_the_system_refuses_is_said(tmp_path, fault, operation, code):
 
     fault(refuse)
     with pytest.raises(SubsaltError, match=str(tmp_path)) as error:
-        storage.measure_directory(tmp_path, 4 * PAGE, 2)
+        list(storage.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
     assert error.value.code == code
 
 
 def test_a_row_has_the_rate_of_its_median_sample():
     services = np.linspace(0.001, 0.101, 101)
     taken = [Taken(s, 101 * PAGE, services, 50 * PAGE) for s in (1.0, 2.0, 4.0)]
-    row = storage_rows.row("get", "record", PAGE, 2, True, taken, durable=True)
+    row = storage_rows.row("read", "random", PAGE, 2, True, taken, durable=True)
     assert row["rate"] == pytest.approx(101 * PAGE / 2.0 / 1e9)
     assert row["requests_per_s"] == pytest.approx(101 / 2.0)
     assert row["service_median"] == pytest.approx(0.051)
@@ -166,7 +167,7 @@ def test_every_test_of_a_directory_has_its_row(measured):
     for r in rows:
         assert r["rate"] > 0
         assert r["moved"] == r["count"] * r["bytes"]
-        assert 0 < r["service_median"] <= r["service_99"]
+        assert r["pattern"] == "record" or 0 < r["service_median"] <= r["service_99"]
     puts = [r for r in rows if r["what"] == "put"]
     if not mount_of(folder).in_memory:
         assert [r["reaches"] for r in puts if r["how"] == "buffered"] == ["durable", "cached"] * 2
@@ -198,24 +199,27 @@ def test_a_plan_finds_durable_rates_of_the_same_file_system(tmp_path):
         put | {"threads": 8, "rate": 9.0, "noisy": True},
         put | {"reaches": "cached", "rate": 10.0},
         get | {"reaches": "memory", "rate": 20.0},
+        put | {"reaches": "cached", "rate": 5.0, "bytes": 1 << 10},
         put | {"mount": "/elsewhere", "rate": 30.0},
     )
-    assert storage.rates_of(known, tmp_path / "not" / "there") == storage.Rates(3e9, 2e9, False)
-    assert storage.rates_of(known, tmp_path, threads=1) == storage.Rates(1e9, 2e9, False)
+    assert storage.rates_of(known, tmp_path / "not" / "there") == storage.Rates(3e9, 2e9, 10e9, 20e9)
+    assert storage.rates_of(known, tmp_path, threads=1) == storage.Rates(1e9, 2e9, 10e9, 20e9)
     assert storage.rates_of(known, tmp_path, direct=True) is None
     assert storage.rates_of(machine.Machine.here(), tmp_path) is None
 
 
 def test_a_file_system_in_memory_has_its_rates_too(tmp_path):
     both = [{"what": w, "reaches": "memory", "threads": 1, "rate": 5.0} for w in ("put", "get")]
-    assert storage.rates_of(rates_file(tmp_path, *both), tmp_path) == storage.Rates(5e9, 5e9, False)
+    assert storage.rates_of(rates_file(tmp_path, *both), tmp_path) == storage.Rates(5e9, 5e9, None, 5e9)
     # durable puts, and gets that the system kept in memory whatever it was asked: better than nothing
     put = {"what": "put", "reaches": "durable", "threads": 1, "rate": 1.0}
-    assert storage.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == storage.Rates(1e9, 5e9, False)
+    assert storage.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == storage.Rates(
+        1e9, 5e9, None, 5e9
+    )
 
 
 def test_what_a_plan_needs_is_kept_in_machine_json(tmp_path):
-    rows = storage.measure_directory(tmp_path, MIB, 2, block=64 << 10)
+    rows = storage.measure_directory(tmp_path, MIB, 2, record=64 << 10)
     path = tmp_path / "machine.json"
     assert machine.save(path, "storage", rows) == 0
     known = machine.read(path)
@@ -237,7 +241,7 @@ def test_a_directory_that_cannot_be_measured_is_refused_first(tmp_path, monkeypa
         closed = tmp_path / "closed"
         closed.mkdir(mode=0o500)
         assert code(closed) == "E620"
-    monkeypatch.setattr(storage, "free_bytes", lambda path: MIB)
+    monkeypatch.setattr(records, "free_bytes", lambda path: MIB)
     assert code(tmp_path) == "E787"
 
 
@@ -263,8 +267,48 @@ def test_a_full_disk_is_told_before_anything_is_timed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(DiskError, match=r"need 1\.0 MB") as error:
-        storage.measure_directory(tmp_path, 1_000_000, block=4000 * 250)
+        TrialFile(tmp_path, 1_000_000, direct=False)
     assert error.value.code == "E621"
+
+
+@pytest.mark.parametrize("where", [0, 500, -1])
+def test_a_record_that_comes_back_otherwise_gives_no_figure(tmp_path, monkeypatch, where):
+    right = FileStore.get
+
+    def wrong(store, key):
+        field = right(store, key)
+        field[where] += 1
+        return field
+
+    monkeypatch.setattr(FileStore, "get", wrong)
+    with pytest.raises(SubsaltError, match="wrong answer") as error:
+        storage.measure_directory(tmp_path, 8000, 1, record=4000)
+    assert error.value.code == "E710"
+    assert not list(tmp_path.iterdir())
+
+
+def test_cold_gets_ask_the_system_to_forget(tmp_path, monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(page_cache, "drop", lambda files: forgotten.extend(p.name for p in files))
+    with records.trial(tmp_path, 2, 4000, 1, direct=False) as run:
+        assert run.get(cold=False).nbytes == 8000
+        assert not forgotten
+        run.get(cold=True)
+    assert forgotten == ["states.r00.snap"]
+
+
+def test_the_time_of_durable_puts_has_the_flush_in_it(tmp_path, monkeypatch):
+    now = [0.0]
+    right = FileStore.flush
+
+    def flush(store, durable=False):
+        right(store, durable)
+        now[0] += 100.0 if durable else 1.0
+
+    monkeypatch.setattr(FileStore, "flush", flush)
+    run = records.Trial(tmp_path, 2, 4000, 1, direct=False, clock=lambda: now[0])
+    assert (run.put(durable=True).seconds, run.put(durable=False).seconds) == (100.0, 1.0)
+    run.close()
 
 
 def test_rows_are_plain(measured):

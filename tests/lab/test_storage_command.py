@@ -17,7 +17,7 @@ def run(subsalt_command, monkeypatch, tmp_path):
 
 
 def test_quick_prints_a_table_and_fills_machine_json(run, tmp_path):
-    code, out, err = run(tmp_path, "--quick", "--size", "8MiB", "--block", "1MiB", "--threads", "2")
+    code, out, err = run(tmp_path, "--quick", "--size", "8MiB", "--record", "1MiB", "--threads", "2")
     assert code == 0, err
     assert "Snapshots: put and get" in out
     assert "1 MiB in sequence" not in out
@@ -44,7 +44,7 @@ def test_json_names_its_file(run, tmp_path):
     [
         (["--size", "much"], 2, "E128"),
         (["--size", "4kB"], 2, "smaller than"),
-        (["--block", "5000"], 2, "whole pages"),
+        (["--record", "100"], 2, "smaller than"),
         (["--threads", "0"], 2, "--threads 0"),
         (["--table", "html"], 2, "--table html"),
         (["missing"], 74, "missing is no directory"),

@@ -34,7 +34,7 @@ Direct = Annotated[
 def storage(
     directories: Directories = None,
     size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB",
-    block: Annotated[str, typer.Option(help="One transfer of a snapshot.")] = "4MiB",
+    record: Annotated[str, typer.Option(help="A snapshot.")] = "32MiB",
     threads: IoThreads = None,
     direct: Direct = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of put and get.")] = 3,
@@ -49,7 +49,7 @@ def storage(
     from subsalt.cli import lab_storage_commands
 
     lab_storage_commands.storage(
-        lab_storage_commands.settings(directories, size, block, threads, direct, repeats, quick),
+        lab_storage_commands.settings(directories, size, record, threads, direct, repeats, quick),
         table,
         out,
         json,

@@ -17,7 +17,7 @@ QUICK = 256_000_000
 def settings(
     directories: list[Path] | None,
     size: str,
-    block: str,
+    record: str,
     threads: list[str] | None,
     direct: bool | None,
     repeats: int,
@@ -30,15 +30,13 @@ def settings(
     ConfigError
         When one of them asks for something impossible.
     """
-    each = asked.size("--block", block, PAGE)
-    if each % PAGE:
-        raise asked.wrong(f"--block {block}: not whole pages of {PAGE} bytes", "use 4MiB, or 64KiB")
+    each = asked.size("--record", record, PAGE)
     nbytes = asked.size("--size", size, PAGE)
     return measurement.Settings(
         list(dict.fromkeys(directories or [Path(".")])),
         min(nbytes, QUICK) if quick else nbytes,
         io_threads(threads, quick),
-        min(each, nbytes // PAGE * PAGE),
+        min(each, nbytes) // 4 * 4,
         direct,
         quick,
         1 if quick else repeats,

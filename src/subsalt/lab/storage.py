@@ -10,7 +10,6 @@ while it ran, otherwise from *memory*.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle
@@ -19,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.errors import ConfigError, DiskError
+from subsalt.errors import ConfigError
 from subsalt.host import usable_cores
 from subsalt.io.os_errors import free_bytes, human
 from subsalt.lab import storage_rows
 from subsalt.lab.load import Watch
 from subsalt.lab.machine import Machine
 from subsalt.lab.mounts import Mount, mount_of
+from subsalt.lab.records import SHARE, Passed, refuse, room_needed, trial
 from subsalt.lab.result import Result
 from subsalt.lab.storage_rows import Row
 from subsalt.lab.transfers import PAGE, Taken, TrialFile, direct_refused
@@ -36,8 +36,6 @@ KIB, MIB = 1 << 10, 1 << 20
 OUTSTANDING = (1, 32)
 #: transfer sizes of the service times, bytes
 SIZES = tuple(4 * KIB << i for i in range(9))
-#: part of the free room that a measurement takes at most
-SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,8 @@ class Settings:
         Put and got for one figure.
     threads : sequence of int
         Threads that put and get.
-    block : int
-        Bytes of one transfer of a snapshot.
+    record : int
+        Bytes of a snapshot.
     direct : bool, optional
         Past the page cache, through it, or both when None.
     quick : bool
@@ -67,11 +65,16 @@ class Settings:
     directories: Sequence[Path]
     nbytes: int = 1 << 30
     threads: Sequence[int] = (1, 4)
-    block: int = 4 * MIB
+    record: int = 32 * MIB
     direct: bool | None = None
     quick: bool = False
     repeats: int = 3
     seconds: float = 1.0
+
+    @property
+    def count(self) -> int:
+        """Snapshots put and got for one figure."""
+        return max(1, self.nbytes // self.record)
 
 
 def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
@@ -85,7 +88,11 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
         When what was read is not what was written.
     """
     for directory in settings.directories:
-        _refuse(directory, settings.nbytes)
+        need = room_needed(settings.count, settings.record)
+        cure = (
+            f"use --size {human(SHARE * free_bytes(directory) * 0.9).replace(' ', '')}, or another directory"
+        )
+        refuse(directory, need, cure)
     rows: list[Row] = []
     notes: list[str] = []
     with Watch(usable_cores()) as watch:
@@ -118,7 +125,7 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
 
 
 def measure_directory(
-    path: Path, nbytes: int = 256 * MIB, threads: int = 2, direct: bool = False, block: int = 4 * MIB
+    path: Path, nbytes: int = 256 * MIB, threads: int = 2, direct: bool = False, record: int = 32 * MIB
 ) -> list[Row]:
     """Return the rows that a plan needs of one directory, ready for ``machine.save(path, "storage", rows)``.
 
@@ -127,36 +134,21 @@ def measure_directory(
     path : Path
         The directory.
     nbytes : int
-        Put and got once, durable and from storage.
+        Put and got once for each row.
     threads : int
         Which move them.
     direct : bool
         Past the page cache.
-    block : int
-        Bytes of one transfer.
+    record : int
+        Bytes of a snapshot.
 
     Raises
     ------
     DiskError
         When the directory is missing, refuses to be written or has no room.
     """
-    settings = Settings([path], nbytes, [threads], block, direct, quick=True, repeats=1)
+    settings = Settings([path], nbytes, [threads], record, direct, quick=True, repeats=1)
     return for_machine(measure(settings))
-
-
-def _refuse(directory: Path, nbytes: int) -> None:
-    """Refuse a directory in which nothing can be measured."""
-    if not directory.is_dir():
-        raise DiskError(f"{directory} is no directory", "give one that exists", code="E620")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise DiskError(f"{directory} cannot be written", "give another directory", code="E620")
-    room = free_bytes(directory)
-    if nbytes > SHARE * room:
-        raise DiskError(
-            f"the measurement writes {human(nbytes)}, {directory} has {human(room)}: it takes at most half",
-            f"use --size {human(SHARE * room * 0.9).replace(' ', '')}, or another directory",
-            code="E787",
-        )
 
 
 def _ways(directory: Path, wanted: bool | None) -> tuple[list[bool], str]:
@@ -182,29 +174,17 @@ def records(
 
     Past the cache a put without the flush of the device is no other thing, and a file system in memory has no cache.
     """
-    size = settings.block
-    nbytes = -(-settings.nbytes // size) * size
-    offsets = range(0, nbytes, size)
-    with TrialFile(directory, nbytes, direct=direct) as file:
-
-        def put(flush: bool) -> Taken:
-            return file.run([(o, True) for o in offsets], size, threads, flush=flush)
-
-        def get(cold: bool) -> Taken:
-            if cold:
-                file.forget()
-            # as a migration gets them: backwards
-            return file.run([(o, False) for o in reversed(offsets)], size, threads)
-
-        put(flush=True)  # the blocks of a new file are found in this round
-        samples: dict[tuple[str, bool], list[Taken]] = {}
+    samples: dict[tuple[str, bool], list[Passed]] = {}
+    with trial(directory, settings.count, settings.record, threads, direct=direct) as run:
         for _ in range(settings.repeats):
             for durable in (True,) if direct or far else (True, False):
-                samples.setdefault(("put", durable), []).append(put(flush=durable))
-                samples.setdefault(("get", durable), []).append(get(cold=durable))
-        file.verify(size)
-    for (what, durable), taken in samples.items():
-        yield storage_rows.row(what, "record", size, threads, direct, taken, durable=durable)
+                samples.setdefault(("put", durable), []).append(run.put(durable=durable))
+                samples.setdefault(("get", durable), []).append(run.get(cold=durable))
+        run.verify()
+    for (what, durable), passed in samples.items():
+        yield storage_rows.record_row(
+            what, settings.record, settings.count, threads, direct, passed, durable=durable
+        )
 
 
 def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[Row]:
@@ -264,13 +244,17 @@ class Rates:
     ----------
     put, get : float
         Durable, and from storage.
+    put_cached, get_cached : float, optional
+        To and from the page cache, where that was measured.
     noisy : bool
         Something else used the machine while they were measured.
     """
 
     put: float
     get: float
-    noisy: bool
+    put_cached: float | None = None
+    get_cached: float | None = None
+    noisy: bool = False
 
 
 def rates_of(
@@ -294,15 +278,23 @@ def rates_of(
     if threads is not None:
         wanted["threads"] = threads
 
-    def best(what: str, reaches: tuple[str, ...]) -> Row | None:
+    def best(what: str, *reaches: str) -> Row | None:
         found = [r for r in machine.find("storage", what=what, **wanted) if r["reaches"] in reaches]
         quiet = [r for r in found if not r.get("noisy")]
         return max(quiet or found, key=lambda r: float(r["rate"]), default=None)
 
-    put, get = best("put", ("durable", "memory")), best("get", ("storage",))
-    if get is None and put is not None:
-        # nothing was fetched from storage: a file system in memory, or one whose reads the system does not count
-        get = best("get", ("memory", "unknown"))
+    def rate(row: Row | None) -> float | None:
+        return None if row is None else 1e9 * float(row["rate"])
+
+    # a file system in memory reaches nothing else; of one that fetched nothing its reads are all that is known
+    put = best("put", "durable") or best("put", "memory")
+    get = best("get", "storage") or best("get", "partly memory", "memory", "unknown")
     if put is None or get is None:
         return None
-    return Rates(put["rate"] * 1e9, get["rate"] * 1e9, bool(put.get("noisy") or get.get("noisy")))
+    return Rates(
+        1e9 * float(put["rate"]),
+        1e9 * float(get["rate"]),
+        rate(best("put", "cached")),
+        rate(best("get", "memory")),
+        bool(put.get("noisy") or get.get("noisy")),
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from subsalt.lab.mounts import Mount
+from subsalt.lab.records import Passed
 from subsalt.lab.stats import summary
 from subsalt.lab.transfers import Taken
 
@@ -27,10 +28,44 @@ UNITS = {
     "requests_per_s": "1/s",
     "service_median": "s",
     "service_99": "s",
+    "busy": "s",
+    "stall": "s",
     "spread": "1",
     "from_storage": "1",
     "seconds": "s",
 }
+
+
+def record_row(
+    what: str,
+    size: int,
+    count: int,
+    threads: int,
+    direct: bool,
+    passed: Sequence[Passed],
+    *,
+    durable: bool,
+) -> Row:
+    """Return the row of some samples of putting or getting `count` records of `size` bytes."""
+    rates = summary([p.nbytes / p.seconds for p in passed])
+    shares = [min(1.0, p.fetched / p.nbytes) for p in passed if p.fetched is not None]
+    reads = what == "get"
+    return {
+        "what": what,
+        "pattern": "record",
+        "bytes": size,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": reached(shares) if reads else "durable" if durable else "cached",
+        "count": count,
+        "moved": passed[0].nbytes,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "busy": median(p.busy for p in passed),
+        "stall": median(p.stall for p in passed),
+        "from_storage": median(shares) if reads and shares else None,
+        "seconds": [p.seconds for p in passed],
+    }
 
 
 def row(
@@ -48,9 +83,9 @@ def row(
     Parameters
     ----------
     what : str
-        ``"put"``, ``"get"``, ``"read"``, ``"write"`` or ``"mix"``.
+        ``"read"``, ``"write"`` or ``"mix"``.
     pattern : str
-        ``"record"``, ``"sequential"``, ``"random"`` or ``"service"``.
+        ``"sequential"``, ``"random"`` or ``"service"``.
     size : int
         Bytes of a transfer.
     threads : int
@@ -66,7 +101,7 @@ def row(
     rates = summary([t.nbytes / t.seconds for t in taken])
     services = np.concatenate([t.services for t in taken])
     shares = [t.from_storage for t in taken if t.from_storage is not None]
-    reads = what in ("get", "read")
+    reads = what == "read"
     return {
         "what": what,
         "pattern": pattern,

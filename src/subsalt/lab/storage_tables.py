@@ -22,9 +22,11 @@ TABLES: dict[str, tuple[str, list[Column]]] = {
         [
             *_WHERE,
             *_HOW,
-            Column("count", "transfers", "d"),
-            Column("moved", "MB", ".0f", 1e-6),
+            Column("count", "snapshots", "d"),
+            Column("bytes", "MB each", ".1f", 1e-6),
             *_RATE,
+            Column("busy", "busy s", ".3f"),
+            Column("stall", "waited s", ".3f"),
             Column("from_storage", "from storage %", ".0f", 100),
         ],
     ),
