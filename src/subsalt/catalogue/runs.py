@@ -53,4 +53,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "which has no memory for the whole image.",
         "Leave them out of [output] formats, and convert the image later with `subsalt export`.",
     ),
+    "E870": (
+        "No schedule for a shot",
+        "The numbers of a checkpoint scheme contradict each other: a block longer than the shot, slots with a "
+        "strategy that keeps no states.",
+        "The message names the number; leave the choice to strategy = auto.",
+    ),
 }

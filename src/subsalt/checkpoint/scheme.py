@@ -1,0 +1,272 @@
+"""What one rank does with the source wavefield of one shot, and what that costs in steps, states and snapshots.
+
+Integers and names only: plan and run ask the same functions and agree exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from subsalt.checkpoint.actions import Action
+from subsalt.checkpoint.store import store_memory
+from subsalt.checkpoint.two_level import Moves, Slots, moves_of, two_level
+from subsalt.errors import ConfigError
+
+Strategy = Literal["store", "revolve", "boundary"]
+Keep = Literal["none", "source", "both"]
+
+#: buffers of a store of states: one is written while the next is filled
+STATE_BUFFERS = 2
+
+#: floats at the end of a record of a restart point that say which one it is
+STAMP = 16
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How the samples of the source wavefield come to meet those of the receiver wavefield, last sample first.
+
+    Sample i is the imaged field at time index ``i image_step``, i = 0 .. `samples`; sample 0 is rest. Blocks of `block`
+    samples are visited from the last to the first. The state at the start of a block is made by stepping from the
+    nearest state that a slot keeps; then the samples of the block become snapshots in one go.
+
+    Parameters
+    ----------
+    strategy : {"store", "revolve", "boundary"}
+        ``store``: one block, all its snapshots kept. ``revolve``: states kept in slots. ``boundary``: one block, made
+        again backwards from what was saved at the edges.
+    steps : int
+        Time steps N of the receiver wavefield; the source wavefield stops at the last sample.
+    image_step : int
+        Time steps from sample to sample.
+    block : int, optional
+        Samples of a block; 0: all of them, for ``revolve`` one. ``store`` has one block.
+    memory_slots, disk_slots : int
+        States kept at a time besides x_0, which is rest.
+    disk_costs : tuple of int
+        What writing and reading a state costs beyond what hides under computing, in hundredths of a time step; it
+        decides between schedules, never the image.
+    snapshots_on : {"memory", "disk"}
+        Of ``store``: where its snapshots are; of ``boundary``: its shells.
+    chunk : int
+        Samples that go to disk, or come from it, in one piece; 0: all.
+    restart_every : int
+        Steps between restart points, 0: none.
+    keep : {"none", "source", "both"}
+        Wavefields whose samples stay on disk after the shot.
+
+    Raises
+    ------
+    ConfigError
+        When the numbers make no schedule.
+    """
+
+    strategy: Strategy
+    steps: int
+    image_step: int
+    block: int = 0
+    memory_slots: int = 0
+    disk_slots: int = 0
+    disk_costs: tuple[int, int] = (0, 0)
+    snapshots_on: Literal["memory", "disk"] = "memory"
+    chunk: int = 0
+    restart_every: int = 0
+    keep: Keep = "none"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.image_step <= self.steps:
+            raise _wrong(f"image_step = {self.image_step} of {self.steps} steps", "image at least one sample")
+        if self.strategy not in ("store", "revolve", "boundary"):
+            raise _wrong(f"strategy = {self.strategy!r}", "use store, revolve or boundary")
+        everything = self.samples + 1
+        if self.block == 0:
+            object.__setattr__(self, "block", everything if self.strategy != "revolve" else 1)
+        if not 1 <= self.block <= everything:
+            raise _wrong(f"block = {self.block}", f"a block has 1 to {everything} samples")
+        if self.strategy == "store" and self.block != everything:
+            raise _wrong(
+                f"block = {self.block} with {self.strategy}", f"its one block has {everything} samples"
+            )
+        small = min(
+            self.memory_slots,
+            self.disk_slots,
+            self.chunk,
+            self.restart_every,
+            self.disk_costs[0],
+            self.disk_costs[1],
+        )
+        if small < 0:
+            raise _wrong(f"a negative number ({small}) of slots, samples, steps or costs", "use 0 or more")
+        if self.strategy != "revolve" and (self.memory_slots or self.disk_slots):
+            slots = self.memory_slots + self.disk_slots
+            raise _wrong(f"{slots} slots for states with {self.strategy}", "only revolve keeps states")
+        if self.strategy == "revolve" and self.snapshots_on == "disk":
+            raise _wrong(
+                "snapshots on disk with revolve", "its snapshots live for one block; its states may go there"
+            )
+        if self.strategy == "boundary" and (self.restart_every or self.keep != "none"):
+            raise _wrong("boundary with restart points or kept wavefields", "use store or revolve for them")
+
+    @property
+    def samples(self) -> int:
+        """S: imaged samples; sample 0 comes besides."""
+        return self.steps // self.image_step
+
+    @property
+    def blocks(self) -> int:
+        """L: blocks that are visited."""
+        return -(-(self.samples + 1) // self.block)
+
+    def span(self, block: int) -> tuple[int, int]:
+        """Return the first and the last sample of a block."""
+        return block * self.block, min((block + 1) * self.block - 1, self.samples)
+
+    @property
+    def slots(self) -> Slots:
+        """What the schedule has to choose with; costs in hundredths of a time step."""
+        return Slots(self.memory_slots, self.disk_slots, *self.disk_costs, 100 * self.block * self.image_step)
+
+    @property
+    def piece(self) -> int:
+        """Samples done in one go where they pass to or from files, or where restart points come between."""
+        most = self.chunk or self.samples
+        if self.restart_every:
+            most = min(most, self.restart_every // self.image_step)
+        return max(1, min(most, self.samples))
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether sweeps are cut into pieces at all."""
+        return bool(self.snapshots_on == "disk" or self.restart_every or self.keep != "none")
+
+    @property
+    def buffers(self) -> int:
+        """Buffers of a store of samples: a piece is filled or imaged while another is on its way."""
+        return 2 * self.piece
+
+    @property
+    def writes_source(self) -> bool:
+        """Whether the samples of the source wavefield go to a file: to be read back, kept, or to go on from."""
+        on_file = self.snapshots_on == "disk" or self.keep != "none"
+        return on_file or (self.strategy == "store" and self.restart_every > 0)
+
+
+def _wrong(what: str, fix: str) -> ConfigError:
+    return ConfigError(f"no schedule for a shot: {what}", fix, code="E870")
+
+
+def schedule_of(scheme: Scheme) -> Iterator[Action]:
+    """Yield what the source wavefield does, from rest to the visit of block 0."""
+    if scheme.strategy == "revolve":
+        return two_level(scheme.blocks, scheme.slots)
+    return iter((Action("image", 0),))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one rank does for one shot; predicted by the plan, counted by the run, equal.
+
+    Parameters
+    ----------
+    source_steps, receiver_steps : int
+        Time steps executed; of the source wavefield forward and, for ``boundary``, backward.
+    states_stored_memory, states_stored_disk, states_loaded_memory, states_loaded_disk : int
+        Copies of a state into and from slots.
+    snapshots_written, snapshots_read : int
+        To and from disk, kept wavefields included.
+    restart_points : int
+        Written on the way.
+    restart_states : int
+        States written with them: that of the wavefield under way, and those of memory slots.
+    """
+
+    source_steps: int = 0
+    receiver_steps: int = 0
+    states_stored_memory: int = 0
+    states_stored_disk: int = 0
+    states_loaded_memory: int = 0
+    states_loaded_disk: int = 0
+    snapshots_written: int = 0
+    snapshots_read: int = 0
+    restart_points: int = 0
+    restart_states: int = 0
+
+    def bytes(self, state_bytes: int, snapshot_bytes: int, sums_bytes: int = 0) -> tuple[int, int]:
+        """Return the bytes written to disk and read from it.
+
+        Parameters
+        ----------
+        state_bytes, snapshot_bytes : int
+            Of one state and of one snapshot, as they are on disk.
+        sums_bytes : int
+            Of the image accumulators, which go with every restart point.
+        """
+        states = self.states_stored_disk + self.restart_states
+        written = states * state_bytes + self.snapshots_written * snapshot_bytes
+        read = self.states_loaded_disk * state_bytes + self.snapshots_read * snapshot_bytes
+        return written + self.restart_points * sums_bytes, read
+
+
+@lru_cache(maxsize=1 << 12)
+def counts_of(scheme: Scheme) -> Counts:
+    """Return what `scheme` costs, exactly."""
+    if scheme.strategy == "boundary":
+        steps = scheme.samples * scheme.image_step
+        return Counts(steps + max(0, steps - scheme.image_step - 1), scheme.steps)
+    if scheme.restart_every:
+        # when restart points fall due depends on everything else: the tasks are added up
+        from subsalt.checkpoint.tasks import Tally, tasks_of
+
+        tally = Tally(scheme)
+        for task in tasks_of(scheme):
+            tally.add(task)
+        return tally.counts()
+    moves = moves_of(scheme.blocks, scheme.slots) if scheme.strategy == "revolve" else Moves()
+    samples, k = scheme.samples, scheme.image_step
+    within = samples + 1 - scheme.blocks  # each block's first sample is where its state stands
+    read = samples if scheme.snapshots_on == "disk" else 0
+    return Counts(
+        (moves.advances * scheme.block + within) * k,
+        scheme.steps,
+        *moves[1:5],
+        (samples if scheme.writes_source else 0) + (samples if scheme.keep == "both" else 0),
+        read,
+    )
+
+
+def memory_of(scheme: Scheme, state_bytes: int, snapshot_bytes: int, shell_bytes: int = 0) -> dict[str, int]:
+    """Return the bytes of a shot that depend on its scheme, beyond the one wavefield that every shot has.
+
+    Parameters
+    ----------
+    state_bytes, snapshot_bytes : int
+        Of one state and of one snapshot.
+    shell_bytes : int
+        Of what ``boundary`` holds of its shells in memory.
+
+    Returns
+    -------
+    dict
+        ``snapshots``: of the block in hand; ``states``: slots, and the second wavefield; ``buffers``: of files.
+    """
+    block = min(scheme.block, scheme.samples)
+    snapshots = 0 if scheme.snapshots_on == "disk" or scheme.strategy == "boundary" else block
+    states = 1 if scheme.strategy != "store" else 0
+    buffers = 0
+    if scheme.strategy == "revolve":
+        states += moves_of(scheme.blocks, scheme.slots).memory
+        if scheme.disk_slots:
+            buffers += store_memory(state_bytes // 4, STATE_BUFFERS)
+    if scheme.restart_every:
+        buffers += store_memory(state_bytes // 4 + STAMP, STATE_BUFFERS)
+    for used in (scheme.writes_source, scheme.keep == "both"):
+        if used and scheme.strategy != "boundary":
+            buffers += store_memory(snapshot_bytes // 4, scheme.buffers)
+    return {
+        "snapshots": snapshots * snapshot_bytes + shell_bytes,
+        "states": states * state_bytes,
+        "buffers": buffers,
+    }

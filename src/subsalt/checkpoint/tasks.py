@@ -1,0 +1,164 @@
+"""A schedule in the steps of the executor: both wavefields, the samples in pieces, restart points between them.
+
+`counts_of` adds up these tasks, `subsalt.imaging` does them: that is why plan and run agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Literal, NamedTuple
+
+from subsalt.checkpoint.actions import Action, Level
+from subsalt.checkpoint.scheme import Counts, Scheme, schedule_of
+
+
+class Task(NamedTuple):
+    """One task.
+
+    Parameters
+    ----------
+    kind : str
+        ``rest``, ``store``, ``load``, ``drop``: as in `Action`. ``forward``: the source wavefield goes from sample
+        `first` to sample `last`. ``take``: it stands at sample `last`, which becomes a snapshot. ``receive``: the
+        receiver wavefield goes back through the samples `last` .. `first`, and to the very end when `first` is 0.
+        ``point``: a restart point.
+    first, last : int
+        Samples.
+    block : int
+        Of an action: whose start.
+    level, slot
+        As in `Action`.
+    wanted : bool
+        Of ``forward``: the samples after `first` become snapshots of the block in hand.
+    new : bool
+        Of ``forward``: these samples are made for the first time.
+    """
+
+    kind: Literal["rest", "store", "load", "drop", "forward", "take", "receive", "point"]
+    first: int = 0
+    last: int = 0
+    block: int = 0
+    level: Level | Literal[""] = ""
+    slot: int = -1
+    wanted: bool = False
+    new: bool = False
+
+
+def tasks_of(scheme: Scheme) -> Iterator[Task]:
+    """Yield the tasks of a shot, restart points among them."""
+    if not scheme.restart_every:
+        yield from (task for task, _ in _tasks(scheme))
+        return
+    since, last = 0, None
+    for task, point_after in _tasks(scheme):
+        if last is not None:
+            yield last
+            since = 0
+        yield task
+        since += steps_of(scheme, task)
+        # held back until another task follows: none is wanted after the last
+        last = Task("point") if point_after and since >= scheme.restart_every else None
+
+
+def steps_of(scheme: Scheme, task: Task) -> int:
+    """Return the time steps of a task."""
+    if task.kind == "forward":
+        return (task.last - task.first) * scheme.image_step
+    if task.kind == "receive":
+        return receiver_time(scheme, task.first) - receiver_time(scheme, task.last + 1)
+    return 0
+
+
+def receiver_time(scheme: Scheme, sample: int) -> int:
+    """Return the time index of the receiver wavefield that meets a sample; 0 beyond the last, N for sample 0."""
+    return 0 if sample > scheme.samples else scheme.steps - sample * scheme.image_step
+
+
+def _tasks(scheme: Scheme) -> Iterator[tuple[Task, bool]]:
+    """Yield tasks, and whether a restart point may follow: where no snapshots in memory are under way."""
+    here = reached = 0
+    for action in schedule_of(scheme):
+        if action.kind == "image":
+            first, last = scheme.span(action.block)
+            if first > 0:
+                yield Task("take", last=first), False
+            one_block = scheme.strategy != "revolve"
+            for a, b in _upward(scheme, first, last):
+                yield Task("forward", a, b, wanted=True, new=b > reached), one_block
+            reached = max(reached, last)
+            for a, b in _downward(scheme, first, last):
+                yield Task("receive", a, b), one_block or a == first
+        elif action.kind == "advance":
+            to = scheme.span(action.block)[0]
+            for a, b in _upward(scheme, here, to) if to > reached else [(here, to)]:
+                yield Task("forward", a, b, new=to > reached), to > reached
+            here, reached = to, max(reached, to)
+        else:
+            if action.kind != "drop":
+                here = scheme.span(action.block)[0]
+            yield _kept(action), False
+
+
+def _kept(action: Action) -> Task:
+    """Return the task of an action on slots."""
+    kind = action.kind
+    assert kind in ("rest", "store", "load", "drop")
+    return Task(kind, block=action.block, level=action.level, slot=action.slot)
+
+
+def _upward(scheme: Scheme, first: int, last: int) -> list[tuple[int, int]]:
+    """Cut the way from sample to sample into pieces."""
+    piece = scheme.piece if scheme.in_pieces else scheme.samples
+    return [(a, min(a + piece, last)) for a in range(first, last, piece)]
+
+
+def _downward(scheme: Scheme, first: int, last: int) -> list[tuple[int, int]]:
+    """Cut the samples `last` .. `first` into pieces; sample 0 needs no snapshot and goes with sample 1."""
+    reads = scheme.snapshots_on == "disk" or scheme.keep == "both"
+    points = scheme.restart_every and scheme.strategy != "revolve"
+    piece = scheme.piece if reads or points else scheme.samples + 1
+    cuts = list(range(last, max(first, 1) - 1, -piece))
+    lows = [max(first, b - piece + 1) for b in cuts] if cuts else [first]
+    if first == 0:
+        lows[-1] = 0
+    return list(zip(lows, cuts or [last], strict=True))
+
+
+class Tally:
+    """Adds up tasks into counts."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+        self.done = dict.fromkeys((f.name for f in fields(Counts)), 0)
+        #: by memory slot: whether a restart point has its state
+        self._written: dict[int, bool] = {}
+
+    def counts(self) -> Counts:
+        """Return the sums so far."""
+        return Counts(**self.done)
+
+    def add(self, task: Task) -> None:
+        """Count one task."""
+        scheme, done = self.scheme, self.done
+        samples = task.last - max(task.first, 1) + 1
+        if task.kind == "forward":
+            done["source_steps"] += steps_of(scheme, task)
+            if task.new and scheme.writes_source:
+                done["snapshots_written"] += task.last - task.first
+        elif task.kind == "receive":
+            done["receiver_steps"] += steps_of(scheme, task)
+            if scheme.snapshots_on == "disk":
+                done["snapshots_read"] += samples
+            if scheme.keep == "both":
+                done["snapshots_written"] += samples
+        elif task.kind in ("store", "load"):
+            done[f"states_{task.kind}{'d' if task.kind == 'store' else 'ed'}_{task.level}"] += 1
+            if task.kind == "store" and task.level == "memory":
+                self._written[task.slot] = False
+        elif task.kind == "drop" and task.level == "memory":
+            self._written.pop(task.slot, None)
+        elif task.kind == "point":
+            done["restart_points"] += 1
+            done["restart_states"] += 1 + sum(not written for written in self._written.values())
+            self._written = dict.fromkeys(self._written, True)
