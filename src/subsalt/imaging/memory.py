@@ -226,6 +226,11 @@ def layer_bytes(
     """
     if boundary != "pml":
         return 0
+    return kinds * sum(allocated(FLOAT * n) for n in layer_sizes(layout, width, free_surface, x_layer))
+
+
+def layer_sizes(layout: Layout, width: int, free_surface: bool, x_layer: int | None = None) -> list[int]:
+    """Return the floats of one memory field of every axis of the PML; parameters as in `layer_bytes`."""
     nx, ny, nz = layout.shape3
     row, window = _vectors(nz), _vectors(width + layout.radius)
     sizes = [
@@ -234,7 +239,7 @@ def layer_bytes(
     ]
     if layout.ndim == 3:
         sizes.append(2 * width * nx * row)
-    return kinds * sum(allocated(FLOAT * n) for n in sizes)
+    return sizes
 
 
 def _vectors(n: int) -> int:

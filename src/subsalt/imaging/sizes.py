@@ -1,0 +1,44 @@
+"""Bytes of what a shot leaves behind: a snapshot of the imaged field, and a state that a wavefield goes on from."""
+
+from __future__ import annotations
+
+import math
+
+from subsalt import physics
+from subsalt.fields import FIELDS, MEMORY
+from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, domain_of, layer_sizes
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.survey import Shot
+
+
+def snapshot_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
+    """Return the bytes of a snapshot: the imaged field in what a rank has of the window of the shot."""
+    domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot, part)
+    return word_of(setup) * domain.interior.size
+
+
+def state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
+    """Return the bytes of a state: two time levels of every field, halo and padding included, and the layer's memory.
+
+    Notes
+    -----
+    The sum of `subsalt.kernels.problem.State.arrays`. Halos of a slab are among them: a state goes on as it was without
+    a message.
+    """
+    options = setup.propagation
+    domain = domain_of(setup.model, options, setup.window(shot), shot, part)
+    medium = physics.medium_of(setup.model, options.medium)
+    padded = math.prod(domain.layout.padded_shape)
+    levels = 2 * len(FIELDS[medium])
+    kinds = len(MEMORY[medium]) if options.boundary == "pml" else 0
+    if options.device == "reference":  # its memory fields are whole arrays
+        return word_of(setup) * padded * (levels + kinds * setup.model.grid.ndim)
+    layer = layer_sizes(
+        domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2])
+    )
+    return FLOAT * (padded * levels + kinds * sum(layer))
+
+
+def word_of(setup: MigrationSetup) -> int:
+    """Return the bytes of a number of a wavefield."""
+    return DOUBLE if setup.propagation.dtype == "float64" else FLOAT
