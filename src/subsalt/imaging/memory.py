@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,13 @@ TILT_PLANES = 2
 
 
 def shot_memory(
-    setup: MigrationSetup, shot: Shot, *, several: bool = True, image: bool = True, part: Part = ALONE
+    setup: MigrationSetup,
+    shot: Shot,
+    *,
+    several: bool = True,
+    image: bool = True,
+    part: Part = ALONE,
+    kept: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
 
@@ -52,6 +59,8 @@ def shot_memory(
         traces of the next shot while one is computed.
     part : tuple of int
         Which rank of how many that share the shot.
+    kept : mapping of str to int, optional
+        What the strategy holds by array (`checkpoint.footprint`); every snapshot when None.
 
     Notes
     -----
@@ -83,9 +92,9 @@ def shot_memory(
         )
     if held:
         plan["image"] = image_bytes(setup)
-    plan["snapshots"] = len(setup.imaged_samples) * window_bytes
+    plan |= kept if kept is not None else {"snapshots": len(setup.imaged_samples) * window_bytes}
     plan["image accumulators"] = (2 if held else 1) * accumulators * window_bytes
-    before = plan["snapshots"] if several else 0
+    before = plan.get("snapshots", 0) if several else 0
     if held:
         before += plan["image"] + accumulators * window_bytes
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}

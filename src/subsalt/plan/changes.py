@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.options import CheckpointOptions
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.world import World
+
+#: bytes that no rank has
+NEVER = 1 << 62
 
 #: sizes of the aperture that are tried between all and nothing
 HALVINGS = 12
@@ -25,32 +29,59 @@ def smallest_changes(needs: Needs, world: World, group: int) -> list[Change]:
     """Return the changes that fit, those without influence on the image first; the last one is more memory."""
     limit = world.memory_per_rank
     found = [c for c in _candidates(needs, world, group) if c.need <= limit]
-    best = needs.of(group)
+    best = needs.of(group, limit)
     more = f"give every rank at least {_up(best.total)} GB: fewer ranks on a node, or a larger one"
     return [*found, Change(more, best.total)]
 
 
 def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
+    yield from _checkpoint(needs, group, world.memory_per_rank)
     yield from _more_ranks(needs, world, group)
     if not isinstance(needs.setup, MigrationSetup):
         return
-    setup = needs.setup
+    setup, limit = needs.setup, world.memory_per_rank
     if setup.propagation.model_storage == "f32" and needs.medium != "tti":
         packed = replace(setup, propagation=replace(setup.propagation, model_storage="u16"))
-        yield Change('set [propagation] model_storage = "u16"', _after(needs, packed, group))
+        yield Change('set [propagation] model_storage = "u16"', _after(needs, packed, group, limit))
     # beyond twice the Nyquist step the image aliases
     for step in (setup.image_step * 3 // 2, 2 * setup.image_step):
         if setup.image_step < step < setup.axis.nt:
             text = f"set [imaging] image_step = {step} (from {setup.image_step})"
-            yield Change(text, _after(needs, replace(setup, image_step=step), group))
+            yield Change(text, _after(needs, replace(setup, image_step=step), group, limit))
     yield from _aperture(needs, setup, group, world.memory_per_rank)
+
+
+def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
+    """Yield what of [checkpoint] may be let go: its amount of memory, place, slots, then the strategy itself."""
+    how = needs.checkpointing
+    if how is None:
+        return
+    given = how.options
+    free = replace(given, place="auto", slots=None, disk_slots=None, block=None)
+    tried: list[tuple[str, CheckpointOptions]] = []
+    if given.memory is not None:
+        tried.append(("leave [checkpoint] memory out", replace(given, memory=None)))
+    if free != given:
+        tried.append(("leave place, slots and block of [checkpoint] out", free))
+    if given.strategy in ("store", "revolve"):
+        tried.append(('set [checkpoint] strategy = "auto"', replace(free, strategy="auto")))
+    if given.exact and given.lossless:
+        inexact = replace(free, strategy="auto", exact=False)
+        tried.append(("set [checkpoint] exact = false, for an image that is right to rounding", inexact))
+    disk = replace(how, disk=NEVER)
+    found = needs.choosing(disk).of(group, limit)
+    if found.choice is not None and found.choice.fits and found.choice.best.need.disk > how.disk:
+        room = found.choice.best.need.disk * needs.ranks
+        yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", found.total)
+    for text, options in tried:
+        yield Change(text, _total(needs.choosing(replace(how, options=options)), group, limit))
 
 
 def _more_ranks(needs: Needs, world: World, group: int) -> Iterator[Change]:
     """Yield the smallest larger group, of the ranks there are or of more."""
     for size in range(group + 1, needs.largest_group + 1):
-        wider = needs if size <= world.ranks else Needs(needs.setup, needs.shots, size, needs.threads)
-        need = wider.of(size).total
+        wider = needs if size <= world.ranks else needs.changed(needs.setup, size)
+        need = _total(wider, size, world.memory_per_rank)
         if need > world.memory_per_rank:
             continue
         if size <= world.ranks:
@@ -67,7 +98,7 @@ def _aperture(needs: Needs, setup: MigrationSetup, group: int, limit: int) -> It
     low, high = 0.0, min(extent, setup.imaging.aperture or extent)
 
     def need(aperture: float) -> int:
-        return _after(needs, replace(setup, imaging=replace(setup.imaging, aperture=aperture)), group)
+        return _after(needs, replace(setup, imaging=replace(setup.imaging, aperture=aperture)), group, limit)
 
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
@@ -81,10 +112,16 @@ def _aperture(needs: Needs, setup: MigrationSetup, group: int, limit: int) -> It
         yield Change(f"set [imaging] aperture = {aperture:g} (m, from {was})", need(aperture))
 
 
-def _after(needs: Needs, setup: Setup, group: int) -> int:
+def _after(needs: Needs, setup: Setup, group: int, limit: int) -> int:
     """Return the bytes of the worst rank with another setup; more than any memory when its slabs would be too thin."""
-    changed = Needs(setup, needs.shots, needs.ranks, needs.threads)
-    return changed.of(group).total if group <= changed.largest_group else 1 << 62
+    changed = needs.changed(setup)
+    return _total(changed, group, limit) if group <= changed.largest_group else NEVER
+
+
+def _total(needs: Needs, group: int, limit: int) -> int:
+    """Return the bytes of the worst rank, more than any memory when the disk or [checkpoint] stands against it."""
+    need = needs.of(group, limit)
+    return need.total if need.choice is None or need.choice.fits else max(NEVER, need.total)
 
 
 def _up(size: int) -> str:

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from subsalt.errors import MemoryPlanError
+from subsalt.checkpoint.choice import Choice
+from subsalt.errors import DiskError, MemoryPlanError
 from subsalt.plan.changes import smallest_changes
+from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.need import Needs, RankNeed, Setup
 from subsalt.plan.world import World
 from subsalt.survey import Shot
 
 GroupSize = int | Literal["auto"]
+
+#: a larger group must end the survey earlier by more than this part: rates are known no better, halos cost something
+SLACK = 0.05
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,10 @@ class Decision:
         Why this group size, one line.
     largest : int
         Ranks among which the narrowest shot can be cut.
-    error : MemoryPlanError or None
+    error : MemoryPlanError, DiskError or None
         What a run would raise; None when it fits.
+    budget : int
+        Bytes for snapshots and states on every rank.
     """
 
     world: World
@@ -40,12 +47,18 @@ class Decision:
     need: RankNeed
     reason: str
     largest: int
-    error: MemoryPlanError | None = None
+    error: MemoryPlanError | DiskError | None = None
+    budget: int = 0
 
     @property
     def fits(self) -> bool:
         """Whether every rank has the memory it needs."""
         return self.error is None
+
+    @property
+    def choice(self) -> Choice | None:
+        """What the largest shot does to have its source wavefield again; None where nothing is chosen."""
+        return self.need.choice
 
     @property
     def group_size(self) -> int:
@@ -80,8 +93,14 @@ class Decision:
         }
 
 
-def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSize = "auto") -> Decision:
-    """Return how many ranks share a shot.
+def group_size(
+    setup: Setup,
+    shots: Sequence[Shot],
+    world: World,
+    asked: GroupSize = "auto",
+    checkpointing: Checkpointing | None = None,
+) -> Decision:
+    """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
     Parameters
     ----------
@@ -93,7 +112,10 @@ def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSi
         Ranks and their memory.
     asked : int or "auto"
         `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
-        makes no more groups than there are shots.
+        makes no more groups than there are shots. Where a larger group can keep what a smaller one must compute again,
+        the survey that is predicted to end first is taken.
+    checkpointing : Checkpointing, optional
+        What decides between strategies; all snapshots are in memory when None.
 
     Raises
     ------
@@ -102,7 +124,7 @@ def group_size(setup: Setup, shots: Sequence[Shot], world: World, asked: GroupSi
     ConfigError
         When the group asked for has slabs thinner than their halo.
     """
-    decision = decide(Needs(setup, shots, world.ranks, world.threads), world, asked)
+    decision = decide(Needs(setup, shots, world.ranks, world.threads, checkpointing), world, asked)
     if decision.error is not None:
         raise decision.error
     return decision
@@ -123,16 +145,52 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     # more groups than shots would leave ranks idle
     least = max(1, min(most, world.ranks // len(needs.shots)))
     for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
-        size = smallest_fitting(needs, least, most, limit)
+        size = _fastest(needs, world, least, most, limit)
         if size is not None:
-            return _decision(needs, world, size, _why(needs, world, size, room))
-    return refused(_decision(needs, world, most, f"no group of up to {most} has the memory"), needs)
+            return _decision(needs, world, size, _why(needs, world, size, limit, room), limit)
+    decision = _decision(needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank)
+    return refused(decision, needs)
 
 
-def _decision(needs: Needs, world: World, size: int, reason: str) -> Decision:
-    """Return the decision for groups of `size` ranks and more."""
+def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) -> Decision:
+    """Return the decision for groups of `size` ranks and more, within `limit` bytes per rank."""
     sizes = group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))
-    return Decision(world, tuple(sizes), needs.of(min(sizes)), reason, needs.largest_group)
+    least = min(sizes)
+    need = needs.of(least, limit)
+    budget = needs.budget(least, limit) if needs.checkpointing is not None else 0
+    return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget)
+
+
+def _fastest(needs: Needs, world: World, least: int, most: int, limit: int) -> int | None:
+    """Return the group that ends the survey first, the smallest of those that are nearly as fast; None when none fits.
+
+    Where nothing is chosen between strategies, smaller groups are always as fast.
+    """
+    if needs.checkpointing is None:
+        return smallest_fitting(needs, least, most, limit)
+    seconds = {g: _seconds(needs, world, g, limit) for g in _tried(least, most) if needs.fits(g, limit)}
+    if not seconds:
+        return smallest_fitting(needs, least, most, limit)
+    first = min(seconds.values())
+    return min(g for g, s in seconds.items() if s <= first * (1 + SLACK))
+
+
+def _tried(least: int, most: int) -> list[int]:
+    """Return the group sizes that are compared: all small ones, then some."""
+    some = {*range(least, min(most, least + 16) + 1), most}
+    size = float(least + 16)
+    while size < most:
+        some.add(round(size))
+        size *= 1.25
+    return sorted(some)
+
+
+def _seconds(needs: Needs, world: World, group: int, limit: int) -> float:
+    """Return the predicted seconds of the survey when all shots take as long as the largest."""
+    choice = needs.of(group, limit).choice
+    assert choice is not None
+    groups = len(group_sizes(world.ranks, group, needs.largest_group, len(needs.shots)))
+    return -(-len(needs.shots) // groups) * choice.best.seconds
 
 
 def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int | None = None) -> list[int]:
@@ -162,16 +220,16 @@ def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | N
     -----
     Needs hardly ever rise with the size of the group, so halving finds it; a last step down makes sure.
     """
-    if needs.of(most).total > limit:
+    if not needs.fits(most, limit):
         return None
     low, high = least, most
     while low < high:
         middle = (low + high) // 2
-        if needs.of(middle).total <= limit:
+        if needs.fits(middle, limit):
             high = middle
         else:
             low = middle + 1
-    while high > least and needs.of(high - 1).total <= limit:
+    while high > least and needs.fits(high - 1, limit):
         high -= 1
     return high
 
@@ -185,19 +243,26 @@ def _fixed(needs: Needs, world: World, asked: int) -> Decision:
     reason = (
         "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
     )
-    decision = _decision(needs, world, size, reason)
-    return decision if decision.need.total <= world.memory_per_rank else refused(decision, needs)
+    limit = world.comfortable
+    if not needs.fits(min(group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))), limit):
+        limit = world.memory_per_rank
+    decision = _decision(needs, world, size, reason, limit)
+    fits = decision.need.total <= limit and (decision.choice is None or decision.choice.fits)
+    return decision if fits else refused(decision, needs)
 
 
-def _why(needs: Needs, world: World, size: int, room: bool) -> str:
+def _why(needs: Needs, world: World, size: int, limit: int, room: bool) -> str:
     """Return why `size` ranks share a shot."""
     share = "" if room else f"; more than {world.comfortable / 1e9:.2f} GB of them, which would leave room"
     if size == 1:
         return f"a shot fits into the memory of one rank{share}"
-    before = needs.of(size - 1).total
-    if before <= (world.comfortable if room else world.memory_per_rank):
+    least = max(1, world.ranks // len(needs.shots))
+    if size == least:
         return f"smaller groups would be more than the {len(needs.shots)} shots, and ranks idle{share}"
-    return f"the smallest group that fits: {size - 1} would take {before / 1e9:.2f} GB per rank{share}"
+    before = needs.of(size - 1, limit)
+    if needs.fits(size - 1, limit) and before.choice is not None:
+        return f"faster than smaller groups, which would take {before.choice.best.name}{share}"
+    return f"the smallest group that fits: {size - 1} would take {before.total / 1e9:.2f} GB per rank{share}"
 
 
 def refused(decision: Decision, needs: Needs) -> Decision:
@@ -208,6 +273,9 @@ def refused(decision: Decision, needs: Needs) -> Decision:
         for name, size in sorted(need.arrays.items(), key=lambda kv: -kv[1])
         if size > 5e6
     )
+    choice = decision.choice
+    if choice is not None and not choice.fits and need.total <= world.memory_per_rank:
+        return replace(decision, error=_choice_refused(needs, decision, choice))
     changes = smallest_changes(needs, world, decision.group_size)
     who = "a rank" if world.ranks > 1 else "the job"
     share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""
@@ -217,3 +285,29 @@ def refused(decision: Decision, needs: Needs) -> Decision:
         code="E660" if world.ranks > 1 else "E610",
     )
     return replace(decision, error=error)
+
+
+def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryPlanError | DiskError:
+    """Return the error of a run whose ranks have the memory, but not what [checkpoint] asks for or allows."""
+    how, best = needs.checkpointing, choice.best
+    assert how is not None
+    changes = smallest_changes(needs, decision.world, decision.group_size)
+    if best.need.disk > choice.limits.disk:
+        where, ranks = " and ".join(how.where) or "the run directory", decision.world.ranks
+        each = f" for each of {ranks} ranks" if ranks > 1 else ""
+        return DiskError(
+            f"{best.name} needs {best.need.disk / 1e9:.2f} GB of scratch{each}, {where} has "
+            f"{max(0, choice.limits.disk) / 1e9:.2f} GB{each and ' for each'}",
+            changes[0].text if len(changes) > 1 else "free space, or name other folders in [checkpoint] directories",
+            code="E666",
+        )
+    return MemoryPlanError(
+        f"{best.name} needs {best.need.memory / 1e9:.3f} GB for snapshots and states, [checkpoint] leaves it "
+        f"{max(0, choice.limits.memory) / 1e9:.3f} GB: {best.problem}",
+        changes[0].text if len(changes) > 1 else f"set [checkpoint] memory to {_above(best.need.memory)} at least",
+        code="E660" if decision.world.ranks > 1 else "E610",
+    )
+
+
+def _above(size: int) -> str:
+    return f"{-(-size // 10**6)} MB"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from subsalt import decomp, physics
+from subsalt.checkpoint.choice import Choice, Limits, choose
+from subsalt.checkpoint.choice import Rates as ShotRates
+from subsalt.checkpoint.footprint import Sizes
 from subsalt.decomp import Slab
 from subsalt.domain import Domain
 from subsalt.grid import Box
@@ -23,7 +26,10 @@ from subsalt.imaging.memory import (
     tilt_scratch,
 )
 from subsalt.imaging.setup import MigrationSetup, shot_window
+from subsalt.imaging.sizes import snapshot_bytes, state_bytes
 from subsalt.modelling import ModellingSetup
+from subsalt.options import CheckpointOptions
+from subsalt.plan.checkpointing import Checkpointing
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
@@ -57,12 +63,15 @@ class RankNeed:
         Id of the shot.
     slab : Slab or None
         Its planes; None when one rank does a shot alone.
+    choice : Choice or None
+        What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
     """
 
     arrays: dict[str, int]
     stage: str
     shot: int
     slab: Slab | None
+    choice: Choice | None = None
 
     @property
     def total(self) -> int:
@@ -83,13 +92,24 @@ class Needs:
         All ranks; more than one read their planes alone, a single one holds the model.
     threads : int
         Of each rank.
+    checkpointing : Checkpointing, optional
+        What decides between strategies; when None, all snapshots are in memory.
     """
 
-    def __init__(self, setup: Setup, shots: Sequence[Shot], ranks: int = 1, threads: int = 1) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        shots: Sequence[Shot],
+        ranks: int = 1,
+        threads: int = 1,
+        checkpointing: Checkpointing | None = None,
+    ) -> None:
         self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
+        self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
         self.medium = physics.medium_of(setup.model, setup.propagation.medium)
         self.radius = radius_of(setup.propagation.order)
-        self._known: dict[int, RankNeed] = {}
+        self._known: dict[tuple[int, int | None], RankNeed] = {}
+        self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions], Choice] = {}
 
     def window(self, shot: Shot) -> Box:
         """Return the window of a shot on the grid of the model."""
@@ -124,21 +144,99 @@ class Needs:
         """Return how `group` ranks cut a shot."""
         return list(self.domain(shot, (0, group)).slabs)
 
-    def of(self, group: int) -> RankNeed:
-        """Return the memory of the rank that takes most when `group` ranks share a shot."""
-        if group not in self._known:
-            self._known[group] = max(self._stages(group), key=lambda need: need.total)
-        return self._known[group]
+    def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
+        """Return the needs of the same survey with another setup, or of more ranks."""
+        return Needs(setup, self.shots, ranks or self.ranks, self.threads, self.checkpointing)
 
-    def _stages(self, group: int) -> list[RankNeed]:
+    def choosing(self, checkpointing: Checkpointing) -> Needs:
+        """Return the needs of the same survey with other strategies to choose from."""
+        return Needs(self.setup, self.shots, self.ranks, self.threads, checkpointing)
+
+    def of(self, group: int, limit: int | None = None) -> RankNeed:
+        """Return the memory of the rank that takes most when `group` ranks share a shot.
+
+        Parameters
+        ----------
+        group : int
+            Ranks per shot.
+        limit : int, optional
+            Bytes that a rank has: strategies are chosen that fit into them. No limit when None.
+        """
+        if (group, limit) not in self._known:
+            self._known[group, limit] = max(self._stages(group, limit), key=lambda need: need.total)
+        return self._known[group, limit]
+
+    def fits(self, group: int, limit: int) -> bool:
+        """Return whether every rank has the memory, and its snapshots and states the room they are given."""
+        need = self.of(group, limit)
+        return need.total <= limit and (need.choice is None or need.choice.fits)
+
+    def _stages(self, group: int, limit: int | None) -> list[RankNeed]:
         found = []
+        budget = self.budget(group, limit)
+        settled = self.checkpointing
         for shot in self.worst_shots:
+            choice = self.choice(shot, group, budget, settled) if settled is not None else None
+            if settled is not None and choice is not None:
+                settled = settled.settled(choice)
+            kept = None if choice is None else choice.best.need.arrays
             for slab in distinct(self.slabs(shot, group)):
-                arrays = self.held() | self._shot(shot, (slab.rank, group))
-                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None))
+                arrays = self.held() | self._shot(shot, (slab.rank, group), kept)
+                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice))
         if isinstance(self.setup, MigrationSetup):
-            found.append(RankNeed(self.held() | self._image(self.setup), "image", self.shots[0].id, None))
+            arrays = self.held() | self._image(self.setup)
+            found.append(RankNeed(arrays, "image", self.shots[0].id, None, found[0].choice))
         return found
+
+    def budget(self, group: int, limit: int | None) -> int:
+        """Return the bytes that snapshots and states may take on every rank of a group."""
+        if limit is None:
+            return 1 << 62
+        bare = [
+            sum((self.held() | self._shot(shot, (slab.rank, group), {})).values())
+            for shot in self.worst_shots
+            for slab in distinct(self.slabs(shot, group))
+        ]
+        return limit - max(bare)
+
+    def sizes(self, shot: Shot, group: int) -> Sizes:
+        """Return a shot as a schedule sees it, with the bytes of the rank that has most of it."""
+        assert isinstance(self.setup, MigrationSetup)
+        parts = [(slab.rank, group) for slab in distinct(self.slabs(shot, group))]
+        return Sizes(
+            self.setup.axis.nt - 1,
+            self.setup.image_step,
+            max(snapshot_bytes(self.setup, shot, part) for part in parts),
+            max(state_bytes(self.setup, shot, part) for part in parts),
+        )
+
+    def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
+        """Return what a shot does within a budget; the same on every rank that asks.
+
+        Parameters
+        ----------
+        shot : Shot
+            Its window and the slabs of its group rule.
+        group : int
+            Ranks that share it.
+        budget : int
+            Bytes of memory on every rank.
+        how : Checkpointing, optional
+            That of this object when None.
+        """
+        how = how or self.checkpointing
+        assert how is not None
+        sizes = self.sizes(shot, group)
+        rates = how.of_shot(
+            self.domain(shot).grid.shape3,
+            self.setup.model.grid.ndim,
+            self.setup.propagation,
+            self.slabs(shot, group),
+        )
+        key = sizes, budget, rates, how.options
+        if key not in self._choices:
+            self._choices[key] = choose(how.options, sizes, Limits(budget, how.disk), rates)
+        return self._choices[key]
 
     def held(self) -> dict[str, int]:
         """Return what a rank holds whatever it does, also before its first shot."""
@@ -155,10 +253,10 @@ class Needs:
             held["model volumes"] = FLOAT * grid.size * count
         return held
 
-    def _shot(self, shot: Shot, part: Part) -> dict[str, int]:
+    def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
         setup = self.setup
         if isinstance(setup, MigrationSetup):
-            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, part=part)
+            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, part=part, kept=kept)
         else:
             need = modelled_shot_memory(
                 setup.model,

@@ -11,9 +11,10 @@ from subsalt.imaging.setup import gate
 from subsalt.lab import machine as machines
 from subsalt.modelling import ModellingSetup
 from subsalt.plan.disk import Disk, disk_of
-from subsalt.plan.duration import HOW, Duration, duration_of
+from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
 from subsalt.plan.need import Needs, Setup
+from subsalt.plan.rates import HOW
 from subsalt.plan.reading import Reading, reading_of
 from subsalt.plan.world import World
 from subsalt.survey import Survey

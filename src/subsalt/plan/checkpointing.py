@@ -1,0 +1,76 @@
+"""What a plan knows of snapshots and states: what is asked for, how fast a node is, and the disk there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.choice import Rates as ShotRates
+from subsalt.decomp import Slab
+from subsalt.options import CheckpointOptions, PropagationOptions
+from subsalt.plan.rates import Rates, step_seconds
+
+#: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
+ASSUMED_DISK = 1.5e8
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """What decides between strategies, alike on all ranks.
+
+    Parameters
+    ----------
+    options : CheckpointOptions
+        `[checkpoint]`.
+    rates : Rates
+        Of a node, for time steps.
+    put, get : float
+        Bytes per second of a node to and from the folders of its snapshots.
+    disk : int
+        Bytes of scratch that a rank may take.
+    sharing : int
+        Ranks of a node.
+    storage : str
+        ``"measured"`` or ``"assumed"``.
+    where : tuple of str
+        The folders, for messages.
+    """
+
+    options: CheckpointOptions
+    rates: Rates
+    put: float = ASSUMED_DISK
+    get: float = ASSUMED_DISK
+    disk: int = 0
+    sharing: int = 1
+    storage: str = "assumed"
+    where: tuple[str, ...] = ()
+
+    def of_shot(
+        self, shape3: tuple[int, int, int], ndim: int, options: PropagationOptions, slabs: Sequence[Slab]
+    ) -> ShotRates:
+        """Return the rates of one rank for a shot that `slabs` share."""
+        step = self.sharing * step_seconds(shape3, ndim, options, slabs, self.rates)
+        kernels = "measured" if self.rates.n else "assumed"
+        return ShotRates(
+            step, self.put / self.sharing, self.get / self.sharing, kernels=kernels, storage=self.storage
+        )
+
+    def settled(self, choice: Choice) -> Checkpointing:
+        """Return this with one class of numerics: what the largest shot takes decides for all."""
+        if self.options.strategy != "auto" or self.options.exact:
+            return self
+        boundary = choice.scheme.strategy == "boundary"
+        options = (
+            replace(self.options, strategy="boundary") if boundary else replace(self.options, exact=True)
+        )
+        return replace(self, options=options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a run is told again when it goes on: plain values."""
+        return {
+            "options": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self.options).items()},
+            "rates": vars(self.rates).copy(),
+            **{k: getattr(self, k) for k in ("put", "get", "disk", "sharing", "storage", "where")},
+        }

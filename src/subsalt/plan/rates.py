@@ -1,0 +1,113 @@
+"""Points per second of a node, measured by `subsalt lab kernels` or assumed, and what a time step takes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from subsalt.decomp import Slab
+from subsalt.lab.machine import Machine
+from subsalt.options import PropagationOptions
+
+#: how to get a rate
+HOW = "subsalt lab kernels"
+
+#: points per second and thread where nothing was measured: a slow core, so that recomputing is not taken lightly
+ASSUMED = 1.5e8
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Points per second of a node, inside the absorbing layer and elsewhere.
+
+    Parameters
+    ----------
+    core, layer : float
+        Points per second.
+    threads : int
+        Of the node.
+    n : int
+        Points per axis of the measurement; 0 when it is assumed.
+    noisy : bool
+        The measurement was disturbed.
+    """
+
+    core: float
+    layer: float
+    threads: int
+    n: int
+    noisy: bool
+
+
+def assumed(threads: int) -> Rates:
+    """Return rates to rank strategies with where nothing was measured."""
+    return Rates(ASSUMED * threads, ASSUMED * threads / 2, threads, 0, True)
+
+
+def step_seconds(
+    shape3: tuple[int, int, int], ndim: int, options: PropagationOptions, slabs: Sequence[Slab], rates: Rates
+) -> float:
+    """Return the seconds of a time step on the slowest slab of a shot if its rank had the rates of a node."""
+    nx, ny, nz = shape3
+    width = options.layer_cells
+    tops = 1 if options.free_surface else 2
+    across = ny - 2 * width if ndim == 3 else ny
+    row = max(0, across) * max(0, nz - tops * width)
+
+    def seconds(slab: Slab) -> float:
+        first, last = slab.clip(width, nx - width)
+        inside = max(0, last - first) * row
+        return inside / rates.core + ((slab.hi - slab.lo) * ny * nz - inside) / rates.layer
+
+    return max(map(seconds, slabs))
+
+
+def kernel_rates(
+    medium: str, ndim: int, options: PropagationOptions, machine: Machine, wanted: int
+) -> Rates | str:
+    """Return the rates of a node, or why there are none.
+
+    Parameters
+    ----------
+    medium : str
+        As it is propagated.
+    ndim : int
+        Dimensions of the model.
+    options : PropagationOptions
+        Order, storage and layer.
+    machine : Machine
+        With what was measured.
+    wanted : int
+        Threads of all ranks of a node.
+    """
+    if ndim == 2:
+        return f"no time: {HOW} measures kernels in 3-D, this model is 2-D"
+    case = {
+        "medium": medium,
+        "dim": 3,
+        "order": options.order,
+        "model_storage": options.model_storage,
+        "loop": "segment",
+    }
+    what = f"{medium}, order {options.order}, {options.model_storage}"
+    rows = machine.find("kernels", boundary="none", **case)
+    if not rows:
+        return f"no time: {HOW} has not measured {what}"
+    wanted = min(int(machine.machine.get("cores") or 1), wanted)
+    row = next((r for r in rows if r.get("threads") == wanted), None)
+    if row is None:
+        known = ", ".join(sorted({str(r.get("threads")) for r in rows}))
+        return f"no time: {HOW} has measured {what} with {known} threads, {wanted} are planned per node"
+    same = {k: row[k] for k in ("isa", "threads", "n") if k in row}
+    core = float(row["points_per_s"])
+    if options.boundary == "none":
+        return Rates(core, core, wanted, int(row["n"]), bool(row.get("noisy")))
+    layered = machine.find("kernels", boundary=options.boundary, **case, **same)
+    if not layered:
+        return f"no time: {HOW} has not measured {what} with boundary {options.boundary}"
+    n, width = int(row["n"]), int(layered[0]["layer_cells"])
+    inside = (n - 2 * width) ** 3
+    spent = n**3 / float(layered[0]["points_per_s"]) - inside / core
+    # a layer is never cheaper than the core; noise may say so
+    layer = min(core, (n**3 - inside) / spent) if spent > 0 else core
+    return Rates(core, layer, wanted, n, bool(row.get("noisy") or layered[0].get("noisy")))
