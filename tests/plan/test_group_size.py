@@ -7,13 +7,15 @@ import pytest
 from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
-from subsalt.errors import ConfigError, MemoryPlanError
+from subsalt.errors import ConfigError, DiskError, MemoryPlanError
 from subsalt.modelling import ModellingSetup
-from subsalt.options import PropagationOptions
+from subsalt.options import CheckpointOptions, PropagationOptions
 from subsalt.plan import World, group_size
 from subsalt.plan.changes import smallest_changes
+from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.grouping import decide
 from subsalt.plan.need import Needs
+from subsalt.plan.rates import assumed
 from subsalt.plan.reading import reading_of
 from subsalt.plan.world import COMFORT
 
@@ -156,3 +158,75 @@ def test_the_memory_of_running_ranks_is_that_of_their_node(monkeypatch):
     assert found.memory_per_rank == 200
     assert found.holding(70).memory_per_rank == 270
     assert found.holding(70).holding(70).memory_per_rank == 270
+
+
+def choosing(ranks=8, disk=0, **options):
+    """Return the needs of the same survey with strategies to choose from; a disk of a snapshot a step."""
+    how = Checkpointing(CheckpointOptions(**options), assumed(1), disk=int(disk), sharing=ranks)
+    return needs(ranks=ranks).choosing(how)
+
+
+def test_everything_in_memory_takes_what_it_took():
+    assert choosing().of(2).total == needs().of(2).total
+    assert choosing().of(2).choice.best.name == "store, memory"
+
+
+def test_less_memory_is_met_by_another_strategy_instead_of_a_refusal():
+    alone = needs(ranks=1).of(1).total
+    for part in (0.95, 0.8, 0.6):
+        decision = group_size(
+            setup(), survey().shots, world(1, part * alone), checkpointing=choosing(ranks=1).checkpointing
+        )
+        assert decision.choice.best.name == "revolve, memory"
+        assert decision.need.total <= part * alone
+        # what the plan promises is what the arrays sum to
+        assert sum(decision.need.arrays.values()) == decision.need.total
+
+
+def test_a_larger_group_is_taken_where_it_saves_computing_again():
+    found = choosing()
+    two = found.of(2).total
+    assert decide(found, world(8, two)).group_size == 2
+    assert decide(found, world(8, two)).choice.best.name == "store, memory"
+    assert (
+        "faster than smaller groups, which would take revolve, memory" in decide(found, world(8, two)).reason
+    )
+    # what is asked for is done with what there is
+    one = decide(found, world(8, two), 1)
+    assert (one.group_size, one.choice.scheme.strategy) == (1, "revolve")
+    assert one.need.total <= two
+
+
+def test_a_strategy_that_does_not_fit_is_refused_with_what_does():
+    alone = needs(ranks=1).of(1).total
+    forced = choosing(ranks=1, strategy="store", place="memory")
+    refused = decide(forced, world(1, 0.8 * alone))
+    assert refused.error.code == "E610"
+    texts = [c.text for c in smallest_changes(forced, world(1, 0.8 * alone), 1)]
+    assert refused.error.fix == texts[0]
+    assert texts[0] == 'set [checkpoint] strategy = "auto"'
+    assert decide(choosing(ranks=1), world(1, 0.8 * alone)).fits
+
+
+def test_a_disk_that_is_too_small_is_refused():
+    alone = needs(ranks=1).of(1).total
+    refused = decide(choosing(ranks=1, disk=1000, strategy="store", place="disk"), world(1, alone))
+    assert refused.error.code == "E666"
+    assert isinstance(refused.error, DiskError)
+    assert "store, disk needs" in refused.error.message
+    told = float(refused.error.fix.split("name folders with ")[1].split()[0]) * 1e9
+    assert decide(choosing(ranks=1, disk=told, strategy="store", place="disk"), world(1, alone)).fits
+
+
+def test_an_amount_of_memory_too_small_for_any_strategy_is_named():
+    refused = decide(choosing(ranks=1, memory=10**6), world(1, 1e12))
+    assert refused.error.code == "E610"
+    assert "leaves it 0.001 GB" in refused.error.message
+    assert refused.error.fix == "leave [checkpoint] memory out"
+
+
+def test_one_class_of_numerics_for_all_shots():
+    how = Checkpointing(CheckpointOptions(exact=False), assumed(1))
+    choice = needs(ranks=1).choosing(how).of(1).choice
+    assert how.settled(choice).options.exact
+    assert how.settled(choice).options.strategy == "auto"

@@ -105,6 +105,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Two keys of [checkpoint] exclude each other, such as slots with a strategy that keeps no states.",
         "Leave out the one that is not meant.",
     ),
+    "E666": (
+        "The disk is too small for snapshots and states",
+        "What the strategy of [checkpoint] puts on disk needs more space than is free; nothing was started.",
+        "The message names a change that fits: other folders, or another strategy.",
+    ),
     "W660": (
         "Thin slabs",
         "A slab has more ghost planes than planes of its own: memory and reading are mostly those of its neighbours.",

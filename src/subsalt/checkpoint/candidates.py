@@ -112,9 +112,7 @@ def scheme_facts(scheme: Scheme) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(scheme).items()}
 
 
-def candidates(
-    options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rates
-) -> Iterator[Candidate]:
+def candidates(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rates) -> Iterator[Candidate]:
     """Yield all candidates, those with the least machinery first."""
     plain = Scheme(
         "store", sizes.steps, sizes.image_step, restart_every=options.restart_every, keep=options.keep
@@ -150,8 +148,8 @@ def _best_revolve(
     best: tuple[tuple[float, ...], Scheme] | None = None
     least: tuple[tuple[float, ...], Scheme] | None = None
     for block in _blocks(options, plain, place):
-        scheme = replace(plain, strategy="revolve", block=block)
-        scheme = _with_slots(scheme, place, options, sizes, limits, rates)
+        bare = replace(plain, strategy="revolve", block=block)
+        scheme = _with_slots(bare, place, options, sizes, limits, rates)
         if scheme is None:
             continue
         need = footprint(scheme, sizes)
@@ -199,7 +197,11 @@ def _with_slots(
     left = useful - memory
     if place == "both" and (memory == 0 or left <= 0):
         return None
-    disk = min(left, limits.disk // sizes.state_file) if options.disk_slots is None else min(options.disk_slots, left)
+    disk = (
+        min(left, limits.disk // sizes.state_file)
+        if options.disk_slots is None
+        else min(options.disk_slots, left)
+    )
     if options.slots is None and place == "both" and disk:
         # the buffers of the file store take the place of a slot or two
         beside = footprint(replace(scheme, disk_slots=disk), sizes).memory
@@ -220,9 +222,8 @@ def _revolve_steps(scheme: Scheme) -> float:
     """Return the steps of a schedule with its disk costs, in time steps: what the search compares."""
     within = scheme.samples + 1 - scheme.blocks
     if scheme.disk_slots:
-        slots: Slots = scheme.slots
-        way = best_way(scheme.blocks, slots)
-        return way_cost(scheme.blocks, slots, way) / 100 + within * scheme.image_step
+        way = best_way(scheme.blocks, scheme.slots)
+        return way_cost(scheme.blocks, scheme.slots, way) / 100 + within * scheme.image_step
     steps = forward_steps(scheme.blocks, scheme.memory_slots + 1) * scheme.block
     return float((steps + within) * scheme.image_step)
 

@@ -88,7 +88,9 @@ def choose(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rate
     possible = [c for c in found if not c.problem]
     if not possible:
         # what was asked for and needs least memory: the plan says by how much it does not fit
-        wanted = [c for c in found if c.scheme and not _unwanted(c, options)] or [c for c in found if c.scheme]
+        wanted = [c for c in found if c.scheme and not _unwanted(c, options)] or [
+            c for c in found if c.scheme
+        ]
         least = min(wanted, key=lambda c: (c.need.disk > limits.disk, c.need.memory))
         return Choice(least, found, f"nothing fits; {least.name} needs the least", limits)
     fastest = min(c.seconds for c in possible)
@@ -106,7 +108,9 @@ def _judged(candidate: Candidate, options: CheckpointOptions, limits: Limits) ->
         ("disk", candidate.need.disk, limits.disk),
     ):
         if not problem and need > have:
-            problem = f"needs {_size(need)} of {what}, {_size(have)} are there: {_size(need - have)} too little"
+            problem = (
+                f"needs {_size(need)} of {what}, {_size(have)} are there: {_size(need - have)} too little"
+            )
     return replace(candidate, problem=problem)
 
 

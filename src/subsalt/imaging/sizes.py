@@ -33,9 +33,7 @@ def state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
     kinds = len(MEMORY[medium]) if options.boundary == "pml" else 0
     if options.device == "reference":  # its memory fields are whole arrays
         return word_of(setup) * padded * (levels + kinds * setup.model.grid.ndim)
-    layer = layer_sizes(
-        domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2])
-    )
+    layer = layer_sizes(domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2]))
     return FLOAT * (padded * levels + kinds * sum(layer))
 
 

@@ -148,7 +148,9 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
         size = _fastest(needs, world, least, most, limit)
         if size is not None:
             return _decision(needs, world, size, _why(needs, world, size, limit, room), limit)
-    decision = _decision(needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank)
+    decision = _decision(
+        needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank
+    )
     return refused(decision, needs)
 
 
@@ -298,13 +300,17 @@ def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryP
         return DiskError(
             f"{best.name} needs {best.need.disk / 1e9:.2f} GB of scratch{each}, {where} has "
             f"{max(0, choice.limits.disk) / 1e9:.2f} GB{each and ' for each'}",
-            changes[0].text if len(changes) > 1 else "free space, or name other folders in [checkpoint] directories",
+            changes[0].text
+            if len(changes) > 1
+            else "free space, or name other folders in [checkpoint] directories",
             code="E666",
         )
     return MemoryPlanError(
         f"{best.name} needs {best.need.memory / 1e9:.3f} GB for snapshots and states, [checkpoint] leaves it "
         f"{max(0, choice.limits.memory) / 1e9:.3f} GB: {best.problem}",
-        changes[0].text if len(changes) > 1 else f"set [checkpoint] memory to {_above(best.need.memory)} at least",
+        changes[0].text
+        if len(changes) > 1
+        else f"set [checkpoint] memory to {_above(best.need.memory)} at least",
         code="E660" if decision.world.ranks > 1 else "E610",
     )
 
