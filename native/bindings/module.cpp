@@ -5,11 +5,12 @@
 
 namespace nb = nanobind;
 
-void bind_kernels(nb::module_& m); // bindings/kernels.cpp: time step, injection, recording, imaging
-void bind_segment(nb::module_& m); // bindings/segment.cpp: many time steps in one call
-void bind_slab(nb::module_& m);    // bindings/slab.cpp: passes on a slab, piece by piece
-void bind_lab(nb::module_& m);     // bindings/lab.cpp: what the lab measures of the machine
-void bind_signal(nb::module_& m);  // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
+void bind_kernels(nb::module_& m);  // bindings/kernels.cpp: time step, injection, recording, imaging
+void bind_segment(nb::module_& m);  // bindings/segment.cpp: many time steps in one call
+void bind_slab(nb::module_& m);     // bindings/slab.cpp: passes on a slab, piece by piece
+void bind_lab(nb::module_& m);      // bindings/lab.cpp: what the lab measures of the machine
+void bind_signal(nb::module_& m);   // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
+void bind_snapshot(nb::module_& m); // bindings/snapshot.cpp: threads that write and read snapshots
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of subsalt.";
@@ -19,4 +20,5 @@ NB_MODULE(_native, m) {
     bind_slab(m);
     bind_lab(m);
     bind_signal(m);
+    bind_snapshot(m);
 }

@@ -127,12 +127,14 @@ class SnapshotDamaged(CorruptionError):
         Its time step or sample.
     reason : str
         What is wrong with it.
+    fix : str
+        The cure.
     """
 
     default_code = "E650"
 
-    def __init__(self, key: int, reason: str) -> None:
-        super().__init__(f"snapshot {key}: {reason}", "what is damaged is computed again")
+    def __init__(self, key: int, reason: str, fix: str = "what is damaged is computed again") -> None:
+        super().__init__(f"snapshot {key}: {reason}", fix)
         self.key, self.reason = key, reason
 
 

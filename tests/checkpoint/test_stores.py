@@ -70,3 +70,90 @@ def test_scratch_behind_a_link_is_refused(tmp_path):
         Scratch("a" * 64, [tmp_path / "link"]).open("source", 1, 10, 2)
     assert caught.value.code == "E651"
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize("compression", ["none", "zfp"])
+def test_a_random_course_gives_what_a_dictionary_would(scratch, compression):
+    record, rng = 5000, np.random.default_rng(4)
+    store = scratch(directories=2, threads=3, compression=compression).open("states", 1, record, 3)
+    kept, versions = {}, 0
+    for _ in range(300):
+        act = rng.integers(5)
+        if act <= 1:
+            key, versions = int(rng.integers(12)), versions + 1
+            room = store.room()
+            room[:] = content(versions, record)
+            store.put(key, room)
+            kept[key] = versions
+        elif act == 2 and kept:
+            key = int(rng.choice(list(kept)))
+            del kept[key]
+            store.drop(key)
+        elif act == 3 and kept:
+            store.expect([int(k) for k in rng.permutation(list(kept))])
+        elif kept:
+            key = int(rng.choice(list(kept)))
+            field = store.get(key)
+            expected = content(kept[key], record)
+            error = np.linalg.norm(field - expected) / np.linalg.norm(expected)
+            assert error <= (0 if compression == "none" else 1e-4)
+            store.give_back(field)
+    assert sorted(store.keys) == sorted(kept)
+    # places are used again: at most two more than records, for those still being written when they were dropped
+    assert max(s.number for s in getattr(store, "inner", store).slots.values()) < 12 + 3
+    store.close()
+
+
+def test_records_of_an_earlier_process_are_found(scratch, tmp_path):
+    first = scratch(directories=2).open("restart", 1, 2000, 2)
+    for key in (3, 7, 3, 9, 11):
+        room = first.room()
+        room[:] = content(key, 2000)
+        first.put(key, room)
+    first.drop(11)
+    first.close(remove=False)
+    again = scratch(directories=2).open("restart", 1, 2000, 2, resume=True)
+    # a dropped record lies there until its place is used again
+    assert again.keys == [3, 7, 9, 11]
+    for key in again.keys:
+        field = again.get(key)
+        assert np.array_equal(field, content(key, 2000))
+        again.give_back(field)
+    room = again.room()
+    room[:] = content(70, 2000)
+    again.put(7, room)
+    field = again.get(7)
+    assert np.array_equal(field, content(70, 2000))
+    again.close()
+
+
+@pytest.mark.parametrize("other", [{"run_id": "b" * 64}, {"rank": 1}, {"ranks": 2}])
+def test_records_of_others_are_not_found(scratch, other):
+    first = scratch().open("restart", 1, 100, 2)
+    first.put(3, first.room())
+    first.close(remove=False)
+    path = first.files.paths[0]
+    mine = scratch()
+    for name, value in other.items():
+        setattr(mine, name, value)
+    path.rename(path.with_name(f"restart.r{mine.rank:02d}.snap"))
+    second = mine.open("restart", 1, 100, 2, resume=True)
+    assert second.keys == []
+    second.close()
+
+
+def test_buffers_in_the_hands_of_the_caller(scratch):
+    store = scratch().open("source", 1, 10, 2)
+    held = [store.room(), store.room()]
+    with pytest.raises(RuntimeError, match="all 2 buffers"):
+        store.room()
+    store.give_back(held.pop())
+    store.put(1, store.room())
+    store.put(2, held.pop())
+    store.expect([1, 2])
+    # what was read ahead makes place for what is written
+    for _ in range(2):
+        held.append(store.room())
+    store.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        store.room()

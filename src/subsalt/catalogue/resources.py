@@ -84,6 +84,21 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A folder for scratch exists and is a link, no folder, or belongs to another user.",
         "Choose another place with [checkpoint] directories.",
     ),
+    "E652": (
+        "No kept wavefield",
+        "The snapshots of a wavefield of this shot were not kept, not completely, or lie elsewhere.",
+        'Migrate with [checkpoint] keep = "source" or "both"; name all of [checkpoint] directories in their order.',
+    ),
+    "E653": (
+        "Damaged kept wavefield",
+        "What describes a kept wavefield cannot be read, or the parts of its ranks do not belong together.",
+        "Make it anew with `subsalt migrate`, or remove the folder of the shot.",
+    ),
+    "E654": (
+        "No compressor",
+        'compression = "zfp" needs the package zfpy, which is not installed.',
+        "pip install 'subsalt[zfp]', or leave [checkpoint] compression out.",
+    ),
     "E660": (
         "A rank has too little memory",
         "What a rank needs by array is more than it has; nothing was started.",

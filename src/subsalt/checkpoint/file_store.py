@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import heapq
 import os
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.checkpoint.flight import Flight, Slot
 from subsalt.checkpoint.record import PAGE, Identity, Layout, header_numbers
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.checkpoint.stripes import PIECE, Stripes
 from subsalt.checkpoint.transfers import Buffer, Outcome, Pool
 from subsalt.errors import SnapshotDamaged, SubsaltError
-from subsalt.io.faults import ask
-from subsalt.io.os_errors import explain_os_error
-
-#: seconds of one wait for a transfer, before signals are looked at
-PATIENCE = 0.1
-
-
-@dataclass
-class Slot:
-    """Where a record lies, and what its header must say."""
-
-    number: int
-    sequence: int
-    payload: int
 
 
 class FileStore:
@@ -46,12 +29,12 @@ class FileStore:
     identity : Identity
         Whose they are.
     buffers : int
-        Records in memory at most: on their way, read ahead, or in the hands of the caller. Two or more overlap
-        with what the caller does.
+        Records in memory at most: on their way, read ahead, or in the hands of the caller. Two or more overlap with
+        what the caller does.
     records : int
         Records that will be held at a time, if known: a disk that is too small shows at once.
-    on_close : callable, optional
-        Called with the store when it is closed without being removed, all written.
+    keep : callable, optional
+        Called with the store when it is closed and its files stay, all written: completes them.
 
     Raises
     ------
@@ -69,25 +52,20 @@ class FileStore:
         buffers: int,
         *,
         records: int = 0,
-        on_close: Callable[[FileStore], None] | None = None,
+        keep: Callable[[FileStore], None] | None = None,
     ) -> None:
         self.record = identity.record
         self.layout = Layout(4 * identity.record, identity.block)
         self.counts = StoreCounts()
         self.files, self.identity = files, identity
-        self._pool, self._on_close = pool, on_close
-        self._limit, self._made = buffers, 0
-        self._free: list[Buffer] = []
+        self._keep = keep
+        #: of what makes a kept wavefield complete, once it is published
+        self.index_sha256 = ""
+        self._flight = Flight(pool, files, self.layout, buffers, self.counts)
         self._handed: dict[int, Buffer] = {}
         self._slots: dict[int, Slot] = {}
-        self._free_slots: list[int] = []
         self._next_slot, self._sequence = 0, 0
-        self._writing: dict[int, tuple[object, Buffer, int]] = {}
-        self._reading: dict[int, tuple[object, Buffer]] = {}
-        #: transfers whose outcome nobody wants: buffer and slot come free when they are over
-        self._left: list[tuple[object, Buffer | None, int | None]] = []
         self._expected: list[int] = []
-        self._failure: SubsaltError | None = None
         self._open = True
         if records:
             files.reserve(0, records)
@@ -98,49 +76,52 @@ class FileStore:
 
     @property
     def keys(self) -> list[int]:
-        """Keys of the records that are held."""
-        return list(self._slots)
+        """Keys of the records that are held, ascending."""
+        return sorted(self._slots)
+
+    @property
+    def slots(self) -> dict[int, Slot]:
+        """Where the records lie, by key."""
+        return dict(sorted(self._slots.items()))
+
+    def adopt(self, slots: dict[int, Slot]) -> None:
+        """Take over records that lie in the files already."""
+        self._slots = dict(slots)
+        taken = {s.number for s in slots.values()}
+        self._next_slot = max(taken, default=-1) + 1
+        self._flight.free_slots = sorted(set(range(self._next_slot)) - taken)
+        self._sequence = max((s.sequence for s in slots.values()), default=0)
 
     def room(self) -> NDArray[np.float32]:
         """Return a buffer of `record` floats to fill; waits while all are on their way."""
         self._check()
-        buffer = self._take()
-        while buffer is None:
-            if self._writing or self._left:
-                self._wait(next(iter(self._writing.values()))[0] if self._writing else self._left[0][0])
-            elif self._reading:
-                self._discard(next(k for k in reversed(self._expected) if k in self._reading))
-            else:
-                raise RuntimeError(f"all {self._limit} buffers of the store are in the caller's hands")
-            self._check()
-            buffer = self._take()
-        return self._hand(buffer)
+        return self._hand(self._spare())
 
-    def put(self, key: int, buffer: NDArray[np.float32]) -> None:
-        """Write a buffer of `room` or `get` as the record `key`; returns at once."""
+    def put(self, key: int, buffer: NDArray[np.float32], payload: int | None = None) -> None:
+        """Write a buffer of `room` or `get` as the record `key`, in place of an older one; returns at once.
+
+        Parameters
+        ----------
+        key : int
+            Of the record.
+        buffer : ndarray
+            What `room` or `get` gave; it belongs to the store from now on.
+        payload : int, optional
+            Bytes of it that count, when they are fewer than a record has.
+        """
         self._check()
         mine = self._handed.pop(buffer.ctypes.data)
-        if key in self._slots:
-            self.drop(key)
-        slot = self._new_slot()
+        old = self._slots.get(key)
+        if old is not None:
+            self._settle(key)
+        slot = self._new_slot() if old is None else old.number
         self._sequence += 1
-        payload = self.layout.payload
-        mine.bytes[: PAGE - 4] = np.frombuffer(
-            self.identity.header(key, self._sequence, payload), dtype=np.uint8
-        )
-        self._slots[key] = Slot(slot, self._sequence, payload)
-        fd, offset, path = self.files.place(slot)
-        try:
-            ask("pwrite", str(path), self.layout.total)
-        except OSError as e:
-            self._free.append(mine)
-            self._fail(e, path)
-            self._check()
-        self._writing[key] = (
-            self._pool.write(fd, offset, mine, payload, self._sequence),
-            mine,
-            slot,
-        )
+        nbytes = self.layout.payload if payload is None else payload
+        header = self.identity.header(key, self._sequence, nbytes)
+        mine.bytes[: PAGE - 4] = np.frombuffer(header, dtype=np.uint8)
+        self._slots[key] = Slot(slot, self._sequence, nbytes)
+        self._flight.write(key, mine, self._slots[key])
+        self._check()
         self.counts.puts += 1
         self.counts.bytes_written += 4 * self.record
 
@@ -149,8 +130,8 @@ class FileStore:
         self._check()
         self._expected = list(keys)
         wanted = set(keys)
-        for key in [k for k in self._reading if k not in wanted]:
-            self._discard(key)
+        for key in [k for k in self._flight.reading if k not in wanted]:
+            self._flight.discard(key)
         self._read_ahead()
 
     def get(self, key: int) -> NDArray[np.float32]:
@@ -166,22 +147,19 @@ class FileStore:
             del self._expected[: self._expected.index(key) + 1]
         if key not in self._slots:
             self._damaged(key, "it is missing")
-        while key in self._writing:
-            self._wait(self._writing[key][0])
+        while key in self._flight.writing:
+            self._flight.wait(self._flight.writing[key].ticket)
             self._check()
-        if key not in self._reading:
+        if key not in self._flight.reading:
             buffer = self._spare()
             try:
-                self._read(key, buffer, urgent=True)
+                self._flight.read(key, buffer, self._slots[key], urgent=True)
             except OSError as e:
-                self._free.append(buffer)
                 self._damaged(key, f"it cannot be read: {e.strerror}")
-        ticket, buffer = self._reading[key]
-        self._wait(ticket)
-        del self._reading[key]
-        damage = self._verify(key, buffer, self._outcome(ticket, reading=True))
+        buffer, outcome = self._flight.arrived(key)
+        damage = self._verify(key, buffer, outcome)
         if damage:
-            self._free.append(buffer)
+            self._flight.free.append(buffer)
             self._damaged(key, damage)
         self.counts.gets += 1
         self.counts.bytes_read += 4 * self.record
@@ -191,178 +169,112 @@ class FileStore:
 
     def give_back(self, buffer: NDArray[np.float32]) -> None:
         """Return a buffer that `get` or `room` gave and that was not put."""
-        self._free.append(self._handed.pop(buffer.ctypes.data))
-        self._read_ahead()
+        self._flight.free.append(self._handed.pop(buffer.ctypes.data))
+        if self._open:
+            self._read_ahead()
 
     def drop(self, key: int) -> None:
         """Forget a record; its place in the file is used again."""
-        slot = self._slots.pop(key)
-        if key in self._writing:
-            ticket, buffer, _ = self._writing.pop(key)
-            self._left.append((ticket, buffer, slot.number))
-        elif key in self._reading:
-            ticket, buffer = self._reading.pop(key)
-            self._left.append((ticket, buffer, slot.number))
-        else:
-            heapq.heappush(self._free_slots, slot.number)
+        self._flight.discard(key, frees=self._slots.pop(key).number)
+
+    def payload(self, key: int) -> int:
+        """Return the bytes of a record that count."""
+        return self._slots[key].payload
 
     def flush(self, durable: bool = False) -> None:
         """Wait until everything that was put is in the files; on request also on the device."""
         self._check()
-        while self._writing:
-            self._wait(next(iter(self._writing.values()))[0])
+        while self._flight.writing:
+            self._flight.wait(next(iter(self._flight.writing.values())).ticket)
             self._check()
         if durable:
             self.files.sync()
 
-    def close(self, remove: bool = True) -> None:
-        """End the store: its files are removed, or completed and left; more than once is fine."""
+    def close(self, remove: bool | None = None) -> None:
+        """End the store; more than once is fine.
+
+        Parameters
+        ----------
+        remove : bool, optional
+            Whether its files go; those that are to be kept stay by default, scratch does not.
+        """
         if not self._open:
             return
+        if remove is None:
+            remove = self._keep is None
         try:
             if not remove:
-                self.flush()
-                if self._on_close is not None:
-                    self._on_close(self)
+                self.flush(durable=self._keep is not None)
+                if self._keep is not None:
+                    self._keep(self)
         finally:
             self._open = False
-            for ticket in [
-                *(t for t, _, _ in self._writing.values()),
-                *(t for t, _ in self._reading.values()),
-                *(t for t, _, _ in self._left),
-            ]:
-                while not self._pool.wait(ticket, PATIENCE):  # type: ignore[arg-type]
-                    pass
-            self._writing.clear()
-            self._reading.clear()
-            self._left.clear()
-            self._free.clear()
+            self._flight.drain()
+            self._handed.clear()
             if remove:
                 self.files.remove()
             self.files.close()
 
-    # what is under way
-
     def _check(self) -> None:
         if not self._open:
             raise RuntimeError("the store is closed")
-        if self._failure is not None:
-            raise self._failure
-
-    def _take(self) -> Buffer | None:
-        """Return a buffer that is free now, if there is one."""
-        self._reap()
-        if self._free:
-            return self._free.pop()
-        if self._made < self._limit:
-            self._made += 1
-            return Buffer(self.record)
-        return None
+        if self._flight.failure is not None:
+            raise self._flight.failure
 
     def _spare(self) -> Buffer:
-        """Return a buffer for a record that is asked for now: what is read ahead makes place."""
-        buffer = self._take()
-        while buffer is None:
-            ahead = next((k for k in reversed(self._expected) if k in self._reading), None)
-            if ahead is not None:
-                self._discard(ahead)
-            if self._left:
-                self._wait(self._left[0][0])
-            elif self._writing:
-                self._wait(next(iter(self._writing.values()))[0])
-            else:
-                raise RuntimeError(f"all {self._limit} buffers of the store are in the caller's hands")
+        """Return a buffer; what is under way brings one, else what is read ahead makes place."""
+        while (buffer := self._flight.take()) is None:
+            if not self._flight.wait_for_any():
+                if not self._flight.reading:
+                    raise RuntimeError(
+                        f"all {self._flight.limit} buffers of the store are in the caller's hands"
+                    )
+                self._flight.discard(last_wanted(self._flight.reading, self._expected))
             self._check()
-            buffer = self._take()
         return buffer
 
     def _hand(self, buffer: Buffer) -> NDArray[np.float32]:
-        self._handed[buffer.floats.ctypes.data] = buffer
+        self._handed[buffer.address] = buffer
         return buffer.floats
 
+    def _settle(self, key: int) -> None:
+        """Wait until nothing moves to or from the place of a record."""
+        while key in self._flight.writing:
+            self._flight.wait(self._flight.writing[key].ticket)
+        if key in self._flight.reading:
+            self._flight.free.append(self._flight.arrived(key)[0])
+        self._check()
+
     def _new_slot(self) -> int:
-        if self._free_slots:
-            return heapq.heappop(self._free_slots)
+        self._flight.reap()
+        if self._flight.free_slots:
+            return heapq.heappop(self._flight.free_slots)
         slot = self._next_slot
-        try:
-            self.files.reserve(slot, max(1, PIECE // self.layout.total))
-        except SubsaltError:
-            # not even the next one, or only not a whole piece
-            self.files.reserve(slot)
+        if self.identity.codec == "none":
+            try:
+                self.files.reserve(slot, max(1, PIECE // self.layout.total))
+            except SubsaltError:
+                # not a whole piece more, but perhaps the next one
+                self.files.reserve(slot)
         self._next_slot += 1
         return slot
 
-    def _wait(self, ticket: object) -> None:
-        begin = time.perf_counter()
-        while not self._pool.wait(ticket, PATIENCE):  # type: ignore[arg-type]
-            pass
-        self.counts.stall_seconds += time.perf_counter() - begin
-        self._reap()
-
-    def _outcome(self, ticket: object, reading: bool) -> Outcome:
-        outcome: Outcome = ticket.result()  # type: ignore[attr-defined]
-        if reading:
-            self.counts.disk_read += outcome.moved
-            self.counts.get_seconds += outcome.seconds
-        else:
-            self.counts.disk_written += outcome.moved
-            self.counts.put_seconds += outcome.seconds
-        return outcome
-
-    def _reap(self) -> None:
-        """Take back the buffers of transfers that are over."""
-        for key in [k for k, (t, _, _) in self._writing.items() if self._pool.wait(t, 0)]:  # type: ignore[arg-type]
-            ticket, buffer, slot = self._writing.pop(key)
-            outcome = self._outcome(ticket, reading=False)
-            self._free.append(buffer)
-            if outcome.error:
-                path = self.files.place(slot)[2]
-                self._fail(OSError(outcome.error, os.strerror(outcome.error)), path, outcome.offset)
-        over = [item for item in self._left if self._pool.wait(item[0], 0)]  # type: ignore[arg-type]
-        for item in over:
-            self._left.remove(item)
-            _, buffer_, slot_ = item
-            if buffer_ is not None:
-                self._free.append(buffer_)
-            if slot_ is not None:
-                heapq.heappush(self._free_slots, slot_)
-
-    def _fail(self, error: OSError, path: Path, offset: int = 0) -> None:
-        if self._failure is None:
-            need = self.layout.total * max(1, len(self._writing) + 1)
-            self._failure = explain_os_error(error, path, need)
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and offset:
-                self._failure.message += f" at byte {offset}"
-
-    def _discard(self, key: int) -> None:
-        """Let go of a record that was read ahead."""
-        ticket, buffer = self._reading.pop(key)
-        self._left.append((ticket, buffer, None))
-        self._reap()
-
-    def _read(self, key: int, buffer: Buffer, urgent: bool = False) -> None:
-        slot = self._slots[key]
-        fd, offset, path = self.files.place(slot.number)
-        if fd < 0:
-            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-        ask("pread", str(path), self.layout.total)
-        self._reading[key] = (self._pool.read(fd, offset, buffer, slot.payload, urgent), buffer)
-
     def _read_ahead(self) -> None:
         for key in self._expected:
-            if key in self._reading:
+            if key in self._flight.reading:
                 continue
-            if key in self._writing or key not in self._slots:
+            self._flight.reap()
+            if key not in self._slots:
+                continue
+            if key in self._flight.writing:
                 break
-            buffer = self._take()
+            buffer = self._flight.take()
             if buffer is None:
                 break
             try:
-                self._read(key, buffer)
+                self._flight.read(key, buffer, self._slots[key])
             except OSError:
-                # get will tell
-                self._free.append(buffer)
-                break
+                break  # get will tell
 
     def _verify(self, key: int, buffer: Buffer, outcome: Outcome) -> str:
         """Return what is wrong with a record that was read; empty when it is as it was put."""
@@ -381,3 +293,9 @@ class FileStore:
         self.counts.damaged += 1
         where = f" ({self.files.place(self._slots[key].number)[2]})" if key in self._slots else ""
         raise SnapshotDamaged(key, reason + where)
+
+
+def last_wanted(keys: Iterable[int], expected: Sequence[int]) -> int:
+    """Return the key that will be asked for last, or not at all."""
+    place = {key: i for i, key in enumerate(expected)}
+    return max(keys, key=lambda key: place.get(key, len(expected)))

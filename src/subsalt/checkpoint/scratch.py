@@ -7,16 +7,24 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from subsalt.checkpoint.file_store import FileStore
+from subsalt.checkpoint.found import find_records
+from subsalt.checkpoint.kept import index_path, publish_index, shot_folder, snap_name
+from subsalt.checkpoint.packed import INNER, open_packed
 from subsalt.checkpoint.record import Identity, Layout
+from subsalt.checkpoint.store import Store
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Pool
 from subsalt.io import scratch_files
+from subsalt.io.temporary import remove as discard
 
-#: what a store may hold: snapshots of a wavefield, states, or what a shot goes on from
-Name = Literal["source", "receiver", "states", "restart"]
+#: what a store may hold: snapshots of a wavefield, states, what a shot goes on from, or shells of the source wavefield
+Name = Literal["source", "receiver", "states", "restart", "shells"]
+
+#: what may be compressed, and to which share of the tolerance; the rest must come back as it was
+LOSSY = {"source": 1.0, "receiver": 1.0, "states": 0.1}
 
 
 def scratch_folders(run: Path, run_id: str, directories: Sequence[Path] = ()) -> list[Path]:
@@ -74,7 +82,12 @@ class Scratch:
 
     def folders(self, shot: int) -> list[Path]:
         """Return the folders of a shot, one per directory."""
-        return [Path(d) / f"shot_{shot:06d}" for d in self.directories]
+        return [shot_folder(d, shot) for d in self.directories]
+
+    def folder(self, shot: int) -> Path:
+        """Return the folder of a shot for small files beside its records; it is made when it is missing."""
+        self._make(shot)
+        return self.folders(shot)[0]
 
     def open(
         self,
@@ -83,16 +96,16 @@ class Scratch:
         record: int,
         buffers: int,
         *,
-        meta: Mapping[str, object] | None = None,
+        meta: Mapping[str, Any] | None = None,
         keep: bool = False,
         records: int = 0,
         resume: bool = False,
-    ) -> FileStore:
+    ) -> Store:
         """Return a store of records of one shot.
 
         Parameters
         ----------
-        name : {"source", "receiver", "states", "restart"}
+        name : {"source", "receiver", "states", "restart", "shells"}
             What it holds.
         shot : int
             Its id.
@@ -101,32 +114,90 @@ class Scratch:
         buffers : int
             Records in memory at most; `storage.store_memory` says what they take.
         meta : mapping, optional
-            ``shape`` of a record, and what a kept wavefield is to say of itself.
+            ``shape`` of a record; ``shapes`` where it is several arrays one behind the other. For a kept wavefield
+            also ``box`` ([[lo], [hi]] on the model grid), ``dt``, ``image_step``, and what else it is to say of itself.
         keep : bool
             Whether the files stay when the store is closed.
         records : int
             Records that will be held at a time, if known: room for them is reserved now.
         resume : bool
-            Go on with the files of an earlier process.
+            Go on with the records of an earlier process; else its files are replaced.
+
+        Raises
+        ------
+        DiskError
+            When there is no room (``need X, have Y at PATH``).
+        CannotCreateError
+            When a folder or file cannot be made.
         """
-        for directory in self.directories:
-            scratch_files.own_folder(Path(directory))
-        paths = [
-            scratch_files.own_folder(folder) / f"{name}.r{self.rank:02d}.snap"
-            for folder in self.folders(shot)
-        ]
-        shape: tuple[int, ...] = tuple((meta or {}).get("shape", ()))  # type: ignore[arg-type]
-        identity = Identity(self.run_id, name, shot, self.rank, self.ranks, record, shape)
+        meta = dict(meta or {})
+        shapes = [tuple(s) for s in meta.get("shapes", [meta.get("shape", (record,))])]
+        codec = self.compression if name in LOSSY else "none"
+        shape = shapes[0] if len(shapes) == 1 else (record,)
+        identity = Identity(self.run_id, name, shot, self.rank, self.ranks, record, shape, codec)
+        folders = self._make(shot)
+        index = index_path(folders[0], name, self.rank)
+        if not resume:
+            discard(index)
+        paths = [folder / f"{snap_name(name, self.rank)}.snap" for folder in folders]
         files = Stripes(paths, Layout(4 * record).total, direct=self.direct, resume=resume)
-        return FileStore(self.pool(), files, identity, buffers, records=records)
+
+        def complete(store: FileStore) -> None:
+            store.index_sha256 = publish_index(store, folders[0], {**meta, "shape": list(shape)})
+
+        try:
+            store = FileStore(
+                self.pool(),
+                files,
+                identity,
+                buffers if codec == "none" else INNER,
+                records=records if codec == "none" else 0,
+                keep=complete if keep else None,
+            )
+            if resume:
+                store.adopt(find_records(files, identity))
+        except BaseException:
+            files.close()
+            raise
+        return open_packed(store, shapes, self.tolerance * LOSSY.get(name, 1.0), buffers)
 
     def remove(self, shot: int) -> None:
-        """Remove all scratch of a shot but what is kept."""
-        for folder in self.folders(shot):
-            scratch_files.remove_folder(folder)
+        """Remove all scratch of a shot but the wavefields that are kept."""
+        self._clear(self.folders(shot), restart=False)
+
+    def remove_strays(self, restart: bool = True) -> int:
+        """Remove what earlier processes of this run left; return how many bytes that frees.
+
+        Kept wavefields stay, and on request the shots that can go on in the middle. To be called by one rank, before
+        any opens a store.
+        """
+        shots = {p.name for d in self.directories for p in Path(d).glob("shot_*") if p.is_dir()}
+        return sum(self._clear([Path(d) / name for d in self.directories], restart) for name in sorted(shots))
 
     def close(self) -> None:
         """End the threads; more than once is fine."""
         if self._pool is not None:
             self._pool.stop()
             self._pool = None
+
+    def __enter__(self) -> Scratch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _make(self, shot: int) -> list[Path]:
+        for directory in self.directories:
+            scratch_files.own_folder(Path(directory))
+        return [scratch_files.own_folder(folder) for folder in self.folders(shot)]
+
+    def _clear(self, folders: Sequence[Path], restart: bool) -> int:
+        """Empty the folders of a shot but for what stays; return the bytes that were freed."""
+        if restart and any(folders[0].glob("restart*.json")):
+            return 0
+        staying = set()
+        for index in folders[0].glob("*.r??*.json"):
+            name = index.name.split(".")[0]
+            if name in ("source", "receiver"):
+                staying |= {index.name, index.name.removesuffix(".json") + ".snap"}
+        return sum(scratch_files.clear_folder(folder, staying) for folder in folders)

@@ -4,18 +4,24 @@
 """
 
 from subsalt.checkpoint.file_store import FileStore
+from subsalt.checkpoint.kept import KeptWavefield, is_kept, open_kept
+from subsalt.checkpoint.packed import PackedStore
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.store import MemoryStore, Store, StoreCounts, file_bytes, record_of, store_memory
 from subsalt.errors import SnapshotDamaged
 
 __all__ = [
     "FileStore",
+    "KeptWavefield",
     "MemoryStore",
+    "PackedStore",
     "Scratch",
     "SnapshotDamaged",
     "Store",
     "StoreCounts",
     "file_bytes",
+    "is_kept",
+    "open_kept",
     "record_of",
     "scratch_folders",
     "store_memory",

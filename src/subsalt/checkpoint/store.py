@@ -24,6 +24,10 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.record import Layout
 from subsalt.errors import SnapshotDamaged
 
+#: records in memory beside the buffers where they are compressed: two on their way to and from the files, one
+#: compressed twice over while it is packed, and one decompressed to be compared
+PACKING = 5
+
 
 @dataclass
 class StoreCounts:
@@ -69,7 +73,14 @@ class Store(Protocol):
     """Records of one size, by key; used by one thread."""
 
     record: int
-    counts: StoreCounts
+
+    @property
+    def counts(self) -> StoreCounts:
+        """What it did so far."""
+
+    @property
+    def keys(self) -> list[int]:
+        """Keys of the records that are held, ascending."""
 
     def room(self) -> NDArray[np.float32]:
         """Return a buffer of `record` floats to fill; waits while all are on their way."""
@@ -92,7 +103,7 @@ class Store(Protocol):
     def flush(self, durable: bool = False) -> None:
         """Wait until everything that was put is written, and on request on the device."""
 
-    def close(self, remove: bool = True) -> None:
+    def close(self, remove: bool | None = None) -> None:
         """End; scratch is removed unless it is kept."""
 
 
@@ -118,6 +129,11 @@ class MemoryStore:
     def __contains__(self, key: int) -> bool:
         """Say whether a record is held."""
         return key in self._kept
+
+    @property
+    def keys(self) -> list[int]:
+        """Keys of the records that are held, ascending."""
+        return sorted(self._kept)
 
     def room(self) -> NDArray[np.float32]:
         """Return a buffer of `record` floats."""
@@ -160,15 +176,15 @@ class MemoryStore:
     def flush(self, durable: bool = False) -> None:
         """Need nothing: nothing is under way."""
 
-    def close(self, remove: bool = True) -> None:
+    def close(self, remove: bool | None = None) -> None:
         """Give the memory back."""
         self._kept.clear()
         self._free.clear()
         self._made = 0
 
 
-def store_memory(record: int, buffers: int) -> int:
-    """Return the bytes of the buffers of a `FileStore`.
+def store_memory(record: int, buffers: int, compression: str = "none") -> int:
+    """Return the bytes that a `FileStore` takes.
 
     Parameters
     ----------
@@ -176,8 +192,10 @@ def store_memory(record: int, buffers: int) -> int:
         Floats per record.
     buffers : int
         Records that are under way, read ahead, or in the hands of the caller.
+    compression : {"none", "zfp"}
+        With zfp five more records pass through memory.
     """
-    return buffers * Layout(4 * record).total
+    return (buffers + (PACKING if compression == "zfp" else 0)) * Layout(4 * record).total
 
 
 def file_bytes(record: int, records: int) -> int:

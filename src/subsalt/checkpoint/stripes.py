@@ -35,8 +35,8 @@ class Stripes:
         self, paths: list[Path], slot: int, *, direct: bool, resume: bool = False, writing: bool = True
     ) -> None:
         self.paths, self.slot = paths, slot
-        self.direct = direct
         self._fds: list[int] = []
+        self._direct: list[bool] = []
         self._room = [0] * len(paths)
         try:
             for path in paths:
@@ -47,17 +47,22 @@ class Stripes:
                 if fd < 0 and writing:
                     fd, works = scratch_files.create(path, direct)
                 self._fds.append(fd)
-                self.direct = self.direct and works
+                self._direct.append(works)
         except BaseException as e:
             self.close()
             if isinstance(e, OSError) and e.filename is not None:
                 raise explain_os_error(e, e.filename) from e
             raise
 
-    def place(self, slot: int) -> tuple[int, int, Path]:
-        """Return descriptor, offset and path of a slot; the descriptor is -1 where a file is missing."""
-        n = len(self._fds)
-        return self._fds[slot % n], slot // n * self.slot, self.paths[slot % n]
+    @property
+    def direct(self) -> bool:
+        """Whether all files are direct."""
+        return all(self._direct)
+
+    def place(self, slot: int) -> tuple[int, int, Path, bool]:
+        """Return descriptor, offset and path of a slot, and whether it is direct; -1 where a file is missing."""
+        i = slot % len(self.paths)
+        return self._fds[i], slot // len(self.paths) * self.slot, self.paths[i], self._direct[i]
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file; 0 where one is missing."""

@@ -1,43 +1,60 @@
-"""Records on their way between buffers and files: threads, buffers, and what became of each transfer."""
+"""Records on their way between buffers and files: the face of the compiled threads (native/snapshot)."""
 
 from __future__ import annotations
 
-import os
-import time
-import zlib
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.record import PAGE, TAIL_HEAD, Layout, trailer_head
+from subsalt import _native
+from subsalt.checkpoint.record import PAGE, Layout
+
+#: seconds of one wait, before signals are looked at
+PATIENCE = 0.1
+
+#: what a transfer in flight is called by those who only wait for it
+Ticket = Any
 
 
 class Buffer:
-    """Memory of one record: header page, payload, trailer; page-aligned."""
+    """Memory of one record: header page, payload, trailer; page-aligned.
 
-    def __init__(self, record: int) -> None:
-        layout = Layout(4 * record)
-        raw = np.zeros(layout.total + PAGE, dtype=np.uint8)
-        first = -raw.ctypes.data % PAGE
-        self.bytes: NDArray[np.uint8] = raw[first : first + layout.total]
-        self.floats: NDArray[np.float32] = self.bytes[PAGE : PAGE + 4 * record].view(np.float32)
+    Parameters
+    ----------
+    layout : Layout
+        Of the largest record that is to fit.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        try:
+            self.native = _native.snapshot.Buffer(layout.total)
+        except MemoryError as e:
+            raise MemoryError(f"no memory for a buffer of {layout.total} bytes for snapshots") from e
+        self.bytes: NDArray[np.uint8] = self.native.bytes
+        used = layout.payload // 4 * 4
+        self.floats: NDArray[np.float32] = self.bytes[PAGE : PAGE + used].view(np.float32)
+
+    @property
+    def address(self) -> int:
+        """Where the payload starts: by it an array is known again."""
+        return int(self.floats.ctypes.data)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
     """What became of a transfer: bytes moved, busy seconds, the system's error and where, or what is damaged."""
 
-    moved: int = 0
-    seconds: float = 0.0
-    error: int = 0
-    offset: int = 0
-    damage: str = ""
+    moved: int
+    seconds: float
+    error: int
+    offset: int
+    damage: str
 
 
 class Pool:
-    """Threads that write and read records at positions.
+    """Threads that write and read records at positions; they serve any number of stores.
 
     Parameters
     ----------
@@ -46,78 +63,63 @@ class Pool:
     """
 
     def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="subsalt-snapshot")
+        self._native = _native.snapshot.Pool(threads)
 
-    def write(self, fd: int, offset: int, buffer: Buffer, payload: int, sequence: int) -> Future[Outcome]:
+    def write(
+        self, fd: int, offset: int, buffer: Buffer, layout: Layout, sequence: int, direct: bool
+    ) -> Ticket:
         """Write the record in a buffer."""
-        return self._threads.submit(_write, fd, offset, buffer, Layout(payload), sequence)
+        return self._native.submit(
+            fd, offset, buffer.native, layout.payload, layout.block, True, direct, sequence, False
+        )
 
     def read(
-        self, fd: int, offset: int, buffer: Buffer, payload: int, urgent: bool = False
-    ) -> Future[Outcome]:
-        """Read a record into a buffer."""
-        return self._threads.submit(_read, fd, offset, buffer, Layout(payload))
+        self,
+        fd: int,
+        offset: int,
+        buffer: Buffer,
+        layout: Layout,
+        sequence: int,
+        direct: bool,
+        urgent: bool = False,
+    ) -> Ticket:
+        """Read a record into a buffer and compare its checksums; an urgent one goes before all that wait."""
+        return self._native.submit(
+            fd, offset, buffer.native, layout.payload, layout.block, False, direct, sequence, urgent
+        )
 
-    def wait(self, ticket: Future[Outcome], seconds: float) -> bool:
-        """Wait for a transfer, at most so long; say whether it is over."""
-        return bool(wait([ticket], seconds).done)
+    def is_over(self, ticket: Ticket) -> bool:
+        """Say whether a transfer is over."""
+        return bool(self._native.wait(ticket, 0.0))
+
+    def wait(self, ticket: Ticket) -> None:
+        """Wait until a transfer is over; signals are taken meanwhile."""
+        while not self._native.wait(ticket, PATIENCE):
+            pass
+
+    def outcome(self, ticket: Ticket) -> Outcome:
+        """Return what became of a transfer that is over."""
+        o = ticket.outcome
+        return Outcome(o.moved, o.seconds, o.error, o.offset, _damage(o))
 
     def stop(self) -> None:
-        """End the threads; what has not begun is left."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        """End the threads; what has begun is finished, what has not is left (ECANCELED)."""
+        self._native.stop()
 
 
-def _sum(data: NDArray[np.uint8]) -> bytes:
-    return zlib.crc32(data.tobytes()).to_bytes(4, "little")
+def _damage(outcome: Any) -> str:
+    """Return what is wrong with a record that was read, in words."""
+    return (
+        "",
+        f"the file ends in its header, at byte {outcome.offset}",
+        f"the file ends at byte {outcome.offset}, before its end",
+        "the header fails its checksum",
+        "the trailer fails its checksum",
+        f"block {outcome.block} fails its checksum",
+    )[outcome.damage]
 
 
-def _seal(buffer: Buffer, layout: Layout, sequence: int) -> NDArray[np.uint8]:
-    """Return the trailer of a record; pads the payload and seals the header."""
-    data = buffer.bytes
-    data[PAGE + layout.payload : PAGE + layout.padded] = 0
-    data[PAGE - 4 : PAGE] = np.frombuffer(_sum(data[: PAGE - 4]), np.uint8)
-    blocks = data[PAGE : PAGE + layout.padded]
-    sums = [_sum(blocks[i : i + layout.block]) for i in range(0, layout.padded, layout.block)]
-    text = (trailer_head(sequence, layout) + b"".join(sums)).ljust(layout.trailer - 4, b"\0")
-    trailer = np.frombuffer(text + zlib.crc32(text).to_bytes(4, "little"), np.uint8)
-    return trailer
-
-
-def _write(fd: int, offset: int, buffer: Buffer, layout: Layout, sequence: int) -> Outcome:
-    begin = time.perf_counter()
-    end = PAGE + layout.padded
-    buffer.bytes[end : end + layout.trailer] = _seal(buffer, layout, sequence)
-    done = 0
-    try:
-        while done < layout.total:
-            done += os.pwrite(fd, buffer.bytes[done : layout.total], offset + done)  # type: ignore[arg-type]
-    except OSError as e:
-        return Outcome(done, time.perf_counter() - begin, e.errno or 5, offset + done)
-    return Outcome(done, time.perf_counter() - begin)
-
-
-def _read(fd: int, offset: int, buffer: Buffer, layout: Layout) -> Outcome:
-    begin = time.perf_counter()
-    data, done = buffer.bytes, 0
-    try:
-        while done < layout.total:
-            n = os.preadv(fd, [data[done : layout.total]], offset + done)  # type: ignore[list-item]
-            if n == 0:
-                return Outcome(
-                    done, time.perf_counter() - begin, 0, offset + done, f"it ends at byte {offset + done}"
-                )
-            done += n
-    except OSError as e:
-        return Outcome(done, time.perf_counter() - begin, e.errno or 5, offset + done)
-    damage = ""
-    if data[PAGE - 4 : PAGE].tobytes() != _sum(data[: PAGE - 4]):
-        damage = "its header fails its checksum"
-    else:
-        found = data[PAGE + layout.padded : layout.total]
-        sequence = int.from_bytes(found[8:16].tobytes(), "little")
-        expected = _seal(buffer, layout, sequence)
-        if (found != expected).any():
-            at = int(np.flatnonzero(found != expected)[0])
-            block = (at - TAIL_HEAD.size) // 4
-            damage = f"block {block} of {layout.blocks} fails its checksum"
-    return Outcome(done, time.perf_counter() - begin, 0, 0, damage)
+def sealed(page: bytes | bytearray | memoryview) -> bool:
+    """Say whether the bytes of a header or trailer end in their checksum."""
+    data = np.frombuffer(page, np.uint8)
+    return int(_native.snapshot.crc32c(data[:-4])) == int.from_bytes(bytes(page[-4:]), "little")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
-import shutil
 import stat
+from collections.abc import Container
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,15 @@ def create(path: Path, direct: bool) -> tuple[int, bool]:
         ask("open", str(path))
         if direct:
             with suppress(OSError):
-                return os.open(path, flags | os.O_DIRECT, 0o600), True
+                fd = os.open(path, flags | os.O_DIRECT, 0o600)
+                try:
+                    # some take the flag and refuse the first write
+                    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+                        os.pwrite(fd, page, 0)
+                    return fd, True
+                except OSError:
+                    os.close(fd)
+                    raise
             remove(path)
         return os.open(path, flags, 0o600), False
     except OSError as e:
@@ -103,8 +112,16 @@ def sync_data(fd: int, path: Path) -> None:
     os.fdatasync(fd)
 
 
-def remove_folder(path: Path) -> None:
-    """Remove a folder of scratch with all in it, as far as that works."""
+def clear_folder(path: Path, staying: Container[str] = ()) -> int:
+    """Remove the files of a folder of scratch but those named, and the folder when it is empty then; return the bytes.
+
+    What cannot be removed stays: it is scratch, and the next run tries again.
+    """
+    freed = 0
     with suppress(OSError):
-        ask("unlink", str(path))
-        shutil.rmtree(path, ignore_errors=True)
+        for entry in list(os.scandir(path)):
+            if entry.name not in staying and entry.is_file(follow_symlinks=False):
+                freed += entry.stat(follow_symlinks=False).st_blocks * 512
+                remove(Path(entry.path))
+        os.rmdir(path)
+    return freed

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.storage import FileStore, Scratch, StoreCounts, file_bytes
+from subsalt.checkpoint.storage import Scratch, Store, StoreCounts, file_bytes
 from subsalt.errors import DiskError
 from subsalt.io.os_errors import free_bytes, human
 from subsalt.lab import page_cache
@@ -132,7 +132,7 @@ class Trial:
         self.count, self.floats, self.clock = count, nbytes // 4, clock
         self._noise = np.random.default_rng(7).standard_normal(self.floats, dtype=np.float32)
         self.scratch = Scratch("lab", [folder], threads, direct)
-        self.store: FileStore = self.scratch.open("states", 0, self.floats, BUFFERS, records=count)
+        self.store: Store = self.scratch.open("states", 0, self.floats, BUFFERS, records=count)
         for key in range(count):  # the blocks of new files are found, and the buffers filled, in this round
             buffer = self.store.room()
             buffer[:] = self._noise
