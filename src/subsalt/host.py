@@ -93,3 +93,12 @@ def _number(path: str) -> int | None:
         return int(Path(path).read_text())
     except (OSError, ValueError):
         return None
+
+
+def kills_for_memory() -> int | None:
+    """Return how many processes this system has ended for lack of memory since its boot, None when it does not say."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), None)

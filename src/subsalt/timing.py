@@ -46,6 +46,12 @@ class Phases:
             note_phase(self._stack[-1][0] if self._stack else "")
 
     @property
+    def current(self) -> str:
+        """The innermost phase, empty outside of all; other threads may ask."""
+        stack = self._stack[-1:]
+        return stack[0][0] if stack else ""
+
+    @property
     def wall(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self._begin

@@ -28,8 +28,9 @@ Say = Callable[[SubsaltError], None]
 PATIENCE = 60.0
 #: seconds that rank 0 has to stop by itself after a signal
 GRACE = 15.0
-#: signals that stop a run, and its exit code then; a batch system sends SIGUSR1 before the time is over
-STOPPING = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 75}
+#: signals that stop a run, and its exit code then: 75 says that the same command goes on. A batch system sends SIGUSR1
+#: before the time is over, and SIGTERM when it takes the machine away
+STOPPING = {signal.SIGINT: 130, signal.SIGTERM: 75, signal.SIGUSR1: 75}
 #: ranks that see a rank fall silent speak one after another, so that the first one speaks alone
 TURN = 1.5
 

@@ -25,11 +25,11 @@ EXIT_CODES = {
     70: "internal error: please report it",
     73: "an output cannot be created",
     74: "reading or writing failed, or the disk is full",
-    75: "stopped before the end of its time (SIGUSR1); the same command goes on",
+    75: "stopped (subsalt stop, --time-limit, SIGTERM, SIGUSR1); the same command goes on",
     78: "the job file is wrong",
     130: "interrupted (Ctrl-C); the same command goes on",
     141: "the reader of the output went away",
-    143: "terminated (SIGTERM); the same command goes on",
+    143: "terminated (SIGTERM), in a command that has nothing to go on with",
 }
 
 # typer brings its own copy of click in some versions: take the classes from what it exports
@@ -37,9 +37,11 @@ _USAGE: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name
 _CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-#: signals that end a command cleanly: its exit code, and what is said. A batch system sends SIGUSR1 when the time that
-#: it gave is nearly over, and starts the job again on 75
-STOPPING = {signal.SIGTERM: (143, "terminated"), signal.SIGUSR1: (75, "stopped")}
+#: signals that end a command cleanly, and their exit codes. A batch system sends SIGUSR1 when the time that it gave is
+#: nearly over, and starts the job again on 75
+STOPPING = {signal.SIGTERM: 143, signal.SIGUSR1: 75}
+#: commands that go on when they are started again: they end with 75 on SIGTERM too
+GO_ON = ("migrate", "model", "resume")
 
 
 class Terminated(BaseException):
@@ -47,11 +49,16 @@ class Terminated(BaseException):
 
     def __init__(self, number: int = signal.SIGTERM) -> None:
         super().__init__(number)
-        self.exit_code, self.word = STOPPING[signal.Signals(number)]
+        self.exit_code = STOPPING[signal.Signals(number)]
 
 
 def _on_stop(number: int, frame: object) -> None:
     raise Terminated(number)
+
+
+def command_of(argv: list[str]) -> str:
+    """Return the command among arguments, empty when there is none."""
+    return next((a for a in argv if not a.startswith("-")), "")
 
 
 def run(app: typer.Typer, argv: list[str]) -> int:
@@ -99,7 +106,8 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     except (typer.Abort, KeyboardInterrupt) as stop:
         return _stopped(stop, out, 130, "interrupted")
     except Terminated as stop:
-        return _stopped(stop, out, stop.exit_code, stop.word)
+        code = 75 if command_of(argv) in GO_ON else stop.exit_code
+        return _stopped(stop, out, code, "stopped" if code == 75 else "terminated")
     except BrokenPipeError:
         return ranks.leave(141)
     except SystemExit as leave:

@@ -17,7 +17,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,6 +45,7 @@ __all__ = [
     "publish_text",
     "remove_leftovers",
     "set_fault",
+    "show_text",
     "sha256_file",
     "write_all",
 ]
@@ -242,6 +243,30 @@ def publish_array(path: str | os.PathLike[str], array: NDArray) -> str:
             digest.update(part)
             f.write(part)
     return digest.hexdigest()
+
+
+def show_text(path: str | os.PathLike[str], text: str) -> bool:
+    """Replace a file that is only looked at, such as the progress of a run; return whether it could be.
+
+    A reader sees the old text or the new one. Nothing is synced, and no failure is raised: nothing depends on it.
+    """
+    target = Path(path)
+    temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(temporary, flags, 0o666)
+        try:
+            data = memoryview(text.encode("utf-8"))
+            while len(data):
+                data = data[os.write(fd, data) :]
+        finally:
+            os.close(fd)
+        os.replace(temporary, target)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        return False
+    return True
 
 
 def append_line(path: str | os.PathLike[str], line: str) -> None:

@@ -22,6 +22,8 @@ from subsalt.comm import Comm, thread_multiple
 MESSAGE, REASON = 4096, 600
 #: seconds between two looks for a message: nothing to a shot, and nothing to a core
 LOOK = 0.005
+#: seconds between two messages of a group about how far its shot is
+TELL = 1.0
 
 #: what became of a shot: {"shot": id, "sha256": ..., "seconds": ...} or {"shot": id, "reason": ...}
 Told = dict[str, Any]
@@ -37,24 +39,33 @@ class Deal:
     groups : int
         Groups that ask.
     on_start : callable
-        ``on_start(shot)`` before a shot is given out.
+        ``on_start(shot, rank)`` before a shot is given out to the group whose first rank this is.
     on_told : callable
-        ``on_told(told)`` when a group says what became of a shot.
+        ``on_told(told)`` when a group says what became of a shot; returns whether it is to be tried again.
     """
 
     def __init__(
         self,
         shots: Sequence[int],
         groups: int = 1,
-        on_start: Callable[[int], None] = lambda shot: None,
-        on_told: Callable[[Told], None] = lambda told: None,
+        on_start: Callable[[int, int], None] = lambda shot, rank: None,
+        on_told: Callable[[Told], bool | None] = lambda told: None,
     ) -> None:
         self._left = deque(shots)
         self._groups, self.on_start, self.on_told = groups, on_start, on_told
         self._lock = threading.Lock()
+        self._halted = False
         self.finished = 0
+        #: gets what groups say of a shot on its way: ``on_heard(shot, fraction, phase, host)``
+        self.on_heard: Callable[[int, float, str, str], None] = lambda shot, fraction, phase, host: None
 
-    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
+    def halt(self) -> None:
+        """Give out no further shot; what is in hand is finished. Any thread may call it."""
+        self._halted = True
+
+    def next(
+        self, told: Told | None = None, ready: int | None = None, rank: int = 0
+    ) -> dict[str, int | None]:
         """Take what a group tells of its shot and return its next one, and the one to prepare for meanwhile.
 
         Parameters
@@ -63,6 +74,8 @@ class Deal:
             What became of the shot before.
         ready : int, optional
             The shot that this group was told to prepare for.
+        rank : int
+            First rank of the group.
 
         Returns
         -------
@@ -72,11 +85,16 @@ class Deal:
         """
         with self._lock:
             if told is not None:
-                self.on_told(told)
-                self.finished += 1
+                if self.on_told(told):
+                    # at the end: what was wrong may have passed by then
+                    self._left.append(told["shot"])
+                else:
+                    self.finished += 1
+            if self._halted:
+                return {"shot": None, "ahead": None}
             shot = ready if ready is not None else self._take()
             if shot is not None:
-                self.on_start(shot)
+                self.on_start(shot, rank)
             ahead = self._take() if shot is not None and len(self._left) >= self._groups else None
             return {"shot": shot, "ahead": ahead}
 
@@ -98,7 +116,7 @@ class Dealer:
     """
 
     def __init__(self, deal: Deal, channel: Comm, others: int) -> None:
-        self.deal, self._asking = deal, others
+        self.deal, self._asking, self._host = deal, others, channel.host
         self._mpi: Any = channel.mpi
         self._buffer = np.zeros(MESSAGE, np.uint8)
         self._request: Any = None
@@ -137,6 +155,10 @@ class Dealer:
             while self._answer():
                 pass
 
+    def tell(self, shot: int, fraction: float, phase: str) -> None:
+        """Say how much of a shot of rank 0's own group is done."""
+        self.deal.on_heard(shot, fraction, phase, self._host)
+
     def wait(self, told: Callable[[], None] = lambda: None) -> None:
         """Return when no other group has anything left to do.
 
@@ -164,11 +186,16 @@ class Dealer:
         if self._request is None or not self._request.Test():
             return False
         asked = _unpack(self._buffer)
+        if "fraction" in asked:
+            self._request = self._mpi.Irecv(self._buffer)
+            self.deal.on_heard(asked["shot"], asked["fraction"], asked["phase"], asked["host"])
+            return True
         # the next message may come as soon as this one is answered
         self._asking -= bool(asked["last"])
         self._request = self._mpi.Irecv(self._buffer) if self._asking else None
         if not asked["last"]:
-            self._mpi.Send(_pack(self.deal.next(asked["told"], asked["ready"])), asked["rank"])
+            answer = self.deal.next(asked["told"], asked["ready"], asked["rank"])
+            self._mpi.Send(_pack(answer), asked["rank"])
         return True
 
 
@@ -184,6 +211,8 @@ class Player:
     def __init__(self, channel: Comm) -> None:
         self._channel = channel
         self._mpi: Any = channel.mpi
+        self._telling: Any = None
+        self._told_at = 0.0
 
     def __enter__(self) -> Player:
         return self
@@ -195,6 +224,10 @@ class Player:
         """Tell what became of the last shot, and return the next one, see `Deal.next`. Waits without using a core."""
         if told is not None and "reason" in told:
             told = {**told, "reason": told["reason"][:REASON]}
+        if self._telling is not None:
+            while not self._telling.Test():
+                time.sleep(LOOK)
+            self._telling = None
         answer = np.zeros(MESSAGE, np.uint8)
         request = self._mpi.Irecv(answer, 0)
         asked = {"rank": self._channel.rank, "told": told, "ready": ready, "last": False}
@@ -205,6 +238,15 @@ class Player:
         if found["shot"] is None:
             self._mpi.Send(_pack({"last": True}), 0)
         return found
+
+    def tell(self, shot: int, fraction: float, phase: str) -> None:
+        """Say how much of a shot is done, now and then, without waiting for anyone."""
+        now = time.monotonic()
+        if now - self._told_at < TELL or (self._telling is not None and not self._telling.Test()):
+            return
+        self._told_at = now
+        said = {"shot": shot, "fraction": fraction, "phase": phase, "host": self._channel.host}
+        self._telling = self._mpi.Isend(_pack(said), 0)
 
     def poll(self) -> None:
         """Do nothing: only rank 0 is asked."""

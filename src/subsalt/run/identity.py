@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
+from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
 #: keys that need other sums of the same wavefields: a change of them uses the kept wavefields again
 AFTER_THE_FIELDS = ("condition", "illumination")
+#: key of the files of traces among the inputs
+TRACES = "data.files"
 
 
 def numerics_of(device: dict[str, object], options: PropagationOptions) -> dict[str, object]:
@@ -36,6 +40,7 @@ def begin_run(
     more: Mapping[str, Any] | None = None,
     option: str = "--run",
     unserved: Callable[[], str] = lambda: "",
+    accept_changed_inputs: bool = False,
 ) -> None:
     """Tie the directory to job, inputs and numerics, or refuse what differs.
 
@@ -48,6 +53,9 @@ def begin_run(
     unserved : callable
         Says what a change of `AFTER_THE_FIELDS` lacks: the sums of finished shots that neither partial images nor kept
         wavefields give; empty when they give all.
+    accept_changed_inputs : bool
+        Shots that are done are kept although files of traces have changed since. A model that changed is refused all
+        the same: half of the image would be made with each.
 
     Raises
     ------
@@ -64,8 +72,14 @@ def begin_run(
         before = json.loads(known)
         changes = differences(_of_the_fields(before), _of_the_fields(json.loads(json.dumps(key))))
         again = needed_again([c.split(":")[0] for c in changes])
-        contents = input_changes(json.loads(known_files or "[]"), files)
-        again += [n for n in inputs_needed_again(json.loads(known_files or "[]"), files) if n not in again]
+        old_files = json.loads(known_files or "[]")
+        contents = input_changes(old_files, files)
+        if contents and not changes and _only_traces(old_files, files):
+            if accept_changed_inputs:
+                log_event(ledger.folder, event="accepted changed inputs", changes=contents[:20])
+                contents = []
+            way_out += ", or keep the finished shots as they are with --accept-changed-inputs"
+        again += [n for n in inputs_needed_again(old_files, files) if n not in again]
         if changes or contents:
             changes += contents
             rest = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
@@ -93,8 +107,15 @@ def begin_run(
             # where and as what the job was started: what goes on without its file looks there for the inputs
             "base": str(job.base.resolve()),
             "name": job.name,
+            # the same for a run that was moved together with its job
+            "from_run": os.path.relpath(job.base.resolve(), ledger.folder.resolve()),
         }
     )
+
+
+def _only_traces(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether two lists of input files differ in files of traces alone."""
+    return not input_changes(*([f for f in some if f["key"] != TRACES] for some in (old, new)))
 
 
 def _of_the_fields(key: dict[str, Any]) -> dict[str, Any]:

@@ -37,9 +37,14 @@ CREATE TABLE IF NOT EXISTS shot (
     attempt INTEGER NOT NULL DEFAULT 0,
     seconds REAL,
     sha256 TEXT,
-    reason TEXT
+    reason TEXT,
+    failures INTEGER NOT NULL DEFAULT 0,
+    deaths INTEGER NOT NULL DEFAULT 0
 );
 """
+
+#: columns that ledgers of before 0.4 lack
+_ADDED = ("failures", "deaths")
 
 _NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
 
@@ -52,6 +57,11 @@ class Ledger:
     folder : Path
         The run directory; it must exist.
 
+    Attributes
+    ----------
+    interrupted : list of int
+        Shots that were running when the owner before died without a word.
+
     Raises
     ------
     CannotCreateError
@@ -63,6 +73,7 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.rebuilt = False
+        self.interrupted: list[int] = []
         self.lock = RunLock(self.folder)
         try:
             remove_leftovers(self.folder)
@@ -101,8 +112,11 @@ class Ledger:
                 self._db = db
                 self._rebuild()
                 self.rebuilt = True
-            # whoever was running is gone: this process holds the lock
-            db.execute(_NOBODY_RUNS)
+            # whoever was running is gone: this process holds the lock. Who leaves in order says so, see `close`
+            self.interrupted = [
+                r[0] for r in db.execute("SELECT id FROM shot WHERE state = 'running' ORDER BY place")
+            ]
+            db.execute("UPDATE shot SET state = 'planned', deaths = deaths + 1 WHERE state = 'running'")
             found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
             if found is None:
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
@@ -197,8 +211,31 @@ class Ledger:
             (sha256, seconds, shot),
         )
 
+    def fail(self, shot: int, reason: str) -> int:
+        """Record that a shot has failed and put it back to planned; return how often it has by now."""
+        self._write(
+            "UPDATE shot SET state = 'planned', sha256 = NULL, failures = failures + 1, reason = ? WHERE id = ?",
+            (reason, shot),
+        )
+        return int(self._read("SELECT failures FROM shot WHERE id = ?", (shot,))[0][0])
+
+    def forgive(self) -> list[int]:
+        """Plan all quarantined shots again, as if they had never failed; return their ids."""
+        shots = self.failed()
+        for shot in shots:
+            self._write(
+                "UPDATE shot SET state = 'planned', failures = 0, deaths = 0, reason = NULL WHERE id = ?",
+                (shot,),
+            )
+        return shots
+
+    def suspects(self) -> list[int]:
+        """Return the planned shots that have failed, or in which a run died more than once, in order."""
+        query = "SELECT id FROM shot WHERE state = 'planned' AND (failures > 0 OR deaths > 1) ORDER BY place"
+        return [r[0] for r in self._read(query)]
+
     def quarantine(self, shot: int, reason: str) -> None:
-        """Record a failure that every attempt would meet: the survey goes on without this shot."""
+        """Set a shot aside for good: the survey goes on without it."""
         self._write(
             "UPDATE shot SET state = 'quarantined', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
         )
@@ -255,7 +292,8 @@ class Ledger:
 
 def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
     """Return the shots of an open ledger as dictionaries."""
-    names = ("id", "state", "attempt", "seconds", "sha256", "reason")
+    have = {r[1] for r in db.execute("PRAGMA table_info(shot)")}
+    names = ("id", "state", "attempt", "seconds", "sha256", "reason", *(c for c in _ADDED if c in have))
     return [
         dict(zip(names, row, strict=True))
         for row in db.execute(f"SELECT {', '.join(names)} FROM shot ORDER BY place")
@@ -280,7 +318,9 @@ def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
     path = Path(folder) / NAME
     if not path.is_file():
         raise FileNotFoundError(path)
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5.0)
+    # without a log beside it nobody writes: then not even the helper files of a reader are left behind
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)
     try:
         yield db
     finally:
@@ -298,6 +338,10 @@ def _connect(path: Path) -> sqlite3.Connection:
         if result is None or result[0] != "ok":
             raise sqlite3.DatabaseError(f"integrity check: {result}")
         db.executescript(_SCHEMA)
+        have = {r[1] for r in db.execute("PRAGMA table_info(shot)")}
+        for column in _ADDED:
+            if column not in have:
+                db.execute(f"ALTER TABLE shot ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
         os.chmod(path, 0o600)
     except BaseException:
         db.close()

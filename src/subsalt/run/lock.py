@@ -7,9 +7,12 @@ import fcntl
 import json
 import os
 import platform
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from subsalt.errors import CannotCreateError
+from subsalt.host import kills_for_memory
 from subsalt.io.os_errors import explain_os_error
 from subsalt.io.publish import write_all
 
@@ -22,6 +25,41 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return ""
+
+
+def start_of(pid: int) -> int:
+    """Return when a process of this machine started, in ticks since the boot; 0 when nobody says it."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def is_alive(lease: Mapping[str, object]) -> bool | None:
+    """Return whether the process that a lease names still runs; None when it is on another machine.
+
+    Parameters
+    ----------
+    lease : mapping
+        As `read_lease` returns it.
+    """
+    pid = lease.get("pid")
+    if not isinstance(pid, int):
+        return False
+    if lease.get("boot") != boot_id():
+        return None if lease.get("host") != platform.node() else False
+    if not Path(f"/proc/{pid}").exists():
+        return False
+    return lease.get("started", 0) in (0, start_of(pid))
+
+
+def read_lease(folder: Path, name: str = NAME) -> dict[str, object]:
+    """Return who works in a run directory, empty when nobody says so; takes no lock and writes nothing."""
+    try:
+        content = json.loads((folder / name).read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 class RunLock:
@@ -71,7 +109,18 @@ class RunLock:
                 raise CannotCreateError(
                     f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802"
                 ) from None
-        self._write({"pid": os.getpid(), "host": platform.node(), "boot": boot_id()})
+        #: who held it last and did not leave in order, empty when that one did
+        self.previous = self._read()
+        self.lease: dict[str, object] = {
+            "pid": os.getpid(),
+            "host": platform.node(),
+            "boot": boot_id(),
+            # a number of a process may be given again; this start of a run has a name of its own
+            "started": start_of(os.getpid()),
+            "token": secrets.token_hex(8),
+            "memory_kills": kills_for_memory(),
+        }
+        self._write(self.lease)
 
     def __enter__(self) -> RunLock:
         return self
@@ -103,12 +152,7 @@ class RunLock:
     def _is_alive(self) -> bool:
         """Return whether the owner in the lease may still run; another machine's owner counts as alive."""
         lease = self._read()
-        pid = lease.get("pid")
-        if not isinstance(pid, int) or pid == os.getpid():
-            return False
-        if lease.get("boot") != boot_id():
-            return lease.get("host") != platform.node()
-        return Path(f"/proc/{pid}").exists()
+        return lease.get("pid") != os.getpid() and is_alive(lease) is not False
 
     def release(self) -> None:
         """Give the directory free."""

@@ -20,10 +20,13 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
 from subsalt.run import groups as ranks
+from subsalt.run.crashes import CrashNote
 from subsalt.run.facts import over_ranks, run_facts, write_facts
+from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
+from subsalt.run.live import Live
 from subsalt.run.model import ModelResult, model_job
 from subsalt.run.outputs import write_outputs
 from subsalt.run.partial import intact
@@ -93,7 +96,13 @@ class RunResult:
         }
 
 
-def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, strict: bool = False) -> RunResult:
+def migrate_job(
+    job: Job,
+    run_dir: Path,
+    progress: Progress | None = None,
+    strict: bool = False,
+    going_on: GoingOn = AS_IT_IS,
+) -> RunResult:
     """Migrate the shots of a job into `run_dir`; a run that was stopped goes on there.
 
     Started by mpiexec or srun, all ranks work on it together, and all return the result.
@@ -108,9 +117,13 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
         ``progress(done, total, message)``; called on rank 0.
     strict : bool
         Warnings of the checks stop the run too.
+    going_on : GoingOn, optional
+        What to do with shots that were set aside and inputs that have changed, and when to stop.
 
     Raises
     ------
+    RunStopped
+        When it was asked to stop, or its time is over; the same call goes on.
     FindingsError
         When a check finds an error; nothing was started.
     MemoryPlanError
@@ -141,14 +154,16 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
     with ExitStack() as stack:
         # for programs: around the command the watch began before the job was checked
         stack.enter_context(watch(everybody, job.parallel.patience))
-        ledger, facts, images = None, {}, folder / "images"
+        ledger, live, facts, images = None, None, {}, folder / "images"
         with clock("ledger"):
             with everybody.together():
                 if everybody.is_root:
                     make_folder(folder, 0o700)  # on shared scratch a run is its owner's
                     ledger = stack.enter_context(Ledger(folder))
-                    begin_run(ledger, job, run_id, inputs, numerics)
+                    begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=going_on.accept_changed_inputs)
                     ledger.plan([s.id for s in survey.shots])
+                    look_back(ledger, going_on)
+                    live = stack.enter_context(Live(folder, ledger.lock.lease, clock, going_on.limit))
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
                     facts = run_facts(job, setup, run_id, inputs, findings, plan.need.arrays, numerics)
@@ -159,12 +174,14 @@ def migrate_job(job: Job, run_dir: Path, progress: Progress | None = None, stric
             done = intact(images, hashes, everybody)
             if ledger is not None:
                 ledger.keep(done)
+            left = shots_left(survey, ledger, everybody)
         with clock("setup"):
-            left = len(survey) - len(done)
-            parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, left))
-        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io)
+            parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
+        crash = stack.enter_context(CrashNote(folder, everybody.rank))
+        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash)
         before = TRACES.now()
-        migrate_shots(runner, ledger, done, progress if everybody.is_root else None)
+        migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
+        everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)

@@ -1,8 +1,7 @@
 """The shots of a migration: every group of ranks takes the next one that is not done, until none is left.
 
-A shot counts as done only after all ranks of its group have published their planes of its partial image. What any
-attempt would meet again (bad traces, a wavefield that blows up) sets a shot aside, by agreement of its group, and the
-survey goes on.
+A shot counts as done only after all ranks of its group have published their planes of its partial image. One that
+fails (bad traces, a wavefield that blows up) is tried once more at the end, then set aside, and the survey goes on.
 """
 
 from __future__ import annotations
@@ -13,17 +12,19 @@ from functools import partial
 from pathlib import Path
 
 from subsalt.comm import Comm
-from subsalt.errors import DataError, NumericalFailure
 from subsalt.halo import Traffic
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
+from subsalt.run import quarantine
 from subsalt.run.broadcast import TracesTogether, reading_of, with_input
+from subsalt.run.crashes import CrashNote
 from subsalt.run.deal import Deal, Dealer, Player, Told
 from subsalt.run.facts import log_event
 from subsalt.run.feed import Rows, TraceFeed
 from subsalt.run.groups import Groups
 from subsalt.run.ledger import Ledger
+from subsalt.run.live import Live
 from subsalt.run.partial import write_partial
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
@@ -53,6 +54,8 @@ class ShotRunner:
         Takes the seconds.
     io : str
         How the group gets its input: `[parallel] io`.
+    crash : CrashNote, optional
+        Where it is said which shot this rank begins.
     """
 
     setup: MigrationSetup
@@ -61,6 +64,7 @@ class ShotRunner:
     groups: Groups
     clock: Phases
     io: str = "per-rank"
+    crash: CrashNote | None = None
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
@@ -83,6 +87,8 @@ class ShotRunner:
         """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
         report(shot, 0.0)
         group = self.groups.group
+        if self.crash is not None:
+            self.crash.now(shot.id)
         try:
             with self.clock("trace input"), group.together():
                 traces = self.feed.take(shot)
@@ -98,9 +104,13 @@ class ShotRunner:
                 phases=self.clock,
                 progress=lambda fraction: report(shot, fraction),
             )
-        except (DataError, NumericalFailure) as error:
-            # the next attempt would fail the same way: set the shot aside, the survey goes on
-            return {"shot": shot.id, "reason": str(error)}
+        except Exception as error:
+            if not quarantine.belongs_to_shot(error, group):
+                raise
+            if group.is_root:
+                where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
+                quarantine.record(self.images.parent, self.setup, self.survey, shot, error, where)
+            return {"shot": shot.id, "reason": quarantine.words_of(error)}
         with self.clock("partial image"):
             sha = write_partial(self.images, part, self.setup.window(shot), group)
         self.point_steps += part.point_steps
@@ -109,9 +119,13 @@ class ShotRunner:
 
 
 def migrate_shots(
-    runner: ShotRunner, ledger: Ledger | None, done: set[int], progress: Progress | None
+    runner: ShotRunner,
+    ledger: Ledger | None,
+    left: Sequence[Shot],
+    progress: Progress | None,
+    live: Live | None = None,
 ) -> None:
-    """Migrate every shot that is not done; collective over all ranks.
+    """Migrate the shots that are left; collective over all ranks.
 
     Parameters
     ----------
@@ -119,14 +133,16 @@ def migrate_shots(
         Of this rank.
     ledger : Ledger or None
         On rank 0.
-    done : set of int
-        Shots that need not be done again.
+    left : sequence of Shot
+        Shots to be done, in this order.
     progress : callable, optional
         Called on rank 0.
+    live : Live, optional
+        On rank 0: tells of the run, and ends the deal when somebody wants it.
     """
-    left = [s for s in runner.survey.shots if s.id not in done]
+    total = len(runner.survey)
     with runner.feed:
-        deal_shots(runner.groups, runner.one, left, len(runner.survey), runner.clock, ledger, progress)
+        deal_shots(runner.groups, runner.one, left, total, runner.clock, ledger, progress, live)
 
 
 def deal_shots(
@@ -137,6 +153,7 @@ def deal_shots(
     clock: Phases,
     ledger: Ledger | None,
     progress: Progress | None,
+    live: Live | None = None,
 ) -> None:
     """Let every group take the next of the shots that are left, until there are none; collective over all ranks.
 
@@ -156,10 +173,15 @@ def deal_shots(
         On rank 0, where what becomes of shots is kept.
     progress : callable, optional
         Called on rank 0.
+    live : Live, optional
+        On rank 0.
     """
     deal = Deal([s.id for s in left], len(groups.sizes))
     if ledger is not None:
-        deal.on_start, deal.on_told = ledger.start, partial(_record, ledger)
+        deal.on_start, deal.on_told = partial(_start, ledger, live), partial(_record, ledger, live)
+    if live is not None:
+        deal.on_heard = live.at
+        live.shots(deal, len(left), total)
     dealer: Dealer | Player
     if groups.world.is_root:
         dealer = Dealer(deal, groups.channel, len(groups.sizes) - 1)
@@ -170,6 +192,8 @@ def deal_shots(
         dealer.poll()
         if shot is not None:
             note(f"shot {shot.id}, {fraction:.0%}")
+            if groups.group.is_root:
+                dealer.tell(shot.id, fraction, clock.current)
         if progress is not None:
             message = "waiting for other groups" if shot is None else f"shot {shot.id}"
             progress(total - len(left) + deal.finished + fraction, total, message)
@@ -181,7 +205,7 @@ def deal_shots(
         with clock("waiting for other groups"):
             dealer.wait(lambda: report(None, 0.0))
             groups.rest()
-    if progress is not None and left:
+    if progress is not None and left and deal.finished == len(left):
         progress(total, total, "")
 
 
@@ -205,14 +229,26 @@ def _take(
         told = one(shots[task["shot"]], None if ready is None else shots[ready], report)
 
 
-def _record(ledger: Ledger, told: Told) -> None:
-    """Write into the ledger and the log of events what became of a shot."""
+def _start(ledger: Ledger, live: Live | None, shot: int, rank: int) -> None:
+    """Write into the ledger that a group has begun with a shot."""
+    ledger.start(shot)
+    if live is not None:
+        live.started(shot, rank)
+
+
+def _record(ledger: Ledger, live: Live | None, told: Told) -> bool:
+    """Write into the ledger and the log of events what became of a shot; return whether it is tried again."""
     shot = told["shot"]
+    aside = "reason" in told and quarantine.fail(ledger, shot, told["reason"])
+    if live is not None:
+        live.over(shot)
     if "reason" in told:
-        ledger.quarantine(shot, told["reason"])
-        log_event(ledger.folder, event="quarantined", shot=shot, reason=told["reason"])
-        return
+        what = "quarantined" if aside else "failed"
+        log_event(ledger.folder, event=what, shot=shot, reason=told["reason"])
+        return not aside
+    quarantine.forget(ledger.folder, shot)
     ledger.finish(shot, told["sha256"], told["seconds"])
     log_event(
         ledger.folder, event="done", shot=shot, seconds=round(told["seconds"], 3), sha256=told["sha256"]
     )
+    return False

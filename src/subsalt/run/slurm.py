@@ -208,7 +208,8 @@ while kill -0 "$child" 2>/dev/null; do
     code=$?
 done
 
-if [[ $code -ne 0 && ( $code -eq 75 || -n $asked ) ]]; then
+# 75 without having been told comes from `subsalt stop` or `scancel`: somebody wants it to end
+if [[ $code -ne 0 && -n $asked ]]; then
     if (( $(finished) > before )); then
         echo "stopped before the end of the time; queued again, it goes on from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75

@@ -1,0 +1,76 @@
+"""How a run goes on in a directory that an earlier start has left: what is done, what is suspect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from subsalt.comm import Comm
+from subsalt.run import quarantine
+from subsalt.run.crashes import collect, died_of_memory
+from subsalt.run.facts import log_event
+from subsalt.run.ledger import Ledger
+from subsalt.survey import Shot, Survey
+
+
+@dataclass(frozen=True)
+class GoingOn:
+    """What a start of a run does with what it finds, and when it stops.
+
+    Parameters
+    ----------
+    retry_quarantined : bool
+        Shots that were set aside are tried again.
+    accept_changed_inputs : bool
+        Finished shots are kept although files of traces have changed.
+    limit : float, optional
+        Seconds after which the run stops by itself.
+    """
+
+    retry_quarantined: bool = False
+    accept_changed_inputs: bool = False
+    limit: float | None = None
+
+
+AS_IT_IS = GoingOn()
+
+
+def look_back(ledger: Ledger, going_on: GoingOn) -> None:
+    """Write down how the start before ended, and which shots are tried again; on rank 0, which holds the lock.
+
+    Notes
+    -----
+    A run that was killed from outside is no fault of the shots it was in: they are only planned again, and last when
+    it happened twice. A crash that left its stack, or an end for lack of memory, is a failure of its shot.
+    """
+    for shot, stack in collect(ledger.folder).items():
+        first = stack.splitlines()[0]
+        _note(ledger, shot, f"the program crashed in this shot: {first}", {"stack": stack.splitlines()})
+    if len(ledger.interrupted) == 1 and died_of_memory(ledger.lock.previous):
+        _note(ledger, ledger.interrupted[0], "the system ended the run for lack of memory in this shot", {})
+    elif ledger.interrupted:
+        log_event(ledger.folder, event="died", shots=ledger.interrupted)
+    if going_on.retry_quarantined:
+        for shot in ledger.forgive():
+            log_event(ledger.folder, event="tried again", shot=shot)
+
+
+def _note(ledger: Ledger, shot: int, reason: str, more: dict[str, object]) -> None:
+    # a crash after the shot was done, in the image sum say, is none of its doing
+    if not any(r["id"] == shot and r["state"] == "planned" for r in ledger.rows()):
+        return
+    quarantine.add(ledger.folder, shot, {"reason": reason, **more})
+    aside = quarantine.fail(ledger, shot, reason)
+    log_event(ledger.folder, event="quarantined" if aside else "failed", shot=shot, reason=reason)
+
+
+def shots_to_do(ledger: Ledger) -> list[int]:
+    """Return the shots that are neither done nor set aside, suspects last."""
+    suspects = set(ledger.suspects())
+    planned = [r["id"] for r in ledger.rows() if r["state"] == "planned"]
+    return sorted(planned, key=lambda shot: shot in suspects)
+
+
+def shots_left(survey: Survey, ledger: Ledger | None, world: Comm) -> list[Shot]:
+    """Return the shots to be done on all ranks, in order; collective."""
+    by_id = {s.id: s for s in survey.shots}
+    return [by_id[shot] for shot in world.bcast(shots_to_do(ledger) if ledger else None)]

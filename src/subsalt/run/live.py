@@ -1,0 +1,219 @@
+"""What rank 0 does beside computing: it tells how far the run is, and looks for a wish that it ends.
+
+`progress.json` in the run directory is replaced about once a second, for `subsalt watch` and anyone who looks. It is not
+synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from subsalt.io.publish import show_text
+from subsalt.run.deal import Deal
+from subsalt.run.stopping import Request, RunStopped, forget_request, read_request
+from subsalt.timing import Phases
+
+NAME = "progress.json"
+#: seconds between two looks for a request, and between two writings of the file
+LOOK, WRITE = 0.5, 1.0
+
+
+@dataclass
+class InHand:
+    """A shot that a group works on, as rank 0 knows it."""
+
+    rank: int
+    since: float
+    fraction: float = 0.0
+    phase: str = ""
+    host: str = ""
+
+
+@dataclass
+class Live:
+    """Tells of a run and stops it when asked; lives on rank 0. A context manager, inside that of the ledger.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory, whose lock this process holds.
+    lease : dict
+        Of that lock.
+    clock : Phases
+        Whose innermost phase is told.
+    limit : float, optional
+        Seconds from `begin` after which the run stops by itself.
+    begin : float
+        When the command began, by `time.monotonic`.
+    facts : dict
+        What else the file says: ranks, directories of scratch.
+    """
+
+    folder: Path
+    lease: dict[str, object]
+    clock: Phases
+    limit: float | None = None
+    begin: float = field(default_factory=time.monotonic)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.request: Request | None = None
+        self._deal: Deal | None = None
+        self._in_hand: dict[int, InHand] = {}
+        self._total = self._before = 0
+        self._shots_begin: float | None = None
+        self._lock, self._end = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._look, name="live", daemon=True)
+        self._handler: Any = None
+
+    # -- what the deal of shots tells
+
+    def shots(self, deal: Deal, left: int, total: int) -> None:
+        """Begin with the shots: `left` of `total` are not done."""
+        with self._lock:
+            self._deal, self._total, self._before = deal, total, total - left
+            self._shots_begin = time.monotonic()
+            if self.request is not None and self.request.finish:
+                deal.halt()
+
+    def started(self, shot: int, rank: int) -> None:
+        """Note that a group, whose first rank this is, has got a shot."""
+        with self._lock:
+            self._in_hand[shot] = InHand(rank, time.monotonic())
+
+    def at(self, shot: int, fraction: float, phase: str = "", host: str = "") -> None:
+        """Note how much of a shot is done."""
+        with self._lock:
+            if (known := self._in_hand.get(shot)) is not None:
+                known.fraction, known.phase, known.host = fraction, phase, host or known.host
+
+    def over(self, shot: int) -> None:
+        """Note that a group is through with a shot."""
+        with self._lock:
+            self._in_hand.pop(shot, None)
+
+    # -- the end
+
+    def __enter__(self) -> Live:
+        forget_request(self.folder)
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGUSR1)
+            if before in (signal.SIG_DFL, signal.SIG_IGN):
+                # a program that uses the package has no handler of its own, and the default is death
+                self._handler = before
+                signal.signal(signal.SIGUSR1, _interrupt)
+        self._write("running")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+        if self._handler is not None:
+            signal.signal(signal.SIGUSR1, self._handler)
+        forget_request(self.folder)
+        if error is None:
+            self._write("finished")
+            return
+        stopped = isinstance(error, RunStopped) or not isinstance(error, Exception)
+        why = self.request.why if self.request is not None else str(error) or type(error).__name__
+        self._write("stopped" if stopped else "failed", "a signal" if why in _SIGNALS else why)
+        if stopped and self.request is not None and not isinstance(error, RunStopped):
+            raise self._stopped(self.request, "the shots in hand were given back") from error
+
+    def unfinished(self, left: int) -> RunStopped | None:
+        """Return why a run ends with `left` shots to be done, None when it has none left or nobody asked."""
+        if self.request is None or not left:
+            return None
+        return self._stopped(self.request, "the shots in hand were finished first")
+
+    def _stopped(self, request: Request, how: str) -> RunStopped:
+        return RunStopped(
+            f"stopped ({request.why}): {how}; what was finished is kept",
+            f"the same command, or subsalt resume {self.folder}, goes on from there",
+        )
+
+    # -- the thread
+
+    def _look(self) -> None:
+        written = time.monotonic()
+        while not self._end.wait(LOOK):
+            now = time.monotonic()
+            if self.request is None:
+                request = read_request(self.folder, self.lease)
+                if request is None and self.limit is not None and now - self.begin >= self.limit:
+                    request = Request(False, f"the time limit of {self.limit:g} s is over")
+                if request is not None:
+                    self._obey(request)
+            if now - written >= WRITE:
+                written = now
+                self._write("stopping" if self.request is not None else "running")
+
+    def _obey(self, request: Request) -> None:
+        with self._lock:
+            self.request = request
+            if request.finish:
+                if self._deal is not None:
+                    self._deal.halt()
+                return
+        # a signal, since the main thread may sit in a long call; its handler raises between two calls
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def _write(self, state: str, why: str = "") -> None:
+        now = time.monotonic()
+        with self._lock:
+            finished = 0 if self._deal is None else self._deal.finished
+            content = {
+                "state": state,
+                "why": why,
+                "now": datetime.now(UTC).isoformat(timespec="seconds"),
+                "elapsed": round(now - self.begin, 3),
+                "phase": self.clock.current,
+                "total": self._total,
+                "before": self._before,
+                "finished": finished,
+                "shots_seconds": None if self._shots_begin is None else round(now - self._shots_begin, 3),
+                "in_hand": [
+                    {
+                        "shot": shot,
+                        "rank": s.rank,
+                        "host": s.host,
+                        "fraction": round(s.fraction, 4),
+                        "phase": s.phase,
+                        "seconds": round(now - s.since, 3),
+                    }
+                    for shot, s in self._in_hand.items()
+                ],
+                "lease": dict(self.lease),
+                **self.facts,
+            }
+        show_text(self.folder / NAME, json.dumps(content) + "\n")
+
+
+_SIGNALS = ("Terminated", "KeyboardInterrupt", str(int(signal.SIGTERM)), str(int(signal.SIGUSR1)))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def read_progress(folder: Path) -> Mapping[str, Any]:
+    """Return what a run said last of itself, empty when it said nothing; writes nothing."""
+    try:
+        content = json.loads((folder / NAME).read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
