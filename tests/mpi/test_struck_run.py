@@ -66,7 +66,7 @@ def started(folder, job, name, n):
         ("slabs.toml", signal.SIGSTOP, 1, 69, "no sign of life from rank 1 ", T + 10),
         ("job.toml", signal.SIGKILL, 2, None, None, 30),
         ("job.toml", signal.SIGKILL, 0, None, None, 30),
-        ("slabs.toml", signal.SIGTERM, "mpiexec", 143, "error E801  terminated", 15),
+        ("slabs.toml", signal.SIGTERM, "mpiexec", 75, "error E801  stopped", 15),
         ("job.toml", signal.SIGINT, "mpiexec", 130, "error E801  interrupted", 15),
         ("job.toml", signal.SIGUSR1, 2, 75, "error E801  stopped", 15),
     ],

@@ -233,8 +233,8 @@ def test_ranks_end_when_their_launcher_is_gone():
 @pytest.mark.parametrize(
     ("number", "code", "struck", "hosts"),
     [
-        (signal.SIGTERM, 143, 3, False),
-        (signal.SIGTERM, 143, 3, True),  # the word goes around the ring of hosts
+        (signal.SIGTERM, 75, 3, False),
+        (signal.SIGTERM, 75, 3, True),  # the word goes around the ring of hosts
         (signal.SIGINT, 130, None, False),
         (signal.SIGUSR1, 75, 0, False),
     ],
@@ -255,7 +255,7 @@ def test_a_rank_0_that_cannot_stop_is_ended():
     job, ranks, below = started(2, stuck=True)
     os.kill(ranks[0], signal.SIGTERM)
     done = ended(job, below, 20)
-    assert done.rc == 143, done
+    assert done.rc == 75, done
     assert "".join(done.err).count("error E801") == 1, done
 
 

@@ -19,7 +19,9 @@ from subsalt.survey import Survey
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     started, told = [], []
-    deal = Deal([7, 3, 5, 9, 1], groups=2, on_start=started.append, on_told=told.append)
+    deal = Deal(
+        [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_told=told.append
+    )
     assert deal.next() == {"shot": 7, "ahead": 3}
     assert deal.next() == {"shot": 5, "ahead": 9}
     # one shot is left for two groups: whoever is free first has it

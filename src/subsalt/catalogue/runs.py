@@ -3,8 +3,9 @@
 ENTRIES: dict[str, tuple[str, str, str]] = {
     "E801": (
         "Interrupted",
-        "Ctrl-C, SIGTERM or SIGUSR1 ended the command. Finished shots are kept, nothing half-written remains.",
-        "The same command goes on from there.",
+        "Ctrl-C, SIGTERM, SIGUSR1, `subsalt stop` or --time-limit ended the command. Finished shots are kept, nothing "
+        "half-written remains.",
+        "The same command, or `subsalt resume RUN`, goes on from there.",
     ),
     "E802": (
         "Run directory in use",
@@ -39,8 +40,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E822": (
         "Shots are missing in the image",
-        "Some shots were set aside: their traces are wrong or their wavefield failed. The image holds the others.",
-        "Read the reasons in the report, mend the traces or leave the shots out, and use a new run directory.",
+        "Some shots failed twice and were set aside: their traces are wrong or cannot be read, their wavefield failed, "
+        "or the program crashed in them. The image holds the others.",
+        "Read the reasons in the report and in RUN/quarantine. When the cause is mended, `subsalt resume RUN "
+        "--retry-quarantined` tries them again; traces that had to change need --accept-changed-inputs as well.",
     ),
     "E830": (
         "The folder is not shared",
@@ -58,5 +61,25 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The numbers of a checkpoint scheme contradict each other: a block longer than the shot, slots with a "
         "strategy that keeps no states.",
         "The message names the number; leave the choice to strategy = auto.",
+    ),
+    "E840": (
+        "The run has not stopped in time",
+        "`subsalt stop` left its request, and the process that owns the run directory still works in it.",
+        "`subsalt watch RUN` shows what it does; wait longer with --wait, or end the process with kill.",
+    ),
+    "E841": (
+        "No run in this directory",
+        "The directory holds no ledger and no job.resolved.toml: there is nothing to go on with, to stop or to watch.",
+        "Give the directory that `subsalt migrate` made, or start the run with `subsalt migrate JOB --run RUN`.",
+    ),
+    "E842": (
+        "Not a run directory",
+        "What was given is a file.",
+        "Give the directory that `subsalt migrate` made.",
+    ),
+    "E843": (
+        "A time that is none",
+        "--time-limit, --wait or --every is no time, or out of range.",
+        "Write seconds, or for --time-limit 45m, 3h, 2d or 1:30:00.",
     ),
 }

@@ -31,6 +31,23 @@ Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors
 #: files that may not be read are an error of their own (exit code 66), not one of usage
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
 
+RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)]
+RetryQuarantined = Annotated[
+    bool, typer.Option("--retry-quarantined", help="Try shots again that were set aside.")
+]
+AcceptChangedInputs = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changed-inputs", help="Keep finished shots although files of traces have changed since."
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Stop cleanly (exit code 75) after so long: 90s, 45m, 3h, 2d or 1:30:00."
+    ),
+]
+
 
 def _example(*lines: str) -> str:
     """Return the epilog of a command: a runnable example."""
@@ -180,6 +197,9 @@ def migrate(
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
     strict: Strict = False,
     json: Json = False,
+    retry_quarantined: RetryQuarantined = False,
+    accept_changed_inputs: AcceptChangedInputs = False,
+    time_limit: TimeLimit = None,
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Write a batch script for Slurm, start nothing.")
     ] = False,
@@ -233,7 +253,63 @@ def migrate(
         slurm_command.write(batch, job, run, shots, strict, json)
         return
     batch.refuse_alone()
-    commands.migrate(job, run, shots, strict, json)
+    how = commands.going_on(retry_quarantined, accept_changed_inputs, time_limit)
+    commands.migrate(job, run, shots, strict, json, how)
+
+
+@app.command(
+    short_help="Go on with a run that was stopped or killed.",
+    epilog=_example("subsalt resume survey.run", "mpiexec -n 4 subsalt resume survey.run"),
+)
+def resume(
+    run: RunDir,
+    strict: Strict = False,
+    json: Json = False,
+    retry_quarantined: RetryQuarantined = False,
+    accept_changed_inputs: AcceptChangedInputs = False,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Go on with a run from its directory alone, on any number of ranks: the same as its first command again."""
+    from subsalt.cli import run_commands
+
+    run_commands.resume(run, strict, json, retry_quarantined, accept_changed_inputs, time_limit)
+
+
+@app.command(
+    short_help="Ask a run to stop; it can go on later.",
+    epilog=_example("subsalt stop survey.run", "subsalt stop survey.run --finish-shots"),
+)
+def stop(
+    run: RunDir,
+    finish_shots: Annotated[
+        bool,
+        typer.Option("--finish-shots", help="Let the shots in hand be finished; else they are given back."),
+    ] = False,
+    wait: Annotated[
+        float, typer.Option(help="Seconds to wait for the end; 0 returns when the request is left.")
+    ] = 60.0,
+    json: Json = False,
+) -> None:
+    """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can go on."""
+    from subsalt.cli import run_commands
+
+    run_commands.stop(run, finish_shots, wait, json)
+
+
+@app.command(
+    short_help="Show how far a run is.",
+    epilog=_example("subsalt watch survey.run", "subsalt watch survey.run --json"),
+)
+def watch(
+    run: RunDir,
+    once: Annotated[bool, typer.Option("--once", help="Show it once, also on a terminal.")] = False,
+    every: Annotated[float, typer.Option(help="Seconds between two looks on a terminal.")] = 2.0,
+    json: Json = False,
+) -> None:
+    """Show shots done, running and failed, rate, time left and scratch used; reads only, from any shell."""
+    from subsalt.cli import run_commands
+
+    run_commands.watch(run, once, every, json)
 
 
 @app.command(

@@ -15,6 +15,7 @@ from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsErro
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+    from subsalt.run.going_on import GoingOn
 
 
 def demo(out_dir: Path, as_json: bool) -> None:
@@ -171,21 +172,36 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
     _show_result(out, result)
 
 
-def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool) -> None:
+def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None) -> GoingOn:
+    """Return what a start does with what an earlier one left, and when it stops."""
+    from subsalt.cli.run_commands import seconds_of
+    from subsalt.run.going_on import GoingOn
+
+    return GoingOn(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))
+
+
+def migrate(
+    job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool, how: GoingOn
+) -> None:
     """Migrate a survey."""
+    out = Out(as_json)
+    with ranks.on_all_ranks(job_file, out, shots) as job:
+        migrate_here(job, run or job.default_run_dir, strict, out, how)
+
+
+def migrate_here(job: Job, run: Path, strict: bool, out: Out, how: GoingOn) -> None:
+    """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job
 
-    out = Out(as_json)
-    with ranks.on_all_ranks(job_file, out, shots) as job:
-        check_or_stop(job, out, strict)
-        with ranks.together():
-            if job.data is None:
-                raise ConfigError(
-                    f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
-                )
-        with progress.for_stream("migrating") as bar:
-            result = migrate_job(job, run or job.default_run_dir, bar)
+    check_or_stop(job, out, strict)
+    with ranks.together():
+        if job.data is None:
+            raise ConfigError(
+                f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
+            )
+    with progress.for_stream("migrating") as bar:
+        result = migrate_job(job, run, bar, going_on=how)
     _show_result(out, result)
     if result.shots_failed:
         ids = ", ".join(map(str, result.shots_failed[:10]))
@@ -193,7 +209,8 @@ def migrate(job_file: Path, run: Path | None, shots: str | None, strict: bool, a
             "E822",
             "error",
             f"{len(result.shots_failed)} shots could not be migrated and are missing in the image: {ids}",
-            f"the reasons are in {result.report}; mend their traces, or leave them out with [data] shots",
+            f"the reasons are in {result.report} and {result.run_dir / 'quarantine'}; when they are mended, "
+            f"subsalt resume {result.run_dir} --retry-quarantined",
         )
         out.findings([hole], sys.stderr)
         raise typer.Exit(65)

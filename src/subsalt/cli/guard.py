@@ -47,13 +47,9 @@ GO_ON = ("migrate", "model", "resume")
 class Terminated(BaseException):
     """A signal of `STOPPING` arrived; passes through every handler of ordinary errors."""
 
-    def __init__(self, number: int = signal.SIGTERM) -> None:
+    def __init__(self, number: int = signal.SIGTERM, exit_code: int | None = None) -> None:
         super().__init__(number)
-        self.exit_code = STOPPING[signal.Signals(number)]
-
-
-def _on_stop(number: int, frame: object) -> None:
-    raise Terminated(number)
+        self.exit_code = STOPPING[signal.Signals(number)] if exit_code is None else exit_code
 
 
 def command_of(argv: list[str]) -> str:
@@ -82,8 +78,14 @@ def run(app: typer.Typer, argv: list[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     with contextlib.suppress(ValueError):  # not in the main thread: the caller keeps its signals
+        codes = STOPPING | dict.fromkeys(STOPPING, 75) if command_of(argv) in GO_ON else STOPPING
+
+        def stop(number: int, frame: object) -> None:
+            # all ranks end with the code that the first one was stopped with
+            raise Terminated(number, codes[signal.Signals(number)])
+
         for number in STOPPING:
-            signal.signal(number, _on_stop)
+            signal.signal(number, stop)
     try:
         return 0 if ranks.leaves(argv) else _guarded(app, argv, out, debug)
     finally:
@@ -106,8 +108,7 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     except (typer.Abort, KeyboardInterrupt) as stop:
         return _stopped(stop, out, 130, "interrupted")
     except Terminated as stop:
-        code = 75 if command_of(argv) in GO_ON else stop.exit_code
-        return _stopped(stop, out, code, "stopped" if code == 75 else "terminated")
+        return _stopped(stop, out, stop.exit_code, "stopped" if stop.exit_code == 75 else "terminated")
     except BrokenPipeError:
         return ranks.leave(141)
     except SystemExit as leave:

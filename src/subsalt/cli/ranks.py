@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 #: commands that all ranks work on; any other one is done by rank 0 while the others leave
-PARALLEL = ("check", "migrate", "model", "doctor")
+PARALLEL = ("check", "migrate", "model", "resume", "doctor")
 
 
 def leaves(argv: list[str]) -> bool:
@@ -63,13 +63,13 @@ def end(error: BaseException, known: SubsaltError, out: Out) -> int:
 
 
 @contextmanager
-def on_all_ranks(job_file: Path, out: Out, shots: str | None = None) -> Iterator[Job]:
+def on_all_ranks(read: Path | Callable[[], Job], out: Out, shots: str | None = None) -> Iterator[Job]:
     """Read a job on all ranks, and watch over them while the block runs; collective.
 
     Parameters
     ----------
-    job_file : Path
-        The job.
+    read : Path or callable
+        The job file, or what returns the job.
     out : Out
         Where errors are said.
     shots : str, optional
@@ -80,7 +80,7 @@ def on_all_ranks(job_file: Path, out: Out, shots: str | None = None) -> Iterator
 
     world = comm.world()
     with world.together():
-        job = Job.from_toml(job_file)
+        job = Job.from_toml(read) if isinstance(read, Path) else read()
         if shots is not None:
             job = job.with_shots(shots)
 

@@ -45,8 +45,8 @@ __all__ = [
     "publish_text",
     "remove_leftovers",
     "set_fault",
-    "show_text",
     "sha256_file",
+    "show_text",
     "write_all",
 ]
 

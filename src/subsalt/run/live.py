@@ -1,7 +1,7 @@
 """What rank 0 does beside computing: it tells how far the run is, and looks for a wish that it ends.
 
-`progress.json` in the run directory is replaced about once a second, for `subsalt watch` and anyone who looks. It is not
-synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
+`progress.json` in the run directory is replaced about once a second, for `subsalt watch` and anyone who looks. It is
+not synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
 """
 
 from __future__ import annotations
@@ -216,4 +216,3 @@ def read_progress(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
-

@@ -86,7 +86,10 @@ class Answer:
 
 
 def ask(
-    folder: Path, finish: bool = False, patience: float = 60.0, told: Callable[[str], None] = lambda text: None
+    folder: Path,
+    finish: bool = False,
+    patience: float = 60.0,
+    told: Callable[[str], None] = lambda text: None,
 ) -> Answer:
     """Ask the run in a directory to stop, and wait until it has.
 

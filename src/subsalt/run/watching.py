@@ -1,0 +1,266 @@
+"""What a run directory tells anyone who looks: shots done, running, failed, rate, time left.
+
+Nothing here takes a lock or writes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subsalt.io.os_errors import free_bytes, human
+from subsalt.run.ledger import EVENTS, _events, peek
+from subsalt.run.live import NAME as PROGRESS
+from subsalt.run.live import read_progress
+from subsalt.run.lock import is_alive, read_lease
+from subsalt.run.progress import duration
+from subsalt.run.stopping import known_run
+
+#: seconds after which a run on another machine, which cannot be asked, counts as silent
+SILENT = 30.0
+#: shots in hand that are listed
+MOST = 32
+
+
+@dataclass(frozen=True)
+class Running:
+    """A shot in hand."""
+
+    shot: int
+    fraction: float
+    phase: str
+    rank: int
+    host: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class View:
+    """A run at one moment.
+
+    Parameters
+    ----------
+    state : str
+        ``running``, ``stopping``, ``finished``, ``finished with holes``, ``stopped``, ``failed``, ``killed``,
+        ``not started``; ``silent`` when the owner on another machine has not said anything for a while.
+    why : str
+        Of the end, where it is known.
+    owner : str
+        Who works or worked there.
+    phase : str
+        Of rank 0.
+    shots : dict
+        Numbers by state: total, done, running, planned, failed (tried again), quarantined.
+    running : list of Running
+        Shots in hand.
+    rate : float or None
+        Shots per hour of this start.
+    elapsed, left : float or None
+        Seconds since this start, and still needed for the shots.
+    scratch, free : int
+        Bytes of snapshots, and free on the disk of the run.
+    quarantined : list of dict
+        Shots that were set aside, and why.
+    said : str
+        When the run spoke last, UTC.
+    """
+
+    run: str
+    state: str
+    why: str
+    owner: str
+    phase: str
+    shots: dict[str, int]
+    running: list[Running] = field(default_factory=list)
+    rate: float | None = None
+    elapsed: float | None = None
+    left: float | None = None
+    scratch: int = 0
+    free: int = 0
+    quarantined: list[dict[str, Any]] = field(default_factory=list)
+    said: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.state not in ("running", "stopping", "silent")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for ``--json``."""
+        return asdict(self)
+
+
+def view_of(folder: Path) -> View:
+    """Look at a run directory.
+
+    Raises
+    ------
+    MissingInputError, ConfigError
+        When it is no run directory.
+    """
+    known_run(folder)
+    told, lease = read_progress(folder), read_lease(folder)
+    rows = peek(folder)
+    state, why = _state(folder, told, lease)
+    at_work = state in ("running", "stopping", "silent")
+    shots = dict.fromkeys(("total", "done", "running", "planned", "failed", "quarantined"), 0)
+    shots["total"] = len(rows)
+    for row in rows:
+        name = str(row["state"])
+        if name == "running" and not at_work:
+            name = "planned"  # nobody works on it any more
+        shots[name] = shots.get(name, 0) + 1
+        shots["failed"] += name != "quarantined" and bool(row.get("failures")) and name != "done"
+    running = [_in_hand(x) for x in _list(told, "in_hand")[:MOST]] if at_work else []
+    rate, left = _rate(told, shots, running) if at_work else (None, None)
+    lease_told = told.get("lease") if isinstance(told.get("lease"), dict) else {}
+    who = lease or lease_told
+    return View(
+        str(folder),
+        state,
+        why,
+        f"process {who.get('pid')} on {who.get('host', '?')}" if who and "pid" in who else "",
+        str(told.get("phase", "")) if at_work else "",
+        shots,
+        running,
+        rate,
+        _number(told.get("elapsed")),
+        left,
+        _scratch(folder, told),
+        free_bytes(folder),
+        [{"shot": r["id"], "reason": r["reason"]} for r in rows if r["state"] == "quarantined"],
+        str(told.get("now", "")),
+    )
+
+
+def _state(folder: Path, told: Mapping[str, Any], lease: Mapping[str, object]) -> tuple[str, str]:
+    said, why = str(told.get("state", "")), str(told.get("why", ""))
+    if lease:
+        alive = is_alive(lease)
+        if alive:
+            return ("stopping" if said == "stopping" else "running"), ""
+        if alive is None:
+            quiet = _quiet(folder / PROGRESS)
+            if quiet is None or quiet < SILENT:
+                return ("stopping" if said == "stopping" else "running"), ""
+            return "silent", f"nothing was heard of it for {duration(quiet)}"
+        return "killed", "the process is gone, and did not say why"
+    facts = _run_facts(folder)
+    state = str(facts.get("state", ""))
+    if said in ("stopped", "failed"):
+        return said, why
+    if state.startswith("finished"):
+        return state, ""
+    return ("stopped", why) if told or state else ("not started", "")
+
+
+def _quiet(path: Path) -> float | None:
+    """Return the seconds since a file was replaced; by the clocks of two machines, hence not below zero."""
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return None
+
+
+def _run_facts(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _rate(
+    told: Mapping[str, Any], shots: Mapping[str, int], running: list[Running]
+) -> tuple[float | None, float | None]:
+    """Return shots per hour of this start and seconds left, None where it is too early to say."""
+    seconds = _number(told.get("shots_seconds"))
+    made = (_number(told.get("finished")) or 0.0) + sum(r.fraction for r in running)
+    if not seconds or made <= 0:
+        return None, None
+    to_do = max(0.0, shots["planned"] + shots["running"] - sum(r.fraction for r in running))
+    return 3600 * made / seconds, seconds * to_do / made
+
+
+def _in_hand(x: Any) -> Running:
+    x = x if isinstance(x, dict) else {}
+    return Running(
+        int(_number(x.get("shot")) or 0),
+        _number(x.get("fraction")) or 0.0,
+        str(x.get("phase", "")),
+        int(_number(x.get("rank")) or 0),
+        str(x.get("host", "")),
+        _number(x.get("seconds")) or 0.0,
+    )
+
+
+def _scratch(folder: Path, told: Mapping[str, Any]) -> int:
+    """Return the bytes that snapshots and restart points occupy now."""
+    places = [folder / "snapshots", *(Path(str(p)) for p in _list(told, "scratch"))]
+    used = 0
+    for place in dict.fromkeys(places):
+        for path in place.rglob("*") if place.is_dir() else []:
+            try:
+                used += 512 * path.lstat().st_blocks
+            except OSError:
+                continue  # just removed by its owner
+    return used
+
+
+def _list(told: Mapping[str, Any], key: str) -> list[Any]:
+    value = told.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+# -- for people ------------------------------------------------------------------------------------------------------
+
+
+def lines(view: View) -> list[str]:
+    """Return a view as lines of text."""
+    n = view.shots
+    out = [f"run       {view.run}", f"state     {view.state}{f': {view.why}' if view.why else ''}"]
+    if view.owner and (not view.over or view.state == "killed"):
+        out.append(f"owner     {view.owner}")
+    if view.phase and not view.running:
+        out.append(f"phase     {view.phase}")
+    share = f"  ({100 * n['done'] / n['total']:.1f} %)" if n["total"] else ""
+    aside = f", {n['quarantined']} set aside" if n["quarantined"] else ""
+    again = f", {n['failed']} to be tried again" if n["failed"] else ""
+    out.append(f"shots     {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
+    for r in view.running:
+        where = f"rank {r.rank}{f' on {r.host}' if r.host else ''}"
+        out.append(
+            f"  shot {r.shot:<8} {r.fraction:6.1%}  {r.phase or '-':<16} for {duration(r.seconds):>8}  {where}"
+        )
+    if view.rate is not None and view.left is not None:
+        rate = f"{view.rate:.3g} shots/h" if view.rate < 3600 else f"{view.rate / 3600:.3g} shots/s"
+        out.append(f"rate      {rate}, about {duration(view.left)} left for the shots")
+    if view.elapsed is not None:
+        out.append(
+            f"elapsed   {duration(view.elapsed)} in this start{f', last word at {view.said}' if view.said else ''}"
+        )
+    out.append(f"disk      {human(view.scratch)} of scratch, {human(view.free)} free")
+    for hole in view.quarantined[:10]:
+        out.append(f"aside     shot {hole['shot']}: {hole['reason']}")
+    return out + _cure(view)
+
+
+def _cure(view: View) -> list[str]:
+    if view.state in ("killed", "stopped", "failed"):
+        return [f"next      subsalt resume {view.run}"]
+    if view.quarantined and view.over:
+        return [f"next      subsalt resume {view.run} --retry-quarantined"]
+    return []
+
+
+def last_events(folder: Path, count: int = 5) -> list[dict[str, Any]]:
+    """Return the last events of a run."""
+    return list(_events(folder / EVENTS))[-count:]

@@ -1,0 +1,238 @@
+"""Stops from outside: the request reaches the run it is for; what was finished stays, the rest goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_run import digest, make
+
+from subsalt.cli import run_commands
+from subsalt.errors import ConfigError, MissingInputError, ParallelError
+from subsalt.job.job import Job
+from subsalt.run import live
+from subsalt.run.going_on import GoingOn
+from subsalt.run.ledger import Ledger, peek
+from subsalt.run.live import NAME as PROGRESS
+from subsalt.run.live import read_progress
+from subsalt.run.lock import RunLock, is_alive, read_lease
+from subsalt.run.migrate import migrate_job
+from subsalt.run.stopping import NAME, RunStopped, ask, read_request
+
+
+@pytest.fixture(autouse=True)
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LOOK", 0.02)
+    monkeypatch.setattr(live, "WRITE", 0.02)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return Job.from_toml(make(tmp_path_factory.mktemp("survey")))
+
+
+@pytest.fixture(scope="module")
+def whole(job: Job) -> str:
+    return migrate_job(job, job.base / "whole").sha256
+
+
+def asking(run: Path, at: float, **how: bool):
+    """Return a progress callback that asks the run to stop when so many shots are done, and then dawdles."""
+    asked = []
+
+    def progress(done: float, total: float, message: str = "") -> None:
+        if done >= at and not asked:
+            asked.append(ask(run, patience=0, **how))
+        if asked:
+            time.sleep(0.05)
+
+    return progress
+
+
+def test_a_stop_gives_the_shot_in_hand_back(job: Job, whole: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(RunStopped, match="given back") as caught:
+        migrate_job(job, run, asking(run, 1.2))
+    assert caught.value.exit_code == 75
+    assert f"subsalt resume {run}" in caught.value.fix
+    assert [r["state"] for r in peek(run)] == ["done", "planned", "planned"]
+    assert [r["deaths"] for r in peek(run)] == [0, 0, 0]
+    assert (read_progress(run)["state"], read_lease(run)) == ("stopped", {})
+    assert not (run / NAME).exists()
+    assert migrate_job(job, run).sha256 == whole
+    assert [r["attempt"] for r in peek(run)] == [1, 2, 1]
+
+
+def test_a_stop_may_let_the_shot_in_hand_be_finished(job: Job, whole: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(RunStopped, match="finished first"):
+        migrate_job(job, run, asking(run, 1.2, finish=True))
+    assert [r["state"] for r in peek(run)] == ["done", "done", "planned"]
+    assert migrate_job(job, run).sha256 == whole
+    assert [r["attempt"] for r in peek(run)] == [1, 1, 1]
+
+
+def test_a_stop_after_the_last_shot_lets_the_run_end(job: Job, whole: str, tmp_path: Path) -> None:
+    assert migrate_job(job, tmp_path / "run", asking(tmp_path / "run", 2.2, finish=True)).sha256 == whole
+
+
+def test_the_time_limit_stops_a_run(job: Job, whole: str, tmp_path: Path) -> None:
+    def slow(done: float, total: float, message: str = "") -> None:
+        time.sleep(0.01)
+
+    run = tmp_path / "run"
+    with pytest.raises(RunStopped, match=r"time limit of 0\.2 s"):
+        migrate_job(job, run, slow, going_on=GoingOn(limit=0.2))
+    assert migrate_job(job, run, going_on=GoingOn(limit=600)).sha256 == whole
+
+
+def test_a_request_for_an_earlier_start_stops_nothing(job: Job, whole: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / NAME).write_text(json.dumps({"token": "of another start", "finish": False, "why": "late"}))
+    assert read_request(run, {"token": "mine"}) is None
+    assert migrate_job(job, run).sha256 == whole
+    assert not (run / NAME).exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"finish": true}', '{"token": null}'])
+def test_a_damaged_request_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    assert read_request(tmp_path, {"token": "t"}) is None
+    assert read_request(tmp_path, {}) is None
+
+
+def test_nobody_is_asked_where_nobody_works(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        ledger.plan([1])
+    answer = ask(tmp_path)
+    assert (answer.running, answer.stopped) == (False, True)
+    assert not (tmp_path / NAME).exists()
+
+
+def test_who_does_not_stop_is_named(tmp_path: Path) -> None:
+    with RunLock(tmp_path), pytest.raises(ParallelError, match=f"process {os.getpid()} on") as caught:
+        ask(tmp_path, patience=0.1)
+    assert caught.value.code == "E840"
+    assert json.loads((tmp_path / NAME).read_text())["finish"] is False
+
+
+def test_a_dead_owner_is_told_from_a_living_one(tmp_path: Path) -> None:
+    """A number of a process that was given again is another process."""
+    with RunLock(tmp_path):
+        lease = read_lease(tmp_path)
+    assert is_alive(lease) is True
+    assert is_alive(lease | {"started": 1}) is False
+    assert is_alive(lease | {"boot": "before"}) is False
+    assert is_alive(lease | {"boot": "b", "host": "elsewhere"}) is None
+    assert is_alive({}) is False
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path, subsalt_command) -> None:
+    for command in ("stop", "watch", "resume"):
+        code, _, err = subsalt_command(command, tmp_path / "none")
+        assert (code, "E110" in err) == (66, True)
+        code, _, err = subsalt_command(command, tmp_path)
+        assert (code, "E841" in err) == (66, True)
+        (tmp_path / "file").write_text("x")
+        code, _, err = subsalt_command(command, tmp_path / "file")
+        assert (code, "E842" in err) == (78, True)
+    (tmp_path / "run.lock").touch()
+    assert subsalt_command("resume", tmp_path)[0] == 66  # ended before its job was written down
+    (tmp_path / "job.resolved.toml").write_text("x = [")
+    code, _, err = subsalt_command("resume", tmp_path)
+    assert (code, "E641" in err) == (74, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("45m", 2700),
+        ("3h", 10800),
+        ("2d", 172800),
+        ("1:30:00", 5400),
+        ("1.5 h", 5400),
+    ],
+)
+def test_times_are_read(text: str, seconds: float) -> None:
+    assert run_commands.seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "x", "3 weeks", "-1", "0", "1:-2", "1:2:3:4", "nan", "inf", "1e999"])
+def test_times_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run_commands.seconds_of(text)
+    assert (caught.value.code, caught.value.exit_code) == ("E843", 2)
+    assert run_commands.seconds_of(None) is None
+
+
+def test_resume_needs_the_directory_alone(job: Job, whole: str, tmp_path: Path, subsalt_command) -> None:
+    """Also from elsewhere, and when run and job were moved together."""
+    import shutil
+
+    run = job.base / "stopped.run"
+    with pytest.raises(RunStopped):
+        migrate_job(job, run, asking(run, 1.2))
+    here = os.getcwd()
+    try:
+        os.chdir(tmp_path)
+        shutil.copytree(job.base, tmp_path / "moved")
+        assert subsalt_command("resume", run)[0] == 0
+        assert digest(run) == whole
+        os.rename(job.base, f"{job.base}.away")
+        try:
+            code, out, err = subsalt_command("resume", tmp_path / "moved" / "stopped.run", "--json")
+        finally:
+            os.rename(f"{job.base}.away", job.base)
+        assert code == 0, err
+        assert json.loads(out.splitlines()[-1])["sha256"] == whole
+    finally:
+        os.chdir(here)
+
+
+def test_the_command_stops_a_run_from_another_process(job: Job, tmp_path: Path, subsalt_command) -> None:
+    run = tmp_path / "run"
+    slow = (
+        "import sys, time; from subsalt.cli import guard, app as cli; from subsalt.run import progress\n"
+        "progress.for_stream = lambda label: type('Slow', (progress.Silent,), "
+        "{'__call__': lambda *a: time.sleep(0.2)})()\n"
+        "sys.exit(guard.run(cli.app, sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", slow, "migrate", str(job.path), "--run", str(run)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (run / PROGRESS).exists() or not read_progress(run).get("in_hand"):
+        assert time.monotonic() < until
+        assert process.poll() is None
+        time.sleep(0.05)
+    code, out, _ = subsalt_command("stop", run, "--json")
+    assert code == 0
+    answer = json.loads(out.splitlines()[-1])
+    assert (answer["running"], answer["stopped"]) == (True, True)
+    assert answer["seconds"] < 10
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 75
+    assert "E801" in err
+    assert "subsalt stop" in err
+    assert "Traceback" not in err
+
+
+def test_times_of_the_commands_are_checked(tmp_path: Path, subsalt_command) -> None:
+    (tmp_path / "run.lock").touch()
+    for words in (("stop", tmp_path, "--wait", "-1"), ("watch", tmp_path, "--every", "0")):
+        code, _, err = subsalt_command(*words)
+        assert (code, "E843" in err) == (2, True)
+
+
+def test_a_file_of_another_program_is_no_lease(tmp_path: Path) -> None:
+    (tmp_path / "run.lock").write_text("[1]")
+    assert read_lease(tmp_path) == {}
+    with pytest.raises(MissingInputError):
+        ask(tmp_path / "none")
