@@ -28,8 +28,8 @@ def settings_of(folder: Path) -> dict[str, str]:
 def job_of_run(folder: Path) -> Job:
     """Return the job of a run directory, as it was resolved when the run began.
 
-    Names of files count from the folder of the job file, which the ledger keeps; for a run that was moved together with its
-    job from the same place beside it, for one of an older version from the folder around the run directory.
+    Names of files count from the folder of the job file, which the ledger keeps; for a run that was moved together with
+    its job from the same place beside it, for one of an older version from the folder around the run directory.
 
     Raises
     ------
@@ -63,6 +63,7 @@ def job_of_run(folder: Path) -> Job:
     base, name = Path(known.get("base", "")), known.get("name") or "job"
     if not known.get("base") or not base.is_dir():
         base = (folder.resolve() / known.get("from_run", "..")).resolve()
+        base = base if base.is_dir() else folder.resolve().parent
     try:
         return Job.from_dict(raw, base, name=name)
     except (ConfigError, FindingsError) as error:

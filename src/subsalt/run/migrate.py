@@ -160,7 +160,8 @@ def migrate_job(
                 if everybody.is_root:
                     make_folder(folder, 0o700)  # on shared scratch a run is its owner's
                     ledger = stack.enter_context(Ledger(folder))
-                    begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=going_on.accept_changed_inputs)
+                    accept = going_on.accept_changed_inputs
+                    begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=accept)
                     ledger.plan([s.id for s in survey.shots])
                     look_back(ledger, going_on)
                     live = stack.enter_context(Live(folder, ledger.lock.lease, clock, going_on.limit))
