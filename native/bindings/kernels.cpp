@@ -9,6 +9,7 @@
 
 #include "arguments.hpp"
 #include "memory.hpp"
+#include "work.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -121,6 +122,18 @@ void product(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
     k.product(image.data(), u.data(), w.data(), n, scale, threads);
 }
 
+void shell(const Plan& plan, const std::vector<Padded>& fields, const Corner& lo, const Corner& hi,
+           const std::array<Index, 6>& widths, const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& record,
+           bool put_back, int threads, const std::string& isa) {
+    const auto f = level(plan, fields, "fields");
+    const Shell part = shell_of(plan, lo, hi, widths);
+    if (static_cast<int>(record.shape(0)) != plan.pb.fields || static_cast<Index>(record.shape(1)) != part.cells)
+        throw std::invalid_argument("the record of a shell has the shape (fields, cells)");
+    const Table& k = table_of(isa, threads);
+    nb::gil_scoped_release release;
+    k.shell(plan.pb, f.data(), part, record.data(), put_back, threads);
+}
+
 void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::vector<Padded>& curr, int threads,
                 const std::string& isa) {
     const bool known_radius = plan.pb.radius == 2 || plan.pb.radius == 4;
@@ -183,6 +196,8 @@ void bind_kernels(nb::module_& m) {
     m.def("square", &square, "image"_a.noconvert(), "u"_a.noconvert(), "scale"_a, "threads"_a, "isa"_a);
     m.def("product", &product, "image"_a.noconvert(), "u"_a.noconvert(), "w"_a.noconvert(), "scale"_a, "threads"_a,
           "isa"_a);
+    m.def("shell", &shell, "plan"_a, "fields"_a.noconvert(), "lo"_a, "hi"_a, "widths"_a, "record"_a.noconvert(),
+          "put_back"_a, "threads"_a, "isa"_a);
     m.def("plain_step", &plain_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "threads"_a, "isa"_a);
     m.def("is_finite", &is_finite, "plan"_a, "fields"_a.noconvert(), "threads"_a, "isa"_a);
 }

@@ -55,11 +55,13 @@ Index batch(Index left, Index to_check, double rate, Index depth) {
 
 bool advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
              const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
-             bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut) {
+             bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
+             const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner) {
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
     const Work work(plan, sources, recorders, samples);
+    const Partly partly(plan, shells, inner);
     std::vector<PlainArray> memory;
     for (nb::handle field : state_object.attr("memory").attr("values")())
         memory.push_back(nb::cast<PlainArray>(field, false));
@@ -73,7 +75,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         const auto curr = nb::cast<std::vector<Padded>>(state.curr, false);
         const Levels lv = levels_of(plan, prev, curr, memory);
         const Index n = batch(steps, finite_every - state.it % finite_every, rate, cut[1]);
-        const Segment seg{lv,
+        Segment seg{lv,
                           state.it,
                           n,
                           work.feeds.data(),
@@ -84,6 +86,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
                           static_cast<Index>(work.samples.size()),
                           {cut[0], cut[1]},
                           threads};
+        partly.enter(seg);
         const auto start = std::chrono::steady_clock::now();
         {
             nb::gil_scoped_release release;
@@ -110,7 +113,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
 void bind_segment(nb::module_& m) {
     m.def(
         "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a, "finite_every"_a,
-        "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a,
+        "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(), "inner"_a.none(),
         "Advance a state by some steps; false when it is no longer finite. The state stands between two steps whenever "
         "this returns or throws.");
 }

@@ -19,9 +19,11 @@ using PlanesArgument = std::array<Index, 4>;
 class SlabPasses {
 public:
     SlabPasses(nb::object plan, std::vector<FeedArgument> sources, std::vector<ShareArgument> recorders,
-               std::vector<SampleArgument> samples, std::array<Index, 2> cut, int threads, const std::string& isa)
+               std::vector<SampleArgument> samples, std::array<Index, 2> cut, int threads, const std::string& isa,
+               std::optional<ShellsArgument> shells, const std::optional<BoxArgument>& inner)
         : keep_(plan), plan_(nb::cast<const Plan&>(plan)), table_(table_of(isa, threads)), sources_(std::move(sources)),
-          recorders_(std::move(recorders)), samples_(std::move(samples)), work_(plan_, sources_, {}, samples_) {
+          recorders_(std::move(recorders)), samples_(std::move(samples)), shells_(std::move(shells)),
+          work_(plan_, sources_, {}, samples_), partly_(plan_, shells_, inner) {
         if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
         if (plan_.pb.medium == Medium::tti) throw std::invalid_argument("TTI has no passes");
         for (const auto& [points, nt, array] : recorders_) {
@@ -44,6 +46,7 @@ public:
                 static_cast<Index>(work_.samples.size()),
                 {cut[0], cut[1]},
                 threads};
+        partly_.enter(seg_);
         tiling_ = table_.tiling(plan_.pb, seg_);
     }
 
@@ -84,7 +87,9 @@ private:
     std::vector<FeedArgument> sources_; // these keep the arrays that work_ points into
     std::vector<ShareArgument> recorders_;
     std::vector<SampleArgument> samples_;
+    std::optional<ShellsArgument> shells_;
     Work work_;
+    Partly partly_;
     Segment seg_{};
     Tiling tiling_{};
     std::vector<Padded> prev_, curr_;
@@ -118,8 +123,10 @@ void add_shares(const PointSet& set, const nb::object& shares_array, const nb::o
 void bind_slab(nb::module_& m) {
     nb::class_<SlabPasses>(m, "SlabPasses", "Pieces of the passes over a slab.")
         .def(nb::init<nb::object, std::vector<FeedArgument>, std::vector<ShareArgument>, std::vector<SampleArgument>,
-                      std::array<Index, 2>, int, const std::string&>(),
-             "plan"_a, "sources"_a, "recorders"_a, "samples"_a, "cut"_a, "threads"_a, "isa"_a)
+                      std::array<Index, 2>, int, const std::string&, std::optional<ShellsArgument>,
+                      const std::optional<BoxArgument>&>(),
+             "plan"_a, "sources"_a, "recorders"_a, "samples"_a, "cut"_a, "threads"_a, "isa"_a, "shells"_a.none(),
+             "inner"_a.none())
         .def_prop_ro("tiles", &SlabPasses::tiles, "Tiles along y.")
         .def_prop_ro("depth", &SlabPasses::depth, "Steps that a pass may have: fewer where layers of y leave no room.")
         .def("begin", &SlabPasses::begin, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(), "it"_a,

@@ -22,6 +22,37 @@ auto given(const nb::object& a, const Box& box, const char* what) {
 
 } // namespace
 
+Shell shell_of(const Plan& plan, const Corner& lo, const Corner& hi, const std::array<Index, 6>& widths) {
+    Shell shell{box_of(plan, lo, hi), {}, 0};
+    Index whole = 1, inner = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+        const Index n = std::max<Index>(0, hi[axis] - lo[axis]), low = widths[2 * axis], high = widths[2 * axis + 1];
+        if (low < 0 || high < 0 || low + high > n) throw std::invalid_argument("the shell does not fit into its box");
+        shell.width[2 * axis] = low;
+        shell.width[2 * axis + 1] = high;
+        whole *= n;
+        inner *= n - low - high;
+    }
+    shell.cells = whole - inner;
+    return shell;
+}
+
+Partly::Partly(const Plan& plan, const std::optional<ShellsArgument>& asked, const std::optional<BoxArgument>& part) {
+    if (asked) {
+        const auto& [lo, hi, widths, first, direction, put_back, array] = *asked;
+        const Shell shell = shell_of(plan, lo, hi, widths);
+        const auto data = as_it_is<PlainArray>(array, "the shells");
+        if (static_cast<int>(data.shape(1)) != plan.pb.fields || static_cast<Index>(data.shape(2)) != shell.cells)
+            throw std::invalid_argument("the shells do not have the shape (rows, fields, cells)");
+        if (direction != 1 && direction != -1) throw std::invalid_argument("shells go forwards or backwards in time");
+        shells = Shells{shell, data.data(), static_cast<Index>(data.shape(0)), first, direction, put_back};
+    }
+    if (part) {
+        if (plan.pb.boundary == Boundary::pml) throw std::invalid_argument("a PML is advanced as a whole");
+        inner = box_of(plan, part->first, part->second);
+    }
+}
+
 Work::Work(const Plan& plan, const std::vector<FeedArgument>& sources, const std::vector<TapArgument>& recorders,
            const std::vector<SampleArgument>& visits) {
     for (const auto& [points, values] : sources) {

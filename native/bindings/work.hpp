@@ -2,10 +2,13 @@
 #pragma once
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <tuple>
 
 #include "arguments.hpp"
@@ -19,6 +22,10 @@ using FeedArgument = std::tuple<nb::object, ConstSeries>;
 using TapArgument = std::tuple<nb::object, nb::object>;
 using SampleArgument = std::tuple<Index, Corner, Corner, nb::object, nb::object, nb::object, nb::object, float>;
 
+/// Box, widths of the shell, time index of row 0, direction, whether it is put back, and the rows (n, fields, cells).
+using ShellsArgument = std::tuple<Corner, Corner, std::array<Index, 6>, Index, Index, bool, nb::object>;
+using BoxArgument = std::pair<Corner, Corner>;
+
 /// The array itself, never a copy of it.
 template <class Array>
 Array as_it_is(const nb::object& a, const char* what) {
@@ -28,6 +35,21 @@ Array as_it_is(const nb::object& a, const char* what) {
                                     " must be float32, contiguous, and writeable where it is written");
     return out;
 }
+
+/// The shell of a box, checked, with the cells of a field counted.
+Shell shell_of(const Plan& plan, const Corner& lo, const Corner& hi, const std::array<Index, 6>& widths);
+
+/// What a segment advances, and the shells it keeps or puts back.
+struct Partly {
+    std::optional<Shells> shells;
+    std::optional<Box> inner;
+
+    Partly(const Plan& plan, const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner);
+    void enter(Segment& seg) const {
+        seg.shells = shells ? &*shells : nullptr;
+        seg.inner = inner ? &*inner : nullptr;
+    }
+};
 
 /// The arguments in the form of a segment; points into the arrays, which must outlive it.
 struct Work {

@@ -32,6 +32,21 @@ struct Sample {
     float scale;
 };
 
+/// The cells of a box within some cells of its faces.
+struct Shell {
+    Box box;
+    Index width[6]; // cells from the faces inwards: x low, x high, y low, y high, z low, z high; opposite ones fit
+    Index cells;    // of one field
+};
+
+/// Shells of consecutive time indices: row r of `data` is that of time index `first` + r `direction`.
+struct Shells {
+    Shell shell;
+    float* data; // (rows, fields, cells)
+    Index rows, first, direction;
+    bool put_back; // else kept
+};
+
 /// How the work is cut; changes speed, never bits.
 struct Cut {
     Index rows;  // rows of y per tile; 0: as many as give each thread one tile
@@ -52,6 +67,8 @@ struct Segment {
     Index n_samples;
     Cut cut;
     int threads;
+    const Shells* shells = nullptr;
+    const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

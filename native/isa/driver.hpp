@@ -235,15 +235,27 @@ void sample_all(const Problem& pb, const Sample& sample, const float* const* fie
     }
 }
 
+/// Keep or put back the shell of a level.
+void shell(const Problem& pb, float* const* fields, const Shell& shell, float* record, bool put_back, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (Index ix = shell.box.lo[0]; ix < shell.box.hi[0]; ++ix)
+        shell_plane(pb, shell, record, put_back, fields, ix, shell.box.lo[1], shell.box.hi[1]);
+}
+
 /// The same steps by the functions above, one after the other: for media that have no row kernels.
 void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
         const Step step = step_of(pb, seg, s);
-        time_step(pb, step.levels, seg.threads);
+        if (seg.inner != nullptr)
+            field_step(pb, step.levels, *seg.inner, seg.threads, false);
+        else
+            time_step(pb, step.levels, seg.threads);
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,
                        seg.threads);
+        if (float* record = shell_record(pb, seg, step); record != nullptr)
+            shell(pb, step.made(), seg.shells->shell, record, seg.shells->put_back, seg.threads);
         for (Index i = 0; i < seg.n_taps; ++i)
             if (step.now + 1 < seg.taps[i].nt)
                 record(pb, step.made(), *seg.taps[i].points, seg.taps[i].data + (step.now + 1) * seg.taps[i].points->n,
@@ -280,7 +292,8 @@ const Table& table() {
                              correlate,     square,
                              product,       plain_step,
                              is_finite,     segment,
-                             run_piece,     tiling};
+                             run_piece,     tiling,
+                             shell};
     return t;
 }
 

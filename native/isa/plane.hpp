@@ -5,6 +5,7 @@
 #include "isa/wait.hpp"
 #include "kernels/imaging.hpp"
 #include "kernels/points.hpp"
+#include "kernels/shell.hpp"
 #include "segment.hpp"
 
 namespace subsalt::SUBSALT_NS {
@@ -50,6 +51,14 @@ inline Step step_of(const Problem& pb, const Segment& seg, Index s) {
     return step;
 }
 
+/// Where the shell of the level goes that a step makes, or comes from; null when there is none.
+inline float* shell_record(const Problem& pb, const Segment& seg, const Step& step) {
+    if (seg.shells == nullptr) return nullptr;
+    const Shells& all = *seg.shells;
+    const Index row = (step.now + 1 - all.first) * all.direction;
+    return row < 0 || row >= all.rows ? nullptr : all.data + row * pb.fields * all.shell.cells;
+}
+
 /// How many planes beyond plane ix the step before must have done before a step may do plane ix: it reads M planes, and
 /// near a layer of x it advances Psi of plane ix + M, which the step before reads up to plane ix + 2 M.
 SUBSALT_INLINE Index reach_behind(const Problem& pb, Index ix) {
@@ -90,6 +99,27 @@ inline void sample_plane(const Problem& pb, const Sample& sample, const float* c
     if (sample.copy != nullptr) end_streams();
 }
 
+/// Keep or put back the shell in the rows [y0, y1) of plane ix. Odd images above a free surface follow what is put back.
+inline void shell_plane(const Problem& pb, const Shell& shell, float* record, bool put_back, float* const* fields,
+                        Index ix, Index y0, Index y1) {
+    const Box& box = shell.box;
+    if (ix < box.lo[0] || ix >= box.hi[0]) return;
+    const Index from = y0 > box.lo[1] ? y0 : box.lo[1], to = y1 < box.hi[1] ? y1 : box.hi[1];
+    const Index nz = box.hi[2] - box.lo[2];
+    for (Index iy = from; iy < to; ++iy) {
+        const ShellRow row = shell_row(shell, ix - box.lo[0], iy - box.lo[1]);
+        for (int f = 0; f < pb.fields; ++f) {
+            float *u = fields[f] + row_offset(pb, ix, iy), *of_field = record + f * shell.cells;
+            if (!put_back) {
+                keep_row(of_field, u + box.lo[2], row, nz);
+                continue;
+            }
+            put_back_row(of_field, u + box.lo[2], row, nz);
+            if (pb.free_surface) reflect_row(u, pb.radius, 0, pb.n[2]);
+        }
+    }
+}
+
 /// What is injected into the rows [y0, y1) of plane ix of a step, and copied out of them.
 inline void share_plane(const Problem& pb, const Segment& seg, const Step& step, Index ix, Index y0, Index y1) {
     for (Index i = 0; i < seg.n_feeds; ++i) {
@@ -98,15 +128,34 @@ inline void share_plane(const Problem& pb, const Segment& seg, const Step& step,
         const Index j = plane_number(*feed.points, ix);
         if (j >= 0) inject_plane(pb, step.made(), *feed.points, feed.samples + step.now * feed.points->n, j, y0, y1);
     }
+    if (float* record = shell_record(pb, seg, step); record != nullptr)
+        shell_plane(pb, seg.shells->shell, record, seg.shells->put_back, step.made(), ix, y0, y1);
     for (Index i = 0; i < step.n_samples; ++i)
         sample_plane(pb, step.samples[i], step.made(), ix, y0, y1);
+}
+
+/// plane_rows of what is advanced of these rows; without a PML.
+inline void inner_rows(const Problem& pb, const Levels& lv, const Box& inner, const RowKernels& kernels,
+                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
+    const Index first = ix > inner.lo[0] ? ix : inner.lo[0],
+                last = ix + planes < inner.hi[0] ? ix + planes : inner.hi[0],
+                from = y0 > inner.lo[1] ? y0 : inner.lo[1], to = y1 < inner.hi[1] ? y1 : inner.hi[1];
+    if (first >= last) return;
+    const int count = static_cast<int>(last - first);
+    for (Index iy = from; iy < to; ++iy) {
+        const Index skip = iy + 1 < to ? pb.row : count * pb.plane + (from - to + 1) * pb.row;
+        field_rows(pb, lv, kernels, scratch, {first, iy, inner.lo[2], inner.hi[2], count, skip, cold, false});
+    }
 }
 
 /// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `cold`: they
 /// come from memory.
 inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, const RowKernels& kernels,
                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
-    plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
+    if (seg.inner != nullptr)
+        inner_rows(pb, step.levels, *seg.inner, kernels, scratch, ix, planes, y0, y1, cold);
+    else
+        plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     for (int i = 0; i < planes; ++i)
         share_plane(pb, seg, step, ix + i, y0, y1);
 }

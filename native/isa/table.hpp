@@ -27,6 +27,7 @@ struct Table {
     void (*segment)(const Problem&, const Segment&); // steps with injection, recording, snapshots
     void (*piece)(const Problem&, const Segment&, const Piece&);
     Tiling (*tiling)(const Problem&, const Segment&);
+    void (*shell)(const Problem&, float* const* fields, const Shell&, float* record, bool put_back, int threads);
 };
 
 } // namespace subsalt

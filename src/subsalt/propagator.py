@@ -7,6 +7,7 @@ along x (`subsalt.domain`); every rank then holds and advances its own planes, w
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ from subsalt.segment import (
     Correlation,
     Hook,
     Recorder,
+    Shells,
     Snapshots,
     Source,
     Work,
@@ -223,6 +225,8 @@ class Propagator:
         progress: Callable[[int], None] | None = None,
         boxes: Sequence[Box] | None = None,
         loop: Literal["python"] | None = None,
+        shells: Shells | None = None,
+        inner: Box | None = None,
     ) -> None:
         """Advance `state` by `n` time steps; collective over the group, in which only ghost planes travel.
 
@@ -252,6 +256,10 @@ class Propagator:
             The fields do not depend on the tiling. Not for slabs.
         loop : {"python"}, optional
             Force the loop in Python over single steps, the reference of the compiled segment.
+        shells : Shells, optional
+            The shell of a box, kept after every step or put back (`subsalt.reversal`).
+        inner : Box, optional
+            What alone is advanced; not with a PML.
 
         Raises
         ------
@@ -262,7 +270,7 @@ class Propagator:
             Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
         """
         taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
-        work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or ())
+        work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner)
         if self.group is not None:
             self._advance_slab(self.group, state, n, work, loop)
             return
@@ -304,6 +312,18 @@ class Propagator:
         halo = halo_of(self.domain, self.problem, state, group)
         self._halos.append((state, halo))
         return halo
+
+    def without_layer(self) -> Propagator:
+        """Return a propagator of the same medium on the same grid, planes and arrays, of which no side absorbs.
+
+        The scheme is then symmetric in time: two levels in reverse order run backwards.
+        """
+        out = copy.copy(self)
+        bare = {"boundary": "none", "widths": (0,) * 6, "sigma": None, "decay": None, "cache": {}}
+        out.problem = replace(self.problem, **bare)  # type: ignore[arg-type]
+        out.domain = replace(self.domain, options=replace(self.options, boundary="none"))
+        out._halos = []
+        return out
 
     def free(self) -> None:
         """Give back what the exchanges of a group hold; the next `advance` would build it anew."""

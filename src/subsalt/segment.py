@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from subsalt.grid import Box
 from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import tuning
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.shell import Shell
 
 #: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
 FINITE_EVERY = 50
@@ -58,8 +60,8 @@ class Snapshots:
     ----------
     box : Box
         Index box of the computational grid.
-    fields : mapping of int to ndarray, shape of the box
-        By time index: the arrays that are written.
+    fields : mapping of int to ndarray, shape of the box, or None
+        By time index: the arrays that are written; None where only `energy` is wanted.
     energy : ndarray, shape of the box, optional
         Accumulates ``scale w^2`` of every snapshot w.
     scale : float
@@ -67,7 +69,7 @@ class Snapshots:
     """
 
     box: Box
-    fields: Mapping[int, NDArray]
+    fields: Mapping[int, NDArray | None]
     energy: NDArray | None = None
     scale: float = 1.0
 
@@ -95,6 +97,36 @@ class Correlation:
 
 
 @dataclass
+class Shells:
+    """What is kept of every time level during `Propagator.advance`, or put back into it: the shell of a box.
+
+    Parameters
+    ----------
+    shell : Shell
+        Which cells.
+    data : ndarray, (rows, fields, cells)
+        Row r holds the shell at time index ``first + r * direction``; other time indices are left alone.
+    first : int
+        Time index of row 0.
+    direction : {1, -1}
+        Backwards when a wavefield that runs backwards reads what it left on its way forward.
+    put_back : bool
+        Write `data` over the cells after every step, instead of the reverse.
+    """
+
+    shell: Shell
+    data: NDArray
+    first: int
+    direction: Literal[1, -1] = 1
+    put_back: bool = False
+
+    def row(self, it: int) -> NDArray | None:
+        """Return the record of time index `it`, or None."""
+        at = (it - self.first) * self.direction
+        return self.data[at] if 0 <= at < len(self.data) else None
+
+
+@dataclass
 class Work:
     """What happens in the steps of a segment besides the steps.
 
@@ -112,6 +144,12 @@ class Work:
         None: after every step.
     progress : callable, optional
         Called now and then with the time index reached.
+    boxes : sequence of Box
+        Tiles of the grid, computed one after the other; the whole grid when there are none.
+    shells : Shells, optional
+        What is kept of every time level, or put back, after what is injected and before what is copied out.
+    inner : Box, optional
+        What alone is advanced; the rest of the grid keeps its values. Not with a PML.
     """
 
     sources: Sequence[Source] = ()
@@ -122,6 +160,8 @@ class Work:
     at: Container[int] | None = None
     progress: Callable[[int], None] | None = None
     boxes: Sequence[Box] = field(default_factory=tuple)
+    shells: Shells | None = None
+    inner: Box | None = None
 
     def hook_at(self, it: int) -> bool:
         """Return whether the hook is called at time index `it`."""
@@ -136,7 +176,9 @@ class Work:
 def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
     """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
     for i in range(n):
-        if work.boxes:
+        if work.inner is not None:
+            kernels.field_step(problem, state, work.inner)
+        elif work.boxes:
             for box in work.boxes:
                 kernels.memory_step(problem, state, box)
             for box in work.boxes:
@@ -148,6 +190,7 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
         for src in work.sources:
             if now < src.samples.shape[1]:
                 kernels.inject(problem, state.curr, src.points, src.samples[:, now])
+        shell_step(kernels, problem, state.curr, state.it, work.shells)
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:
                 rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
@@ -161,14 +204,27 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
     return True
 
 
+def shell_step(
+    kernels: ModuleType, problem: Problem, fields: list[NDArray], it: int, shells: Shells | None
+) -> None:
+    """Keep the shell of the level of time index `it`, or put it back."""
+    record = shells.row(it) if shells is not None and shells.shell.cells else None
+    if shells is None or record is None:
+        return
+    act = kernels.put_back_shell if shells.put_back else kernels.keep_shell
+    act(problem, fields, shells.shell, record)
+
+
 def imaging_step(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
     """Do what imaging asks for at the time index of the state."""
     snapshots, correlation = work.snapshots, work.correlation
     if snapshots is not None and snapshots.box.size and state.it in snapshots.fields:
         copy = snapshots.fields[state.it]
-        kernels.snapshot(problem, state.curr, copy, snapshots.box)
+        if copy is not None:
+            kernels.snapshot(problem, state.curr, copy, snapshots.box)
         if snapshots.energy is not None:
-            kernels.square(problem, snapshots.energy, copy, snapshots.scale)
+            w = kernels.imaged(problem, state.curr, snapshots.box) if copy is None else copy
+            kernels.square(problem, snapshots.energy, w, snapshots.scale)
     if correlation is not None and correlation.box.size and state.it in correlation.fields:
         u = correlation.fields[state.it]
         kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
@@ -180,7 +236,9 @@ tuning.remember_in(TileCache())
 
 def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
     """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
-    segment = kernels.Segment(problem, work.sources, work.recorders, work.snapshots, work.correlation)
+    segment = kernels.Segment(
+        problem, work.sources, work.recorders, work.snapshots, work.correlation, work.shells, work.inner
+    )
     last = state.it + n
     for stop in work.stops(state.it, n):
         if not segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress):

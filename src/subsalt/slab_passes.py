@@ -63,6 +63,8 @@ def by_passes(
         work.recorders,
         work.snapshots,
         work.correlation,
+        work.shells,
+        work.inner,
         depth=common_depth(domain),
     )
     finite, last = True, state.it + n

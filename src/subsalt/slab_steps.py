@@ -20,7 +20,7 @@ from subsalt.grid import Box
 from subsalt.halo import Halo
 from subsalt.injection import Points
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import FINITE_EVERY, Source, Work, imaging_step
+from subsalt.segment import FINITE_EVERY, Source, Work, imaging_step, shell_step
 
 #: points of a piece of the core between two pokes, and pieces at most
 PIECE, MOST_PIECES = 1 << 19, 8
@@ -156,19 +156,24 @@ def by_slab(
     finite, halo.stop = True, None
     halo.start(_travelling(problem, state.curr))
     halo.finish()
+    whole = Box((0, 0, 0), problem.layout.shape3)
+    inner = whole if work.inner is None else work.inner
     for i in range(n):
         kernels.memory_step(problem, state, regions.psi)
         for shell in shells:
-            kernels.field_step(problem, state, shell)
+            kernels.field_step(problem, state, shell.intersect(inner))
         for feed in in_shells:
             feed.inject(kernels, problem, state.prev, state.it)
+        if work.shells is not None and work.shells.put_back:  # before these planes travel, and again below
+            shell_step(kernels, problem, state.prev, state.it + 1, work.shells)
         halo.start(_travelling(problem, state.prev))
         for piece in regions.pieces:
-            kernels.field_step(problem, state, piece)
+            kernels.field_step(problem, state, piece.intersect(inner))
             halo.poke()
         for feed in in_core:
             feed.inject(kernels, problem, state.prev, state.it)
         state.rotate()
+        shell_step(kernels, problem, state.curr, state.it, work.shells)
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:
                 rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)

@@ -24,11 +24,12 @@ from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import tuning
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
+from subsalt.kernels.shell import Shell
 from subsalt.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.injection import Points
-    from subsalt.segment import Correlation, Recorder, Snapshots, Source
+    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 NAME = "cpu"
 
@@ -237,6 +238,10 @@ class Segment:
         What is copied out.
     correlation : Correlation, optional
         What is imaged.
+    shells : Shells, optional
+        What is kept of every time level, or put back.
+    inner : Box, optional
+        What alone is advanced; not with a PML.
     """
 
     def __init__(
@@ -246,6 +251,8 @@ class Segment:
         recorders: Sequence[Recorder] = (),
         snapshots: Snapshots | None = None,
         correlation: Correlation | None = None,
+        shells: Shells | None = None,
+        inner: Box | None = None,
     ) -> None:
         self.plan = _plan(problem)
         self.problem = problem
@@ -267,6 +274,12 @@ class Segment:
             for it, u in correlation.fields.items():
                 self.samples.append((it, lo, hi, None, None, u, image, scale))
         self.samples.sort(key=lambda sample: sample[0])
+        self.shells: tuple[Any, ...] | None = None
+        if shells is not None and shells.shell.cells:
+            box, widths = shells.shell.box, shells.shell.widths
+            row = shells.first, shells.direction, shells.put_back, shells.data
+            self.shells = (box.lo, box.hi, widths, *row)
+        self.inner = None if inner is None else (inner.lo, inner.hi)
 
     def advance(
         self,
@@ -301,6 +314,8 @@ class Segment:
                 threads,
                 isa,
                 cut,
+                self.shells,
+                self.inner,
             )
             tuner.took(cut, steps, time.perf_counter() - start)
             if not finite or n == 0:
@@ -407,6 +422,22 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     _native.product(image, u, w, scale, _Settings.threads, _Settings.isa)
+
+
+def keep_shell(problem: Problem, fields: list[NDArray], shell: Shell, out: NDArray) -> None:
+    """Copy the shell of every field to `out` (fields, cells)."""
+    _shell(problem, fields, shell, out, put_back=False)
+
+
+def put_back_shell(problem: Problem, fields: list[NDArray], shell: Shell, record: NDArray) -> None:
+    """Write `record` (fields, cells) over the shell of every field, and over its odd images above a free surface."""
+    _shell(problem, fields, shell, record, put_back=True)
+
+
+def _shell(problem: Problem, fields: list[NDArray], shell: Shell, record: NDArray, *, put_back: bool) -> None:
+    box, widths = shell.box, shell.widths
+    threads, isa = _Settings.threads, _Settings.isa
+    _native.shell(_plan(problem), fields, box.lo, box.hi, widths, record, put_back, threads, isa)
 
 
 def is_finite(problem: Problem, fields: list[NDArray]) -> bool:

@@ -18,6 +18,7 @@ from subsalt.grid import Box
 from subsalt.kernels import tilted
 from subsalt.kernels.differences import at, d1, d2, inside
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.shell import Shell
 
 if TYPE_CHECKING:
     from subsalt.injection import Points
@@ -339,6 +340,23 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     image += (image.dtype.type(scale) * u) * w
+
+
+def keep_shell(problem: Problem, fields: list[NDArray], shell: Shell, out: NDArray) -> None:
+    """Copy the shell of every field to `out` (fields, cells)."""
+    mask = shell.mask()
+    for u, record in zip(fields, out, strict=True):
+        record[...] = at(problem, u, shell.box)[mask]
+
+
+def put_back_shell(problem: Problem, fields: list[NDArray], shell: Shell, record: NDArray) -> None:
+    """Write `record` (fields, cells) over the shell of every field, and over its odd images above a free surface."""
+    mask = shell.mask()
+    for u, values in zip(fields, record, strict=True):
+        at(problem, u, shell.box)[mask] = values
+        if problem.free_surface:
+            lo, hi = shell.box.lo, shell.box.hi
+            _reflect(problem, u, Box((lo[0], lo[1], 0), (hi[0], hi[1], problem.layout.shape3[2])))
 
 
 def is_finite(problem: Problem, fields: list[NDArray]) -> bool:

@@ -18,7 +18,8 @@ from subsalt.kernels.passes import Cuts, Pass, Planes, pass_of
 from subsalt.kernels.problem import Problem, State
 
 if TYPE_CHECKING:
-    from subsalt.segment import Correlation, Recorder, Snapshots, Source
+    from subsalt.grid import Box
+    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 #: point-steps per thread between two pokes: about a millisecond
 PIECE = 1 << 20
@@ -55,6 +56,10 @@ class SlabSegment:
         What is copied out.
     correlation : Correlation, optional
         What is imaged.
+    shells : Shells, optional
+        What is kept of every time level, or put back; on owned planes only.
+    inner : Box, optional
+        What alone is advanced of the planes held; not with a PML.
     depth : int
         Steps of a pass. The bits do not depend on it, nor on whether the ranks agree on it.
     """
@@ -67,10 +72,12 @@ class SlabSegment:
         recorders: Sequence[Recorder] = (),
         snapshots: Snapshots | None = None,
         correlation: Correlation | None = None,
+        shells: Shells | None = None,
+        inner: Box | None = None,
         *,
         depth: int,
     ) -> None:
-        whole = cpu.Segment(problem, sources, recorders, snapshots, correlation)
+        whole = cpu.Segment(problem, sources, recorders, snapshots, correlation, shells, inner)
         self.cuts = cuts
         self.threads, isa = cpu.in_use()
         rows = tuning.cut(problem)[0]
@@ -80,7 +87,15 @@ class SlabSegment:
         ]
         taps = [(points, data.shape[0], shares) for points, data, shares in self.recorders]
         self.native: Any = _native.SlabPasses(
-            whole.plan, whole.sources, taps, whole.samples, (rows, depth), self.threads, isa
+            whole.plan,
+            whole.sources,
+            taps,
+            whole.samples,
+            (rows, depth),
+            self.threads,
+            isa,
+            whole.shells,
+            whole.inner,
         )
         self.depth = min(depth, self.native.depth)
         ny, nz = problem.layout.shape3[1:]
