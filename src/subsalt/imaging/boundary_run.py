@@ -7,25 +7,30 @@ a few arrays, and the receiver wavefield comes over the same samples and is corr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.shell import Chunks
+from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
+from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.imaging.conditions import Condition
 from subsalt.imaging.reversal import Backwards, shell_of
-from subsalt.imaging.shell_store import ShellStore
 from subsalt.kernels.problem import State
+from subsalt.kernels.shell import Shell
 from subsalt.propagator import Propagator
-from subsalt.segment import Shells, Source
+from subsalt.segment import Shells, Snapshots, Source
 from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.imaging.rtm import SnapshotPool
 
 
 @dataclass
-class ReversalRun:
-    """One shot by reversal.
+class Sweeps:
+    """What both sweeps of a shot are made of.
 
     Parameters
     ----------
@@ -35,16 +40,12 @@ class ReversalRun:
         What is injected, the receivers' in reversed time.
     condition : Condition
         Takes the image.
-    samples : sequence of int
-        Imaged time indices: k, 2 k, ...
+    image_step : int
+        k, time steps between two imaged samples.
+    steps : int
+        N, time steps of the receiver wavefield.
     scale : float
         The time that a sample stands for.
-    steps : int
-        Time steps of the receiver wavefield.
-    chunk : int
-        Samples of a chunk.
-    store : ShellStore
-        Holds the shells of the chunks.
     clock : Phases
         Takes the seconds of ``source`` (both ways) and ``receivers``.
     reached : callable
@@ -55,95 +56,139 @@ class ReversalRun:
     source: Source
     receivers: Source
     condition: Condition
-    samples: Sequence[int]
-    scale: float
+    image_step: int
     steps: int
-    chunk: int
-    store: ShellStore
+    scale: float
     clock: Phases
     reached: Callable[[int], None]
 
-    def __post_init__(self) -> None:
-        self.shell = shell_of(self.prop.domain, self.prop.medium)
-        step, last = self.samples[0], self.samples[-1]
-        self.chunks = Chunks(step, last, self.chunk)
-        self.last = last
-        self.room = self._room()
 
-    def _room(self) -> list[NDArray]:
-        """Return arrays for the samples of a chunk, and of what the last two levels hold."""
-        shape = self.prop.interior.shape
-        count = self.chunks.buffers
-        memory = self.prop.kernels.reserve(count * int(np.prod(shape)), self.prop.dtype)
-        return list(memory.reshape(count, *shape))
+def image_by_reversal(
+    sweeps: Sweeps, pool: SnapshotPool, *, chunk: int = 0, shot: int = 0, scratch: Scratch | None = None
+) -> StoreCounts:
+    """Run both sweeps of a shot; the sums of the condition hold the image afterwards. Collective over the group.
 
-    def image(self) -> None:
-        """Run both sweeps; the sums of the condition hold the image afterwards."""
+    Parameters
+    ----------
+    sweeps : Sweeps
+        The shot.
+    pool : SnapshotPool
+        Memory for samples, and for the shells unless they go to disk.
+    chunk : int
+        Samples of a chunk; 0: as many as stay in a cache.
+    shot : int
+        Its id, which names the files.
+    scratch : Scratch, optional
+        Where shells go; in memory without one.
+
+    Returns
+    -------
+    StoreCounts
+        Of the shells: a record is a chunk.
+    """
+    prop = sweeps.prop
+    shell = shell_of(prop.domain, prop.medium)
+    shape, row = prop.interior.shape, (prop.problem.n_fields, shell.cells)
+    sample = prop.dtype(0).nbytes * math.prod(shape)
+    samples = sweeps.steps // sweeps.image_step
+    chunks = Chunks(sweeps.image_step, samples, chunk or chunk_samples(samples, sample))
+    in_memory = chunks.rows * math.prod(row) if scratch is None else 0
+    room = chunks.buffers * math.prod(shape)
+    (memory,) = pool.take(prop.kernels, 1, (room + in_memory, 1, 1), prop.dtype)
+    fields = list(memory.ravel()[:room].reshape(chunks.buffers, *shape))
+    shelf: Shelf
+    if scratch is None:
+        shelf = MemoryShelf(memory.ravel()[room:].reshape(chunks.rows, *row), chunks)
+    else:
+        record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
+        store = scratch.open("shells", shot, record, buffers, records=chunks.count)
+        shelf = StoreShelf(store, chunks, row)
+    try:
+        _Reversal(sweeps, shell, chunks, shelf, fields).run()
+    finally:
+        shelf.close()
+    return shelf.counts
+
+
+class _Reversal:
+    """The two sweeps, with what they share."""
+
+    def __init__(
+        self, sweeps: Sweeps, shell: Shell, chunks: Chunks, shelf: Shelf, room: list[NDArray]
+    ) -> None:
+        self.sweeps, self.shell, self.chunks, self.shelf, self.room = sweeps, shell, chunks, shelf, room
+        self.samples = range(sweeps.image_step, chunks.last + 1, sweeps.image_step)
+        self.clock, self.prop = sweeps.clock, sweeps.prop
+
+    def run(self) -> None:
+        """Do both."""
         with self.clock("source"):
             state, at_end = self.forward()
-        behind = Backwards(self.last)
+        behind = Backwards(self.chunks.last)
         back = behind.state(state)
         with self.prop.without_layer() as bare:
-            source = behind.source(self.source)
+            source = behind.source(self.sweeps.source)
             receivers = self.prop.new_state()
             self.receive(receivers, at_end)
             for number in reversed(range(self.chunks.count)):
                 with self.clock("source"):
                     fields = self.backward(bare, back, source, number)
                 self.receive(receivers, fields)
-            self.receive(receivers, {}, self.steps)
+            self.receive(receivers, {}, self.sweeps.steps)
 
     def forward(self) -> tuple[State, dict[int, NDArray]]:
         """Advance the source wavefield to the last sample; return it, and the samples that its two levels hold."""
-        prop, state = self.prop, self.prop.new_state()
-        at_end = dict(zip((n for n in self.samples if n >= self.last - 1), self.room, strict=False))
-        snapshots = self.condition.snapshots({n: at_end.get(n) for n in self.samples}, self.scale)
+        prop, sweeps, last = self.prop, self.sweeps, self.chunks.last
+        state = prop.new_state()
+        at_end = dict(zip((n for n in self.samples if n >= last - 1), self.room, strict=False))
+        snapshots = sweeps.condition.snapshots({n: at_end.get(n) for n in self.samples}, sweeps.scale)
 
         def advance(until: int, shells: Shells | None = None) -> None:
+            if until == state.it:
+                return
             prop.advance(
                 state,
                 until - state.it,
-                sources=[self.source],
+                sources=[sweeps.source],
                 snapshots=snapshots,
                 shells=shells,
-                progress=self.reached,
+                progress=sweeps.reached,
             )
 
         for number in range(self.chunks.count):
-            first, last = self.chunks.steps(number)
+            first, end = self.chunks.steps(number)
             advance(first - 1)
-            with self.store.writing(number, last + 1 - first) as rows:
-                advance(last, Shells(self.shell, rows, first))
-        advance(self.last)
+            with self.shelf.writing(number, end + 1 - first) as rows:
+                advance(end, Shells(self.shell, rows, first))
+        advance(last)
         return state, at_end
 
-    def backward(
-        self, bare: Propagator, back: State, source: Source, number: int
-    ) -> dict[int, NDArray]:
+    def backward(self, bare: Propagator, back: State, source: Source, number: int) -> dict[int, NDArray]:
         """Run the source wavefield back over a chunk; return its imaged samples by time index."""
-        first, last = self.chunks.steps(number)
-        fields = dict(zip((n for n in self.samples if first <= n <= last), self.room, strict=False))
-        with self.store.reading(number, last + 1 - first) as rows:
+        first, end = self.chunks.steps(number)
+        last = self.chunks.last
+        fields = dict(zip((n for n in self.samples if first <= n <= end), self.room, strict=False))
+        with self.shelf.reading(number, end + 1 - first) as rows:
             bare.advance(
                 back,
-                last + 1 - first,
+                end + 1 - first,
                 sources=[source],
-                snapshots=self._copies({self.last - n: u for n, u in fields.items()}),
-                shells=Shells(self.shell, rows, self.last - first, -1, put_back=True),
+                snapshots=Snapshots(bare.interior, {last - n: u for n, u in fields.items()}),
+                shells=Shells(self.shell, rows, last - first, -1, put_back=True),
                 inner=self.shell.inside,
             )
         return fields
 
     def receive(self, state: State, fields: dict[int, NDArray], until: int | None = None) -> None:
         """Advance the receiver wavefield over some samples of the source's, and correlate it with them."""
-        until = self.steps - min(fields) if until is None else until
+        steps = self.sweeps.steps
+        until = steps - min(fields) if until is None else until
+        partners = {steps - n: u for n, u in fields.items()}
         with self.clock("receivers"):
             self.prop.advance(
                 state,
                 until - state.it,
-                sources=[self.receivers],
-                correlation=self.condition.correlation(
-                    {self.steps - n: u for n, u in fields.items()}, self.scale
-                ),
-                progress=lambda it: self.reached(self.steps + it),
+                sources=[self.sweeps.receivers],
+                correlation=self.sweeps.condition.correlation(partners, self.sweeps.scale),
+                progress=lambda it: self.sweeps.reached(steps + it),
             )

@@ -61,13 +61,13 @@ class Condition:
             name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators
         }
 
-    def snapshots(self, fields: Mapping[int, NDArray], scale: float) -> Snapshots:
+    def snapshots(self, fields: Mapping[int, NDArray | None], scale: float) -> Snapshots:
         """Return what the source wavefield leaves: its imaged samples, and its energy where that is accumulated.
 
         Parameters
         ----------
-        fields : mapping of int to ndarray, shape of the box
-            Room for the samples, by time index.
+        fields : mapping of int to ndarray, shape of the box, or None
+            Room for the samples, by time index; None where the sample itself is not wanted.
         scale : float
             k dt, the time that a sample stands for.
         """
