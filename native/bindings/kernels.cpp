@@ -123,8 +123,9 @@ void product(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
 }
 
 void shell(const Plan& plan, const std::vector<Padded>& fields, const Corner& lo, const Corner& hi,
-           const std::array<Index, 6>& widths, const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& record,
-           bool put_back, int threads, const std::string& isa) {
+           const std::array<Index, 6>& widths,
+           const nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>& record, bool put_back, int threads,
+           const std::string& isa) {
     const auto f = level(plan, fields, "fields");
     const Shell part = shell_of(plan, lo, hi, widths);
     if (static_cast<int>(record.shape(0)) != plan.pb.fields || static_cast<Index>(record.shape(1)) != part.cells)

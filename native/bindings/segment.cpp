@@ -76,16 +76,16 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         const Levels lv = levels_of(plan, prev, curr, memory);
         const Index n = batch(steps, finite_every - state.it % finite_every, rate, cut[1]);
         Segment seg{lv,
-                          state.it,
-                          n,
-                          work.feeds.data(),
-                          static_cast<Index>(work.feeds.size()),
-                          work.taps.data(),
-                          static_cast<Index>(work.taps.size()),
-                          work.samples.data(),
-                          static_cast<Index>(work.samples.size()),
-                          {cut[0], cut[1]},
-                          threads};
+                    state.it,
+                    n,
+                    work.feeds.data(),
+                    static_cast<Index>(work.feeds.size()),
+                    work.taps.data(),
+                    static_cast<Index>(work.taps.size()),
+                    work.samples.data(),
+                    static_cast<Index>(work.samples.size()),
+                    {cut[0], cut[1]},
+                    threads};
         partly.enter(seg);
         const auto start = std::chrono::steady_clock::now();
         {

@@ -99,7 +99,8 @@ inline void sample_plane(const Problem& pb, const Sample& sample, const float* c
     if (sample.copy != nullptr) end_streams();
 }
 
-/// Keep or put back the shell in the rows [y0, y1) of plane ix. Odd images above a free surface follow what is put back.
+/// Keep or put back the shell in the rows [y0, y1) of plane ix. Odd images above a free surface follow what is put
+/// back.
 inline void shell_plane(const Problem& pb, const Shell& shell, float* record, bool put_back, float* const* fields,
                         Index ix, Index y0, Index y1) {
     const Box& box = shell.box;

@@ -319,8 +319,9 @@ class Propagator:
         The scheme is then symmetric in time: two levels in reverse order run backwards.
         """
         out = copy.copy(self)
-        bare = {"boundary": "none", "widths": (0,) * 6, "sigma": None, "decay": None, "cache": {}}
-        out.problem = replace(self.problem, **bare)  # type: ignore[arg-type]
+        out.problem = replace(
+            self.problem, boundary="none", widths=(0, 0, 0, 0, 0, 0), sigma=None, decay=None, cache={}
+        )
         out.domain = replace(self.domain, options=replace(self.options, boundary="none"))
         out._halos = []
         return out

@@ -1,7 +1,7 @@
 """Boundary saving: what a source wavefield leaves on its way forward so that it can run backwards, and where it lies.
 
-At every time step from the first imaged sample to the last but two, the shell of every field (`kernels.shell`); the last
-two levels stay where they are. The steps are cut into chunks of whole samples, a record each, which are used in reverse
+At every time step from the first imaged sample to the last but two, the shell of every field (`kernels.shell`); the
+last two levels stay. The steps are cut into chunks of whole samples, a record each, which are used in reverse
 order: in memory, or in scratch files that are written behind the forward sweep and read ahead of the backward one.
 """
 
@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from numpy.typing import NDArray
 
@@ -100,32 +99,16 @@ def reversal_memory(
     record = chunks.length * row_bytes // FLOAT
     buffers = min(BUFFERS, chunks.count)
     shells = store_memory(record, buffers) if on_disk else chunks.rows * row_bytes
-    return {"snapshots": chunks.buffers * snapshot_bytes, "shells": shells, "source wavefield": 2 * level_bytes}
+    return {
+        "snapshots": chunks.buffers * snapshot_bytes,
+        "shells": shells,
+        "source wavefield": 2 * level_bytes,
+    }
 
 
 def reversal_disk(chunks: Chunks, row_bytes: int) -> int:
     """Return the bytes of scratch files that hold all shells of a shot."""
     return file_bytes(chunks.length * row_bytes // FLOAT, chunks.count)
-
-
-class Shelf(Protocol):
-    """Where the shells of the chunks lie."""
-
-    counts: StoreCounts
-
-    def writing(self, number: int, rows: int) -> _Rows:
-        """Lend room for the rows of a chunk; they are kept when the block ends."""
-
-    def reading(self, number: int, rows: int) -> _Rows:
-        """Lend the rows of a chunk, which is not asked for again."""
-
-    def close(self) -> None:
-        """Forget all."""
-
-
-class _Rows(Protocol):
-    def __enter__(self) -> NDArray: ...
-    def __exit__(self, *error: object) -> bool | None: ...
 
 
 class MemoryShelf:
@@ -213,3 +196,7 @@ class StoreShelf:
     def close(self) -> None:
         """Remove the files."""
         self.store.close()
+
+
+#: where the shells of the chunks lie
+Shelf = MemoryShelf | StoreShelf

@@ -8,12 +8,14 @@ a few arrays, and the receiver wavefield comes over the same samples and is corr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
 from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.imaging.conditions import Condition
@@ -30,27 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sweeps:
-    """What both sweeps of a shot are made of.
-
-    Parameters
-    ----------
-    prop : Propagator
-        Of both wavefields.
-    source, receivers : Source
-        What is injected, the receivers' in reversed time.
-    condition : Condition
-        Takes the image.
-    image_step : int
-        k, time steps between two imaged samples.
-    steps : int
-        N, time steps of the receiver wavefield.
-    scale : float
-        The time that a sample stands for.
-    clock : Phases
-        Takes the seconds of ``source`` (both ways) and ``receivers``.
-    reached : callable
-        Called with the steps done of ``2 steps``.
-    """
+    """What both sweeps of a shot are made of; the parameters of `image_by_reversal`."""
 
     prop: Propagator
     source: Source
@@ -64,47 +46,75 @@ class Sweeps:
 
 
 def image_by_reversal(
-    sweeps: Sweeps, pool: SnapshotPool, *, chunk: int = 0, shot: int = 0, scratch: Scratch | None = None
+    prop: Propagator,
+    source: Source,
+    receivers: Source,
+    condition: Condition,
+    *,
+    samples: Sequence[int],
+    scale: float,
+    steps: int,
+    scheme: Scheme,
+    shot: int,
+    scratch: Scratch | None,
+    clock: Phases,
+    reached: Callable[[int], None],
+    pool: SnapshotPool | None = None,
 ) -> StoreCounts:
     """Run both sweeps of a shot; the sums of the condition hold the image afterwards. Collective over the group.
 
     Parameters
     ----------
-    sweeps : Sweeps
-        The shot.
-    pool : SnapshotPool
-        Memory for samples, and for the shells unless they go to disk.
-    chunk : int
-        Samples of a chunk; 0: as many as stay in a cache.
+    prop : Propagator
+        Of both wavefields.
+    source, receivers : Source
+        What is injected, the receivers' in reversed time.
+    condition : Condition
+        Takes the image.
+    samples : sequence of int
+        Imaged time indices: k, 2 k, ... S k.
+    scale : float
+        The time that a sample stands for.
+    steps : int
+        N, time steps of the receiver wavefield.
+    scheme : Scheme
+        Its `chunk` (samples of a chunk; 0: as many as stay in a cache), and where the shells lie.
     shot : int
         Its id, which names the files.
-    scratch : Scratch, optional
-        Where shells go; in memory without one.
+    scratch : Scratch or None
+        Where shells on disk go.
+    clock : Phases
+        Takes the seconds of ``source`` (both ways) and ``receivers``.
+    reached : callable
+        Called with the steps done of ``2 steps``.
+    pool : SnapshotPool, optional
+        Memory for samples, and for the shells in memory.
 
     Returns
     -------
     StoreCounts
         Of the shells: a record is a chunk.
     """
-    prop = sweeps.prop
     shell = shell_of(prop.domain, prop.medium)
     shape, row = prop.interior.shape, (prop.problem.n_fields, shell.cells)
-    sample = prop.dtype(0).nbytes * math.prod(shape)
-    samples = sweeps.steps // sweeps.image_step
-    chunks = Chunks(sweeps.image_step, samples, chunk or chunk_samples(samples, sample))
-    in_memory = chunks.rows * math.prod(row) if scratch is None else 0
+    sample = np.dtype(prop.dtype).itemsize * math.prod(shape)
+    chunk = scheme.chunk or chunk_samples(len(samples), sample)
+    chunks = Chunks(samples[0], len(samples), chunk)
+    on_disk = scheme.snapshots_on == "disk"
     room = chunks.buffers * math.prod(shape)
-    (memory,) = pool.take(prop.kernels, 1, (room + in_memory, 1, 1), prop.dtype)
-    fields = list(memory.ravel()[:room].reshape(chunks.buffers, *shape))
+    size = room if on_disk else room + chunks.rows * math.prod(row)
+    memory = pool.take(prop.kernels, 1, (size, 1, 1), prop.dtype)[0] if pool else np.empty(size, prop.dtype)
+    fields, rest = np.split(memory.reshape(-1), [room])
     shelf: Shelf
-    if scratch is None:
-        shelf = MemoryShelf(memory.ravel()[room:].reshape(chunks.rows, *row), chunks)
-    else:
+    if on_disk:
+        assert scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
-        store = scratch.open("shells", shot, record, buffers, records=chunks.count)
-        shelf = StoreShelf(store, chunks, row)
+        shelf = StoreShelf(scratch.open("shells", shot, record, buffers, records=chunks.count), chunks, row)
+    else:
+        shelf = MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
+    sweeps = Sweeps(prop, source, receivers, condition, samples[0], steps, scale, clock, reached)
     try:
-        _Reversal(sweeps, shell, chunks, shelf, fields).run()
+        _Reversal(sweeps, shell, chunks, shelf, list(fields.reshape(chunks.buffers, *shape))).run()
     finally:
         shelf.close()
     return shelf.counts

@@ -12,8 +12,8 @@ the first cell beyond them reads all M. In tilted media, whose derivatives are c
 
 References
 ----------
-Symes, W. W. (2007), Reverse time migration with optimal checkpointing, Geophysics 72, SM213-SM221, on storing boundaries.
-Clapp, R. G. (2008), Reverse time migration: saving the boundaries, Stanford Exploration Project 136.
+Clapp, R. G. (2008), Reverse time migration: saving the boundaries, Stanford Exploration Project 136, 137-144.
+Dussaud, E., et al. (2008), Computational strategies for reverse-time migration, SEG Expanded Abstracts, 2267-2271.
 """
 
 from __future__ import annotations
