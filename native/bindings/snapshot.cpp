@@ -41,7 +41,7 @@ std::shared_ptr<Transfer> submit(Pool& pool, int fd, std::int64_t offset, const 
 } // namespace
 
 void bind_snapshot(nb::module_& parent) {
-    nb::module_ m = parent.def_submodule("snapshot", "Threads that write and read snapshots.");
+    nb::module_ m = parent.def_submodule("scratch", "Threads that write and read snapshots.");
     m.def(
         "crc32c",
         [](const Bytes& data, std::uint32_t crc, bool tables) {

@@ -29,7 +29,7 @@ class Buffer:
 
     def __init__(self, layout: Layout) -> None:
         try:
-            self.native = _native.snapshot.Buffer(layout.total)
+            self.native = _native.scratch.Buffer(layout.total)
         except MemoryError as e:
             raise MemoryError(f"no memory for a buffer of {layout.total} bytes for snapshots") from e
         self.bytes: NDArray[np.uint8] = self.native.bytes
@@ -63,7 +63,7 @@ class Pool:
     """
 
     def __init__(self, threads: int) -> None:
-        self._native = _native.snapshot.Pool(threads)
+        self._native = _native.scratch.Pool(threads)
 
     def write(
         self, fd: int, offset: int, buffer: Buffer, layout: Layout, sequence: int, direct: bool
@@ -122,4 +122,4 @@ def _damage(outcome: Any) -> str:
 def sealed(page: bytes | bytearray | memoryview) -> bool:
     """Say whether the bytes of a header or trailer end in their checksum."""
     data = np.frombuffer(page, np.uint8)
-    return int(_native.snapshot.crc32c(data[:-4])) == int.from_bytes(bytes(page[-4:]), "little")
+    return int(_native.scratch.crc32c(data[:-4])) == int.from_bytes(bytes(page[-4:]), "little")
