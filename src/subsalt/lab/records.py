@@ -133,11 +133,11 @@ class Trial:
         self._noise = np.random.default_rng(7).standard_normal(self.floats, dtype=np.float32)
         self.scratch = Scratch("lab", [folder], threads, direct)
         self.store: Store = self.scratch.open("states", 0, self.floats, BUFFERS, records=count)
-        for key in range(count):  # the blocks of new files are found, and the buffers filled, in this round
-            buffer = self.store.room()
+        buffers = [self.store.room() for _ in range(BUFFERS)]
+        for buffer in buffers:
             buffer[:] = self._noise
-            self.store.put(key, self._numbered(buffer, key))
-        self.store.flush(durable=True)
+            self.store.give_back(buffer)
+        self.put(durable=True)  # the blocks of new files are found in this round
 
     def close(self) -> None:
         """Remove the files and end the threads."""
