@@ -1,0 +1,246 @@
+"""How long does the founding small case take as a whole job on this machine, and with how much memory?
+
+The case: one shot in a VTI model, 125 x 1151 x 1231 points of the computational grid with its absorbing layer, 800 time
+steps of either wavefield. The documents of 2009 give, on 8 cores: 4.54 s to read the model, 484.9 s in the kernel,
+892.4 s in all, and 7.5 GB. Here three model volumes and a SEG-Y file are made, and `subsalt migrate` does the rest:
+
+    python benchmarks/founding_job.py FOLDER [--background]     # makes what is missing, plans, runs, prints the table
+    python benchmarks/founding_job.py FOLDER                    # again: goes on where it was killed
+    python benchmarks/founding_job.py FOLDER --report           # only prints what there is
+
+The run has restart points: kill it whenever you like, and start the same command again. ``--shape 60 80 80 --samples
+100`` tries it in seconds. Prints the phases beside those of the documents and, last, one JSON object; ends with 1 when
+the memory is above the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+BIN = Path(sys.executable).parent
+sys.path[:0] = [str(HERE)]
+
+import numpy as np  # noqa: E402
+from facts import machine  # noqa: E402
+
+import subsalt as ss  # noqa: E402
+from subsalt import __version__  # noqa: E402
+from subsalt.io import segy, volume  # noqa: E402
+
+SHAPE, SAMPLES = (125, 1151, 1231), 800
+LAYER, SPACING = 12, 12.5
+#: m/s at top and bottom; Thomsen's parameters
+VP, EPSILON, DELTA = (2000.0, 4000.0), 0.15, 0.08
+#: Hz: 16 points per wavelength at 2.5 times that in the slowest rock, as suits order 4 too
+F0 = 8.0
+#: grid points between receivers along x and y
+RECEIVERS = (2, 8)
+#: seconds and bytes of the documents, on one node of 8 cores
+DOCUMENT = {"read": 4.54, "kernel": 484.89, "total": 892.4, "memory_bytes": 7.5e9}
+#: largest resident size by how the model is stored
+BAR = {"u16": 7.5e9, "f32": 10e9}
+
+#: rows of the table, and the phases of a run that belong to them
+GROUPS = {
+    "read": ("model input", "survey", "traces", "check", "provenance"),
+    "kernel": ("source", "receivers"),
+    "checkpoints": ("put", "get", "snapshots put", "snapshots get", "checkpoint"),
+    "write": ("image sum", "output", "partial", "report"),
+}
+
+
+def made_model(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return the volumes: velocity grows with depth, by broadcasting; nothing of their size is in memory."""
+    vp = np.linspace(*VP, shape[2], dtype=np.float32)
+    constant = {"epsilon": EPSILON, "delta": DELTA}
+    return {"vp": np.broadcast_to(vp, shape)} | {
+        name: np.broadcast_to(np.float32(value), shape) for name, value in constant.items()
+    }
+
+
+def time_step(order: int) -> float:
+    """Return the largest time step in whole microseconds, as SEG-Y has them, that is stable for both orders."""
+    model = ss.EarthModel(
+        ss.Grid((2, 2, 2), (SPACING,) * 3), np.full((2, 2, 2), VP[1], np.float32), EPSILON, DELTA
+    )
+    return math.floor(1e6 * model.choose_dt(order, None, 1e-3)) / 1e6
+
+
+def make(folder: Path, asked: argparse.Namespace) -> Path:
+    """Write what is missing of volumes, shot and job file; return the job file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shape = tuple(n - 2 * LAYER for n in asked.shape)
+    grid = ss.Grid(shape, (SPACING,) * 3)
+    for name, values in made_model(shape).items():
+        if not (folder / f"{name}.rsf").exists():
+            print(f"writing {name}", flush=True)
+            volume.write(folder / f"{name}.rsf", grid, values)
+    dt = time_step(max(asked.order, 8))
+    if not (folder / "shot.sgy").exists():
+        print("writing the shot", flush=True)
+        write_shot(folder / "shot.sgy", shape, asked.samples, dt)
+    job = folder / "job.toml"
+    text = job_text(asked, dt)
+    if not job.exists():
+        job.write_text(text)
+    elif job.read_text() != text:
+        raise SystemExit(f"{job} is of another case; remove {folder}, or give another folder")
+    return job
+
+
+def write_shot(path: Path, shape: tuple[int, ...], samples: int, dt: float) -> None:
+    """Write one shot: a pulse on every trace, later with offset."""
+    x = np.arange(0, shape[0], RECEIVERS[0]) * SPACING
+    y = np.arange(0, shape[1], RECEIVERS[1]) * SPACING
+    receivers = np.array([(a, b, SPACING) for a in x for b in y])
+    source = [shape[0] // 2 * SPACING, shape[1] // 2 * SPACING, 2 * SPACING]
+    survey = ss.Survey.from_arrays([source], [receivers], nt=samples, dt=dt)
+
+    def traces(shot: ss.Shot) -> np.ndarray:
+        t = np.arange(samples, dtype=np.float32) * np.float32(dt)
+        arrival = np.sqrt((0.4 * t[-1]) ** 2 + (shot.offset / VP[0]) ** 2).astype(np.float32)
+        a = (np.float32(np.pi * F0) * (t[None] - arrival[:, None])) ** 2
+        return ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
+
+    segy.write_survey(path, survey, traces)
+
+
+def job_text(asked: argparse.Namespace, dt: float) -> str:
+    """Return the job."""
+    disk = 'place = "disk"\n' if asked.strategy != "auto" else ""
+    return f"""\
+title = "founding small case"
+[data]
+files = ["shot.sgy"]
+[model]
+vp = "vp.rsf"
+epsilon = "epsilon.rsf"
+delta = "delta.rsf"
+[source]
+f0 = {F0:g}
+[propagation]
+order = {asked.order}
+dt = {dt!r}
+model_storage = "{asked.storage}"
+[imaging]
+condition = "cross-correlation"
+[output]
+formats = ["rsf"]
+pictures = false
+[parallel]
+threads = {asked.threads}
+[checkpoint]
+strategy = "{asked.strategy}"
+{disk}memory = "{asked.memory}"
+restart_every = {asked.restart_every}
+"""
+
+
+def run(job: Path, folder: Path, *, background: bool) -> int:
+    """Plan, then start the migration or go on with it; return its exit code, 0 when it goes on in the background."""
+    command = [str(BIN / "subsalt"), "migrate", str(job), "--run", str(folder / "run")]
+    plan = subprocess.run([str(BIN / "subsalt"), "plan", str(job), "--run", str(folder / "run")])
+    if plan.returncode:
+        return plan.returncode
+    if not background:
+        return subprocess.run(command).returncode
+    with (folder / "log.txt").open("ab") as log:
+        started = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    print(f"process {started.pid} goes on in the background; see subsalt watch {folder / 'run'}", flush=True)
+    return 0
+
+
+def grouped(phases: dict[str, float]) -> dict[str, float]:
+    """Return the seconds of the rows of the table; what belongs to none of them is ``other``."""
+    known = {p: g for g, names in GROUPS.items() for p in names}
+    out = dict.fromkeys([*GROUPS, "other"], 0.0)
+    for phase, seconds in phases.items():
+        if phase != "wall":
+            out[known.get(phase, "other")] += seconds
+    return out | {"total": phases["wall"]}
+
+
+def table(facts: dict[str, Any], storage: str) -> tuple[str, dict[str, Any]]:
+    """Return the table of a finished run, and what it says."""
+    seconds = grouped(facts["phases"])
+    peak = facts["peak_memory_bytes"]
+    lines = [f"{'':<12}{'here s':>10}{'2009 s':>10}{'ratio':>8}"]
+    for name, here in seconds.items():
+        then = DOCUMENT.get(name)
+        lines.append(
+            f"{name:<12}{here:>10.1f}"
+            + (f"{then:>10.1f}{then / here if here else math.inf:>8.2f}" if then else "")
+        )
+    bar = BAR[storage]
+    lines.append(f"peak memory {peak / 1e9:.2f} GB, bar {bar / 1e9:g} GB; 2009: 7.5 GB")
+    rate = facts["point_steps"] / max(seconds["kernel"], 1e-9)
+    lines.append(f"{rate / 1e9:.3f} 10^9 point-steps/s; checkpoints: {facts.get('checkpoint') or 'none'}")
+    return "\n".join(lines), {
+        "seconds": seconds,
+        "phases": facts["phases"],
+        "peak_memory_bytes": peak,
+        "bar_bytes": bar,
+        "document": DOCUMENT,
+        "point_steps": facts["point_steps"],
+        "checkpoint": facts.get("checkpoint"),
+        "sha256": facts["image"]["sha256"],
+    }
+
+
+def main() -> None:
+    """Parse, make, run, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="for everything; needs about 50 GB with snapshots on disk")
+    parser.add_argument("--shape", type=int, nargs=3, default=SHAPE, help="points, the layer included")
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--order", type=int, choices=[4, 8], default=8)
+    parser.add_argument("--storage", choices=["u16", "f32"], default="u16")
+    parser.add_argument("--strategy", choices=["store", "revolve", "auto"], default="store")
+    parser.add_argument("--memory", default="1.3GB", help="for snapshots and states")
+    parser.add_argument("--restart-every", type=int, default=200, help="steps between restart points")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--background", action="store_true", help="start the migration and return")
+    parser.add_argument("--report", action="store_true", help="start nothing")
+    parser.add_argument("--publish", action="store_true", help="write docs/performance/founding-job-*.json")
+    asked = parser.parse_args()
+    if not asked.report:
+        code = run(make(asked.folder, asked), asked.folder, background=asked.background)
+        if code or asked.background:
+            raise SystemExit(code)
+    path = asked.folder / "run" / "run.json"
+    facts = json.loads(path.read_text()) if path.exists() else {"state": "not begun"}
+    if facts["state"] != "finished":
+        raise SystemExit(f"{asked.folder}: {facts['state']}; start the same command again")
+    text, said = table(facts, asked.storage)
+    print(text)
+    result = {
+        "question": "founding job",
+        "command": f"python benchmarks/founding_job.py FOLDER --order {asked.order} --storage {asked.storage}",
+        "version": __version__,
+        "machine": machine(asked.threads),
+        "shape": list(asked.shape),
+        "samples": asked.samples,
+        "order": asked.order,
+        "storage": asked.storage,
+    } | said
+    if asked.publish:
+        name = f"founding-job-{asked.order}-{asked.storage}.json"
+        (HERE.parent / "docs" / "performance" / name).write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result))
+    raise SystemExit(said["peak_memory_bytes"] > said["bar_bytes"])
+
+
+if __name__ == "__main__":
+    main()

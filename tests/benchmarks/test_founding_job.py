@@ -1,0 +1,62 @@
+"""The founding small case as a job, at a size of seconds: made once, killed, gone on with, told beside 2009."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--memory", "1MB"]
+
+
+def start(folder, *more):
+    command = [sys.executable, str(BENCHMARKS / "founding_job.py"), str(folder), *SMALL, *more]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def is_alive(number):
+    """Whether a process of this number still runs; one that has ended and that nobody asked about does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{number}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
+    begun = start(tmp_path, "--background")
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    process = int(begun.stdout.split("process ")[1].split()[0])
+    until = time.monotonic() + 60
+    # killed once the run has begun: its facts are there before its first shot
+    while not (tmp_path / "run" / "run.json").exists() and is_alive(process) and time.monotonic() < until:
+        time.sleep(0.01)
+    os.kill(process, signal.SIGKILL)
+    while is_alive(process) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["state"] == "running"
+    told = start(tmp_path, "--report")
+    assert told.returncode == 1
+    assert "start the same command again" in told.stderr
+
+    done = start(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["shape"] == [56, 60, 60]
+    # every step of both wavefields, on the whole grid with its layer
+    assert found["point_steps"] == 2 * 400 * 56 * 60 * 60
+    assert sum(found["seconds"][g] for g in found["seconds"] if g != "total") == pytest.approx(
+        found["seconds"]["total"]
+    )
+    assert found["peak_memory_bytes"] < found["bar_bytes"]
+    assert "writing" not in done.stdout  # model and shot are those of the first start
+    for words in ("peak memory", "484.9", "892.4"):
+        assert words in done.stdout
+
+    other = start(tmp_path, "--order", "4")
+    assert other.returncode == 1
+    assert "of another case" in other.stderr
