@@ -62,14 +62,26 @@ def test_frames_in_a_file_are_the_same(values, tmp_path):
     for i in (3, 1, 4, 0, 2):
         filed.put(i, values[i])
     assert not list(tmp_path.iterdir())
-    np.testing.assert_array_equal(held.levels, filed.levels)
-    np.testing.assert_array_equal(held.plane(2, 1, 0), filed.levels[2].T)
+    for i in range(5):
+        np.testing.assert_array_equal(held.level(i), filed.level(i))
+    np.testing.assert_array_equal(held.plane(2, 1, 0), filed.level(2).T)
+    np.testing.assert_array_equal(held.clips(), filed.clips())
 
 
-def test_planes_have_depth_downwards():
+def test_a_frame_in_a_file_is_0_until_it_is_put(tmp_path):
+    filed = Frames(2, (3, 4, 5), tmp_path)
+    filed.put(1, np.ones((3, 4, 5)))
+    assert not filed.level(0).any()
+    assert (filed.level(1) == TOP).all()
+
+
+def test_planes_have_depth_downwards(tmp_path):
     v = np.arange(2 * 3 * 4, dtype=np.float32).reshape(1, 2, 3, 4)
     frames = quantise(v)
+    filed = Frames(1, (2, 3, 4), tmp_path)
+    filed.put(0, v[0])
     for axis in range(3):
+        np.testing.assert_array_equal(frames.plane(0, axis, 1), filed.plane(0, axis, 1))
         np.testing.assert_array_equal(frames.plane(0, axis, 1), np.take(frames.levels[0], 1, axis=axis).T)
 
 

@@ -54,16 +54,14 @@ class Frames:
         self.scale = np.zeros(count, dtype=np.float32)
         #: how often each |level| occurs in each frame, which is all that percentiles need
         self.counts = np.zeros((count, TOP + 1), dtype=np.int64)
-        self._file = None
-        whole = (count, *self.shape)
+        self._written: set[int] = set()
         if folder is None:
-            self.levels: NDArray[np.int8] = np.zeros(whole, dtype=np.int8)
+            self.levels: NDArray[np.int8] = np.zeros((count, *self.shape), dtype=np.int8)
+            self._file = None
         else:
-            import tempfile
+            from subsalt.io.unnamed import UnnamedFile
 
-            # no name: nothing is left behind, however the program ends
-            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-            self.levels = np.memmap(self._file, np.int8, "w+", shape=whole)
+            self._file = UnnamedFile(folder)
 
     def __len__(self) -> int:
         return len(self.scale)
@@ -71,7 +69,7 @@ class Frames:
     @property
     def nbytes(self) -> int:
         """Bytes of the levels."""
-        return self.levels.size
+        return len(self) * math.prod(self.shape)
 
     def put(self, i: int, values: NDArray) -> None:
         """Quantise `values`, of the shape of a frame, as frame `i`; what is not finite becomes 0."""
@@ -90,18 +88,43 @@ class Frames:
             np.rint(size, out=size)
         level = size.astype(np.int8)
         self.counts[i] = np.bincount(level.ravel(), minlength=TOP + 1)
-        self.levels[i] = np.where(a < 0, -level, level)
+        np.negative(level, out=level, where=a < 0)
+        if self._file is None:
+            self.levels[i] = level
+        else:
+            self._file.write(level.tobytes(), i * level.size)
+            self._written.add(i)
 
     def frame(self, i: int) -> NDArray[np.float32]:
         """Return the values of frame `i`."""
-        return values_of(self.levels[i], self.scale[i])
+        return values_of(self.level(i), self.scale[i])
+
+    def level(self, i: int) -> NDArray[np.int8]:
+        """Return the levels of frame `i`."""
+        return self._slab(i, 0, self.shape[0])
 
     def plane(self, i: int, axis: int, index: int) -> NDArray[np.int8]:
-        """Return the levels of frame `i` at `index` along `axis`, as a picture has them: rows along the last axis."""
-        frame = self.levels[i]
-        if frame.ndim == 2:
-            return np.ascontiguousarray(frame.T)
-        return np.ascontiguousarray(np.take(frame, index, axis=axis).T)
+        """Return the levels of frame `i` at `index` along `axis`, as a picture has them: rows along the last axis.
+
+        A frame in a file is not read whole: only the plane, or a slab at a time.
+        """
+        if len(self.shape) == 2:
+            return np.ascontiguousarray(self.level(i).T)
+        if axis == 0:
+            return np.ascontiguousarray(self._slab(i, index, index + 1)[0].T)
+        step = max(1, (1 << 22) // math.prod(self.shape[1:]))
+        slabs = (self._slab(i, lo, min(lo + step, self.shape[0])) for lo in range(0, self.shape[0], step))
+        return np.ascontiguousarray(np.concatenate([np.take(s, index, axis=axis) for s in slabs]).T)
+
+    def _slab(self, i: int, lo: int, hi: int) -> NDArray[np.int8]:
+        """Return the levels of frame `i` for ``lo <= ix < hi``."""
+        if self._file is None:
+            return self.levels[i, lo:hi]
+        row = math.prod(self.shape[1:])
+        if i not in self._written:
+            return np.zeros((hi - lo, *self.shape[1:]), dtype=np.int8)
+        data = self._file.read((hi - lo) * row, (i * self.shape[0] + lo) * row)
+        return np.frombuffer(data, dtype=np.int8).reshape(hi - lo, *self.shape[1:])
 
     def clips(self) -> NDArray[np.uint8]:
         """Return the |level| at each of `PERCENTILES` in each frame, (frames, percentiles); zeros don't count."""
@@ -168,8 +191,8 @@ class Movie:
     velocity : ndarray, (nx[, ny], nz)
         On the same grid, m/s.
     fields : dict of str to Frames
-        ``source``, ``receiver``, ``image``, or some of them, in this order. The frame of the image at time t holds what
-        samples at t and later have added: imaging runs backwards in time.
+        ``source``, ``receiver``, ``image``, or some of them, in this order. The frame of the image at time t
+        holds what samples up to t have added, so that it grows as the movie runs.
     sources, receivers : ndarray, (n, 3)
         Local positions, m.
     reimage : str
@@ -254,14 +277,8 @@ def thinning(
         return fits
     needed = raw_bytes(shape, most, fields, steps[-1], 1)
     raise ConfigError(
-        f"a movie of {most} frames takes {needed / 1e6:.3g} MB even with every {ordinal(steps[-1])} grid point, "
+        f"a movie of {most} frames takes {needed / 1e6:.3g} MB even with one of {steps[-1]} grid points each way, "
         f"and {max_bytes / 1e6:.3g} MB are allowed",
         "give a larger --max-size, a smaller --size, a larger --every or fewer --fields, or use --serve",
         code="E850",
     )
-
-
-def ordinal(n: int) -> str:
-    """Return 2nd for 2, and so on."""
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th") if n % 100 not in (11, 12, 13) else "th"
-    return f"{n}{ending}"

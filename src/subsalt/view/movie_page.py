@@ -66,8 +66,8 @@ def write_page(movie: Movie, path: str | Path) -> int:
                 out.write(_block(key, data))
             for name, frames in shown_fields(movie):
                 for b in places[name]:
-                    some = frames.levels[b["first"] : b["first"] + b["count"]]
-                    out.write(_block(b["id"], b"".join(_rows(f) for f in some)))
+                    some = range(b["first"], b["first"] + b["count"])
+                    out.write(_block(b["id"], b"".join(_rows(frames.level(i)) for i in some)))
     return Path(path).stat().st_size
 
 

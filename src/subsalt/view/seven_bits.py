@@ -24,7 +24,7 @@ def encode(data: bytes) -> str:
 
 def decode(text: str) -> bytes:
     """Return the bytes of a text that `encode` made."""
-    codes = np.frombuffer(text.encode("latin-1"), dtype=np.uint8) & 127
+    codes = np.frombuffer(text.encode("latin-1"), dtype=np.uint8) & np.uint8(127)
     n = len(codes) * 7 // 8
     bits = np.unpackbits(codes[:, None], axis=1)[:, 1:].ravel()
     return np.packbits(bits[: n * 8]).tobytes()
