@@ -372,6 +372,63 @@ def view(
 
 
 @app.command(
+    short_help="Play back a shot: its wavefields and the growing image.",
+    epilog=_example(
+        "subsalt play survey.run --shot 118 -o shot118.html",
+        "subsalt play survey.run --shot 118 --serve --open",
+    ),
+)
+def play(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
+    shot: Annotated[
+        int | None, typer.Option(help="Id of the shot; the first one with something to show.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="HTML file; RUN-shotN.html in this folder when left out."
+        ),
+    ] = None,
+    fields: Annotated[str, typer.Option(help="What to show.")] = "source,receiver,image",
+    every: Annotated[
+        int | None, typer.Option(min=1, help="A frame every so many imaged samples; as fits when left out.")
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(min=2, help="Most grid points along an axis; as many as fit when left out."),
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help='First time, such as "0.5 s" or "500 ms".')
+    ] = None,
+    to: Annotated[str | None, typer.Option("--to", help="Last time.")] = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option(help="Most bytes of frames, unpacked: 50MB, and 4GB with --serve, when left out."),
+    ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Write no file; show it from a server on this machine alone.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the server; a free one when left out.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open what is served in the desktop's browser.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Serve on a node of a batch system too.")] = False,
+    json: Json = False,
+) -> None:
+    """Play back a shot in a browser: source, receivers and the growing image over the velocity model.
+
+    The frames come from kept wavefields ([checkpoint] keep), or the shot is propagated again. The page is one
+    file that needs no network; a box drawn in it gives the --region of `subsalt reimage`.
+    """
+    from subsalt.cli import play_command
+
+    asked = play_command.Options(
+        shot, out, fields, every, size, from_, to, max_size, serve, port, open_, force
+    )
+    play_command.play(run, asked, json)
+
+
+@app.command(
     short_help="Convert an image, model or shots.", epilog=_example("subsalt export survey.run image.sgy")
 )
 def export(

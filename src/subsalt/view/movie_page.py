@@ -44,7 +44,7 @@ def write_page(movie: Movie, path: str | Path) -> int:
     """
     from subsalt.io.publish import atomic_write
 
-    blocks: dict[str, bytes] = {"tables": tables(movie), "velocity": _rows(velocity_levels(movie)[0])}
+    blocks: dict[str, bytes] = {"tables": tables(movie), "velocity": _residues(velocity_levels(movie)[0])}
     places: dict[str, list[dict[str, Any]]] = {}
     for name, frames in shown_fields(movie):
         places[name] = []
@@ -67,7 +67,7 @@ def write_page(movie: Movie, path: str | Path) -> int:
             for name, frames in shown_fields(movie):
                 for b in places[name]:
                     some = range(b["first"], b["first"] + b["count"])
-                    out.write(_block(b["id"], b"".join(_rows(frames.level(i)) for i in some)))
+                    out.write(_block(b["id"], b"".join(_residues(frames.level(i)) for i in some)))
     return Path(path).stat().st_size
 
 
@@ -134,9 +134,16 @@ def _velocity_colours() -> str:
     return np.rint((0.08 + 0.72 * rgb) * 255).astype(np.uint8).tobytes().hex()
 
 
-def _rows(levels: NDArray) -> bytes:
-    """Return a frame with depth slowest, as a picture is drawn."""
-    return np.ascontiguousarray(levels.T).tobytes()
+def _residues(levels: NDArray) -> bytes:
+    """Return a frame with depth slowest, as a picture is drawn: what is left of each level, modulo 256, once those
+    beside, above, and between are taken for a plane. Waves are smooth: gzip makes a third less of it.
+    """
+    u = np.ascontiguousarray(levels.T).view(np.uint8).reshape(-1, levels.shape[0])
+    out = u.copy()
+    out[:, 1:] -= u[:, :-1]
+    out[1:] -= u[:-1]
+    out[1:, 1:] += u[:-1, :-1]
+    return out.tobytes()
 
 
 def _block(key: str, data: bytes) -> str:

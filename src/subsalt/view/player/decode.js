@@ -35,6 +35,20 @@ async function unpacked(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
+/** Levels from what is left of them once those beside, above, and between are taken for a plane; in place. */
+function summed(bytes, columns) {
+  let left = 0;
+  for (let i = 0; i < columns; i++) bytes[i] = left = left + bytes[i] & 255;
+  for (let row = columns; row < bytes.length; row += columns) {
+    left = 0;
+    for (let i = row; i < row + columns; i++) {
+      left += bytes[i];
+      bytes[i] = left + bytes[i - columns];
+    }
+  }
+  return bytes;
+}
+
 /** The data block of this page with that id; its text is let go of once read. */
 async function block(id) {
   const element = document.getElementById(id);

@@ -18,7 +18,8 @@ class PageFrames {
   }
 
   async load() {
-    this.velocity = await block(this.meta.velocity.block);
+    const columns = this.shape[0];
+    this.velocity = summed(await block(this.meta.velocity.block), columns);
     const blocks = this.meta.fields.flatMap((f) => f.blocks.map((b) => ({ ...b, name: f.name })));
     // in order of time, so that the beginning can be played while the rest is unpacked
     blocks.sort((a, b) => a.first - b.first);
@@ -26,7 +27,7 @@ class PageFrames {
       const bytes = await block(b.id);
       if (bytes.length !== b.count * this.size) throw new Error(`block ${b.id} has ${bytes.length} bytes`);
       for (let i = 0; i < b.count; i++) {
-        this.frames[b.name][b.first + i] = bytes.subarray(i * this.size, (i + 1) * this.size);
+        this.frames[b.name][b.first + i] = summed(bytes.subarray(i * this.size, (i + 1) * this.size), columns);
       }
       this.done += b.count / (this.meta.times.length * this.meta.fields.length);
       this.onMore();

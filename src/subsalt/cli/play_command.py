@@ -1,0 +1,157 @@
+"""What `subsalt play` does: have a movie of a shot made, then write it as one page, or serve it to this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.cli.output import Out
+from subsalt.cli.plan_command import memory_bytes
+from subsalt.errors import CannotCreateError, ConfigError
+
+#: frames of a page, of which a browser holds all, and of a server, which keeps them in a file
+PAGE_BYTES, SERVED_BYTES = "50MB", "4GB"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for besides the run."""
+
+    shot: int | None
+    out: Path | None
+    fields: str
+    every: int | None
+    size: int | None
+    start: str | None
+    stop: str | None
+    max_size: str | None
+    serve: bool
+    port: int | None
+    open: bool
+    force: bool
+
+
+def play(run: Path, asked: Options, as_json: bool) -> None:
+    """Write or serve the movie of a shot."""
+    from subsalt.run import progress
+    from subsalt.run.playback import movie_of
+
+    _refuse_together(asked)
+    fields = field_names(asked.fields)
+    start, stop = _seconds(asked.start, "--from"), _seconds(asked.stop, "--to")
+    most = memory_bytes(asked.max_size or (SERVED_BYTES if asked.serve else PAGE_BYTES), "--max-size")
+    target = _target(run, asked)
+    if asked.serve:
+        from subsalt.view.movie_server import refuse_batch_node
+
+        refuse_batch_node(asked.force)
+    out = Out(as_json)
+    with progress.for_stream("play") as bar:
+        movie = movie_of(
+            run,
+            asked.shot,
+            fields=fields,
+            every=asked.every,
+            size=asked.size,
+            max_bytes=most,
+            start=start,
+            stop=stop,
+            folder=_scratch(run) if asked.serve else None,
+            progress=bar,
+            say=out.say,
+        )
+    movie.reimage = f"subsalt reimage {shlex.quote(str(run))}"
+    if asked.serve:
+        _serve(movie, asked, out)
+    else:
+        _write(movie, target, out)
+
+
+def field_names(text: str) -> tuple[str, ...]:
+    """Return the fields of a list such as "source,image", in the order in which they are shown."""
+    from subsalt.view.movie import FIELDS
+
+    asked = [name.strip() for name in text.split(",") if name.strip()]
+    wrong = [name for name in asked if name not in FIELDS]
+    if wrong or not asked:
+        what = f"no field is called {wrong[0]!r}" if wrong else "no field is named"
+        raise ConfigError(f"--fields {text!r}: {what}", f"give some of {','.join(FIELDS)}", code="E853")
+    return tuple(name for name in FIELDS if name in asked)
+
+
+def _refuse_together(asked: Options) -> None:
+    """Refuse options that say nothing together."""
+    if asked.serve and asked.out is not None:
+        raise ConfigError(
+            "-o writes a page, --serve serves one: not both", "leave one of them out", code="E853"
+        )
+    alone = {"--port": asked.port is not None, "--open": asked.open, "--force": asked.force}
+    given = [name for name, there in alone.items() if there]
+    if given and not asked.serve:
+        raise ConfigError(f"{given[0]} is for the server", "add --serve, or leave it out", code="E853")
+
+
+def _seconds(text: str | None, option: str) -> float | None:
+    from subsalt.job.units import quantity
+
+    return None if text is None else quantity(text, "time", option)
+
+
+def _target(run: Path, asked: Options) -> Path:
+    """Return the file to write; that it can be is checked before anything is computed."""
+    shot = "" if asked.shot is None else f"-shot{asked.shot}"
+    target = asked.out or Path(f"{run.resolve().stem}{shot}.html")
+    if target.is_dir():
+        raise CannotCreateError(f"{target} is a folder", "give the name of a file, such as movie.html", code="E630")
+    if not target.parent.is_dir():
+        raise CannotCreateError(f"the folder {target.parent} does not exist", "make it, or name another file", code="E630")
+    return target
+
+
+def _scratch(run: Path) -> Path:
+    """Return where frames too many for memory go: the run's disk, if it may be written."""
+    return run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _write(movie, target: Path, out: Out) -> None:
+    from subsalt.view.movie_page import write_page
+
+    size = write_page(movie, target)
+    shape = " x ".join(str(n) for n in movie.shape)
+    span = f"{movie.times[0]:.3f} to {movie.times[-1]:.3f} s"
+    out.row("movie", f"{target}  {size / 1e6:.3g} MB, {len(movie.times)} frames of {shape}, {span}")
+    out.json(
+        {
+            "movie": target,
+            "bytes": size,
+            "shot": movie.shot,
+            "frames": len(movie.times),
+            "shape": list(movie.shape),
+            "times": [float(movie.times[0]), float(movie.times[-1])],
+            "fields": list(movie.fields),
+            "facts": movie.facts,
+        }
+    )
+
+
+def _serve(movie, asked: Options, out: Out) -> None:
+    from subsalt.view.movie_server import IDLE, MovieServer
+
+    server = MovieServer(movie, asked.port or 0)
+    out.row("open", server.address)
+    out.say(
+        f"{'':<9} for this machine only; from another one: ssh -L {server.port}:127.0.0.1:{server.port} HOST, then open it"
+    )
+    out.say(f"{'':<9} Ctrl-C ends it, and {IDLE / 60:.0f} minutes without a look")
+    out.json({"address": server.address, "port": server.port, "shot": movie.shot, "frames": len(movie.times)})
+    if asked.open:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        out.say("ended")
