@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError
-from subsalt.view.movie import PERCENTILES, TOP, Frames, quantise, raw_bytes, thinning
+from subsalt.view.movie import PERCENTILES, TOP, Frames, ordinal, quantise, raw_bytes, thinning
 
 
 @pytest.fixture
@@ -113,3 +113,9 @@ def test_what_was_asked_for_is_kept_or_refused():
     assert caught.value.code == "E850"
     with pytest.raises(ConfigError, match="--max-size"):
         thinning((400, 400, 400), 100, 3, 1e5)
+
+
+def test_ordinals():
+    assert [ordinal(n) for n in (1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 103, 111)] == (
+        "1st 2nd 3rd 4th 10th 11th 12th 13th 21st 22nd 103rd 111th".split()
+    )

@@ -411,7 +411,9 @@ def play(
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port of the server; a free one when left out.")
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open what is served in the desktop's browser.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Open what is served in the desktop's browser.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Serve on a node of a batch system too.")] = False,
     json: Json = False,
 ) -> None:

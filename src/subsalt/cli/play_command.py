@@ -7,10 +7,14 @@ import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subsalt.cli.output import Out
 from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import CannotCreateError, ConfigError
+
+if TYPE_CHECKING:
+    from subsalt.view.movie import Movie
 
 #: frames of a page, of which a browser holds all, and of a server, which keeps them in a file
 PAGE_BYTES, SERVED_BYTES = "50MB", "4GB"
@@ -37,7 +41,7 @@ class Options:
 def play(run: Path, asked: Options, as_json: bool) -> None:
     """Write or serve the movie of a shot."""
     from subsalt.run import progress
-    from subsalt.run.playback import movie_of
+    from subsalt.run.playback import movie_of  # type: ignore[import-not-found]
 
     _refuse_together(asked)
     fields = field_names(asked.fields)
@@ -95,9 +99,12 @@ def _refuse_together(asked: Options) -> None:
 
 
 def _seconds(text: str | None, option: str) -> float | None:
-    from subsalt.job.units import quantity
+    from subsalt.job.units import parse
 
-    return None if text is None else quantity(text, "time", option)
+    try:
+        return None if text is None else parse(text, "time")
+    except ConfigError as e:
+        raise ConfigError(f"{option}: {e.message}", e.fix, code="E853") from e
 
 
 def _target(run: Path, asked: Options) -> Path:
@@ -105,9 +112,13 @@ def _target(run: Path, asked: Options) -> Path:
     shot = "" if asked.shot is None else f"-shot{asked.shot}"
     target = asked.out or Path(f"{run.resolve().stem}{shot}.html")
     if target.is_dir():
-        raise CannotCreateError(f"{target} is a folder", "give the name of a file, such as movie.html", code="E630")
+        raise CannotCreateError(
+            f"{target} is a folder", "give the name of a file, such as movie.html", code="E630"
+        )
     if not target.parent.is_dir():
-        raise CannotCreateError(f"the folder {target.parent} does not exist", "make it, or name another file", code="E630")
+        raise CannotCreateError(
+            f"the folder {target.parent} does not exist", "make it, or name another file", code="E630"
+        )
     return target
 
 
@@ -116,7 +127,7 @@ def _scratch(run: Path) -> Path:
     return run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def _write(movie, target: Path, out: Out) -> None:
+def _write(movie: Movie, target: Path, out: Out) -> None:
     from subsalt.view.movie_page import write_page
 
     size = write_page(movie, target)
@@ -137,7 +148,7 @@ def _write(movie, target: Path, out: Out) -> None:
     )
 
 
-def _serve(movie, asked: Options, out: Out) -> None:
+def _serve(movie: Movie, asked: Options, out: Out) -> None:
     from subsalt.view.movie_server import IDLE, MovieServer
 
     server = MovieServer(movie, asked.port or 0)

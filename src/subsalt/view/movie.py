@@ -277,8 +277,14 @@ def thinning(
         return fits
     needed = raw_bytes(shape, most, fields, steps[-1], 1)
     raise ConfigError(
-        f"a movie of {most} frames takes {needed / 1e6:.3g} MB even with one of {steps[-1]} grid points each way, "
+        f"a movie of {most} frames takes {needed / 1e6:.3g} MB even with every {ordinal(steps[-1])} grid point, "
         f"and {max_bytes / 1e6:.3g} MB are allowed",
         "give a larger --max-size, a smaller --size, a larger --every or fewer --fields, or use --serve",
         code="E850",
     )
+
+
+def ordinal(n: int) -> str:
+    """Return the word for the n-th, such as 3rd."""
+    last = 0 if n % 100 in (11, 12, 13) or n % 10 > 3 else n % 10
+    return f"{n}{'thstndrd'[2 * last : 2 * last + 2]}"
