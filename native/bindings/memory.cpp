@@ -66,6 +66,20 @@ nanobind::ndarray<nanobind::numpy, float> allocate(const std::vector<std::size_t
     return nanobind::ndarray<nanobind::numpy, float>(first, shape.size(), shape.data(), owner);
 }
 
+void copy(const nanobind::ndarray<float, nanobind::c_contig, nanobind::device::cpu>& target,
+          const nanobind::ndarray<const float, nanobind::c_contig, nanobind::device::cpu>& source, int threads) {
+    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
+    if (target.size() != source.size()) throw std::invalid_argument("target and source differ in size");
+    const std::size_t total = source.size() * sizeof(float);
+    char* to = reinterpret_cast<char*>(target.data());
+    const char* from = reinterpret_cast<const char*>(source.data());
+    const int used = total >= 2 * huge_page ? threads : 1;
+    nanobind::gil_scoped_release release;
+#pragma omp parallel for schedule(static) num_threads(used)
+    for (std::size_t at = 0; at < total; at += huge_page)
+        std::memcpy(to + at, from + at, std::min(huge_page, total - at));
+}
+
 void return_large_arrays() {
 #ifdef __GLIBC__
     // glibc raises this limit to the size of what was freed last, up to 32 MiB. Model arrays below it then share the

@@ -16,7 +16,8 @@ from subsalt.grid import Grid
 from subsalt.imaging.image_sum import ImageSum
 from subsalt.imaging.memory import check_memory
 from subsalt.imaging.placement import check_survey
-from subsalt.imaging.rtm import SnapshotPool, migrate_shot
+from subsalt.imaging.rtm import migrate_shot
+from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.model import EarthModel
 from subsalt.modelling import ModellingSetup, model_shot

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from walk import walk
 
 from subsalt.checkpoint.revolve import forward_steps
-from subsalt.checkpoint.scheme import Counts, Scheme, counts_of, memory_of, schedule_of
+from subsalt.checkpoint.scheme import Counts, Scheme, counts_of, schedule_of
 from subsalt.checkpoint.tasks import Tally, tasks_of
 from subsalt.errors import ConfigError
 
@@ -122,15 +122,6 @@ def test_bytes_follow_from_counts() -> None:
     written, read = counts.bytes(1000, 10)
     assert written == 1000 * counts.states_stored_disk > 0
     assert read == 1000 * counts.states_loaded_disk > written
-
-
-def test_memory_names_what_it_is_for() -> None:
-    assert memory_of(Scheme("store", 100, 5), 1000, 10) == {"snapshots": 200, "states": 0, "buffers": 0}
-    revolve = memory_of(Scheme("revolve", 100, 5, 4, memory_slots=2), 1000, 10)
-    assert revolve == {"snapshots": 40, "states": 3000, "buffers": 0}
-    on_disk = memory_of(Scheme("store", 100, 5, snapshots_on="disk", chunk=3), 4000, 40_000)
-    assert on_disk["snapshots"] == 0
-    assert 6 * 40_000 < on_disk["buffers"] < 6 * 60_000
 
 
 @pytest.mark.parametrize(

@@ -82,4 +82,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "--time-limit, --wait or --every is no time, or out of range.",
         "Write seconds, or for --time-limit 45m, 3h, 2d or 1:30:00.",
     ),
+    "E871": (
+        "A scheme without a folder",
+        "A scheme that writes snapshots, states or restart points was given no folder for them.",
+        "Give a scratch, or a scheme that keeps all in memory.",
+    ),
 }

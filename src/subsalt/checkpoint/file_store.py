@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,6 +215,12 @@ class FileStore:
             if remove:
                 self.files.remove()
             self.files.close()
+
+    def abandon(self) -> None:
+        """End the store as a kill would: the files stay as they are, nothing is completed."""
+        self._keep = None
+        with suppress(SubsaltError):
+            self.close(remove=False)
 
     def _check(self) -> None:
         if not self._open:

@@ -214,6 +214,13 @@ class PackedStore:
         self._collect(all_of_them=True)
         self._do(lambda: self.inner.flush(durable))
 
+    def abandon(self) -> None:
+        """End as a kill would: the files stay as they are, nothing is completed."""
+        if self._open:
+            self._open = False
+            self._worker.shutdown(wait=True, cancel_futures=True)
+            self.inner.abandon()
+
     def close(self, remove: bool | None = None) -> None:
         """End the store, as `FileStore.close`."""
         if not self._open:

@@ -6,12 +6,11 @@ Integers and names only: plan and run ask the same functions and agree exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Literal
 
 from subsalt.checkpoint.actions import Action
-from subsalt.checkpoint.store import store_memory
 from subsalt.checkpoint.two_level import Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 
@@ -194,6 +193,10 @@ class Counts:
     restart_points: int = 0
     restart_states: int = 0
 
+    def __add__(self, other: Counts) -> Counts:
+        """Return the sum of two."""
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
     def bytes(self, state_bytes: int, snapshot_bytes: int, sums_bytes: int = 0) -> tuple[int, int]:
         """Return the bytes written to disk and read from it.
 
@@ -235,38 +238,3 @@ def counts_of(scheme: Scheme) -> Counts:
         (samples if scheme.writes_source else 0) + (samples if scheme.keep == "both" else 0),
         read,
     )
-
-
-def memory_of(scheme: Scheme, state_bytes: int, snapshot_bytes: int, shell_bytes: int = 0) -> dict[str, int]:
-    """Return the bytes of a shot that depend on its scheme, beyond the one wavefield that every shot has.
-
-    Parameters
-    ----------
-    state_bytes, snapshot_bytes : int
-        Of one state and of one snapshot.
-    shell_bytes : int
-        Of what ``boundary`` holds of its shells in memory.
-
-    Returns
-    -------
-    dict
-        ``snapshots``: of the block in hand; ``states``: slots, and the second wavefield; ``buffers``: of files.
-    """
-    block = min(scheme.block, scheme.samples)
-    snapshots = 0 if scheme.snapshots_on == "disk" or scheme.strategy == "boundary" else block
-    states = 1 if scheme.strategy != "store" else 0
-    buffers = 0
-    if scheme.strategy == "revolve":
-        states += moves_of(scheme.blocks, scheme.slots).memory
-        if scheme.disk_slots:
-            buffers += store_memory(state_bytes // 4, STATE_BUFFERS)
-    if scheme.restart_every:
-        buffers += store_memory(state_bytes // 4 + STAMP, STATE_BUFFERS)
-    for used in (scheme.writes_source, scheme.keep == "both"):
-        if used and scheme.strategy != "boundary":
-            buffers += store_memory(snapshot_bytes // 4, scheme.buffers)
-    return {
-        "snapshots": snapshots * snapshot_bytes + shell_bytes,
-        "states": states * state_bytes,
-        "buffers": buffers,
-    }

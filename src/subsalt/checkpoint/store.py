@@ -106,6 +106,9 @@ class Store(Protocol):
     def close(self, remove: bool | None = None) -> None:
         """End; scratch is removed unless it is kept."""
 
+    def abandon(self) -> None:
+        """End as a kill would: what is in files stays as it is, nothing is completed."""
+
 
 class MemoryStore:
     """Records in memory: nothing is copied, nothing is read.
@@ -181,6 +184,10 @@ class MemoryStore:
         self._kept.clear()
         self._free.clear()
         self._made = 0
+
+    def abandon(self) -> None:
+        """Give the memory back."""
+        self.close()
 
 
 def store_memory(record: int, buffers: int, compression: str = "none") -> int:

@@ -1,29 +1,33 @@
 """Reverse time migration of one shot.
 
 The source wavefield goes forward and leaves a snapshot of the imaged field every `image_step` steps; the receiver
-wavefield goes backward in time by the same propagator (the scheme is its own adjoint) and is correlated with them.
-Sample n of the source field meets sample N - 1 - n of the reversed receiver field.
+wavefield goes backward in time by the same propagator (the discrete operator is its own adjoint) and is correlated
+with them. Time index n of the source field meets time index N - n of the reversed receiver field, N time steps in all.
+How the snapshots are there when they are wanted, a `Scheme` says.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
+from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.comm import Comm
-from subsalt.errors import DataError
+from subsalt.errors import ConfigError, DataError
 from subsalt.grid import Box
 from subsalt.halo import Traffic
 from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.executor import image_by_scheme
 from subsalt.imaging.filters import ramp
+from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.sweeps import Shooting
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.propagator import Propagator
 from subsalt.survey import Shot
@@ -51,6 +55,14 @@ class ShotImage:
         Wall time.
     traffic : Traffic
         What this rank's exchanges of ghost planes took.
+    counts : Counts
+        Steps, states and snapshots of this rank; what `counts_of` says of its scheme unless something was damaged.
+    storage : StoreCounts
+        What this rank moved to and from files.
+    recomputed : int
+        Time steps done again because something on disk was damaged.
+    resumed : int
+        Time steps that a restart point saved.
     """
 
     shot: int
@@ -59,24 +71,10 @@ class ShotImage:
     point_steps: int
     seconds: float
     traffic: Traffic = field(default_factory=Traffic)
-
-
-class SnapshotPool:
-    """Memory for the source snapshots of a shot, touched once and used again by the next shot."""
-
-    def __init__(self) -> None:
-        self._store = np.empty(0, dtype=np.float32)
-
-    def take(
-        self, kernels: ModuleType, count: int, shape: tuple[int, int, int], dtype: type
-    ) -> list[NDArray]:
-        """Return `count` arrays of `shape`, contents left open; they stay valid until the next call."""
-        size = math.prod(shape)
-        if self._store.size < count * size or self._store.dtype != dtype:
-            self._store = np.empty(0, dtype=dtype)  # give the old memory back first
-            # every page is there: a lack of memory shows before the first time step
-            self._store = kernels.reserve(count * size, dtype)
-        return list(self._store[: count * size].reshape(count, *shape))
+    counts: Counts = field(default_factory=Counts)
+    storage: StoreCounts = field(default_factory=StoreCounts)
+    recomputed: int = 0
+    resumed: int = 0
 
 
 def migrate_shot(
@@ -89,6 +87,8 @@ def migrate_shot(
     pool: SnapshotPool | None = None,
     phases: Phases | None = None,
     progress: Progress | None = None,
+    scheme: Scheme | None = None,
+    scratch: Scratch | None = None,
 ) -> ShotImage:
     """Migrate one shot; collective over the group that shares it.
 
@@ -110,6 +110,11 @@ def migrate_shot(
         Takes the seconds of `setup`, `traces`, `source`, `receivers`.
     progress : callable, optional
         Called now and then with the fraction done.
+    scheme : Scheme, optional
+        How the source wavefield comes to meet the receiver wavefield; all snapshots in memory when None. The image has
+        the same bits whatever it is, but for ``boundary`` and compressed scratch.
+    scratch : Scratch, optional
+        Where the scheme writes. With restart points its files stay, for the caller to remove once the result is safe.
 
     Returns
     -------
@@ -124,7 +129,6 @@ def migrate_shot(
     """
     begin = time.perf_counter()
     clock = phases or Phases()
-    pool = pool or SnapshotPool()
     with clock("traces"), nullcontext() if group is None else group.together():
         samples = receiver_samples(setup, shot, traces, rows)
     with clock("setup"), nullcontext() if group is None else group.together():
@@ -141,38 +145,43 @@ def migrate_shot(
         source = prop.source(shot.src[None], setup.signature[None])
         receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
-        times = setup.imaged_samples
-        snapshots = dict(
-            zip(times, pool.take(prop.kernels, len(times), prop.interior.shape, prop.dtype), strict=True)
-        )
     steps = setup.axis.nt - 1
-    scale = setup.image_step * setup.axis.dt
-    report = _Report(progress, 2 * steps)
+    scheme = scheme or Scheme("store", steps, setup.image_step)
+    if (scheme.steps, scheme.image_step) != (steps, setup.image_step):
+        raise ConfigError(
+            f"a scheme for {scheme.steps} steps, every {scheme.image_step}th imaged; shot {shot.id} has {steps} steps, "
+            f"every {setup.image_step}th imaged",
+            "make the scheme from the setup of the shots",
+            code="E870",
+        )
+    shooting = Shooting(prop, source, receivers, condition, setup.image_step * setup.axis.dt, prop.group)
+    planned = counts_of(scheme)
+    report = _Report(progress, planned.source_steps + planned.receiver_steps)
     with prop:
-        state = prop.new_state()
-        with clock("source"):
-            prop.advance(
-                state,
-                steps,
-                sources=[source],
-                snapshots=condition.snapshots(snapshots, scale),
-                progress=report.reached,
-            )
-        state.clear()
-        with clock("receivers"):
-            prop.advance(
-                state,
-                steps,
-                sources=[receivers],
-                correlation=condition.correlation({steps - it: u for it, u in snapshots.items()}, scale),
-                progress=lambda it: report.reached(steps + it),
-            )
+        done = image_by_scheme(
+            shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
+        )
     for weight in window_taper(setup, prop.window, prop.image_box):
         for a in condition.sums.values():
             a *= weight
     sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
     seconds = time.perf_counter() - begin
-    return ShotImage(shot.id, prop.image_box, sums, 2 * steps * prop.point_count, seconds, prop.traffic)
+    counts = done.counts
+    point_steps = (
+        counts.source_steps + counts.receiver_steps + done.recomputed - done.resumed
+    ) * prop.point_count
+    return ShotImage(
+        shot.id,
+        prop.image_box,
+        sums,
+        point_steps,
+        seconds,
+        prop.traffic,
+        counts,
+        done.storage,
+        done.recomputed,
+        done.resumed,
+    )
 
 
 def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
@@ -266,4 +275,4 @@ class _Report:
         """Tell that `done` steps of all are done, a hundred times at most."""
         if self.call is not None and done - self.told >= self.every:
             self.told = done
-            self.call(done / self.total)
+            self.call(min(1.0, done / self.total))

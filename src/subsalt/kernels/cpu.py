@@ -112,6 +112,11 @@ def reserve(size: int, dtype: type = np.float32) -> NDArray:
     return _native.allocate([size], _Settings.threads, zeroed=False)
 
 
+def copy(target: NDArray, source: NDArray) -> None:
+    """Copy an array into another one of the same size (contiguous), by all threads."""
+    _native.copy(target, source, _Settings.threads)
+
+
 def _allocate_packed(layout: Layout) -> NDArray[np.uint16]:
     """Return a padded array of 16-bit zeros, aligned, on huge pages when large."""
     nx, ny, row = layout.padded_shape

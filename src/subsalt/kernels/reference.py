@@ -38,6 +38,11 @@ def reserve(size: int, dtype: type = np.float32) -> NDArray:
     return out
 
 
+def copy(target: NDArray, source: NDArray) -> None:
+    """Copy an array into another one of the same size."""
+    target[...] = source
+
+
 def _param(problem: Problem, name: str) -> NDArray:
     """Return `Problem.param`, unpacked once: every step and injection asks for it."""
     if not problem.scales:

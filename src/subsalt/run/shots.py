@@ -13,7 +13,8 @@ from pathlib import Path
 
 from subsalt.comm import Comm
 from subsalt.halo import Traffic
-from subsalt.imaging.rtm import SnapshotPool, migrate_shot
+from subsalt.imaging.rtm import migrate_shot
+from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
 from subsalt.run import quarantine

@@ -1,0 +1,210 @@
+"""A shot by a scheme: what it needs in memory and in files, the tasks done, and what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.live import StateSlots, state_floats
+from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
+from subsalt.checkpoint.tasks import tasks_of
+from subsalt.checkpoint.two_level import moves_of
+from subsalt.errors import ConfigError
+from subsalt.imaging.restart import Point, RestartPoints
+from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
+from subsalt.imaging.sweeps import Shooting, Sweeps
+from subsalt.timing import Phases
+
+
+@dataclass
+class Done:
+    """What doing a shot took on this rank.
+
+    Parameters
+    ----------
+    counts : Counts
+        As counted; those of `checkpoint.scheme.counts_of` when nothing was damaged.
+    storage : StoreCounts
+        Of all its stores.
+    recomputed : int
+        Time steps done again because something on disk was damaged.
+    resumed : int
+        Time steps that a restart point saved.
+    """
+
+    counts: Counts = field(default_factory=Counts)
+    storage: StoreCounts = field(default_factory=StoreCounts)
+    recomputed: int = 0
+    resumed: int = 0
+
+
+class Files:
+    """The stores of a shot, closed together."""
+
+    def __init__(self, scheme: Scheme, scratch: Scratch | None, shot: int) -> None:
+        self.scheme, self.scratch, self.shot = scheme, scratch, shot
+        self._stores: list[tuple[Store, bool]] = []
+
+    def samples(self, name: str, shooting: Shooting, *, keep: bool, resume: bool) -> SampleFile:
+        """Return the file of the samples of a wavefield."""
+        prop, scheme = shooting.prop, self.scheme
+        shape = prop.interior.shape
+        store = None
+        if prop.interior.size:
+            meta = {
+                "shape": list(shape),
+                "box": _corners(prop.image_box),
+                "window": _corners(prop.window),
+                "image_step": scheme.image_step,
+                "dt": prop.dt,
+                "samples": scheme.samples,
+            }
+            floats = prop.interior.size * np.dtype(prop.dtype).itemsize // 4
+            store = self._open(name, floats, scheme.buffers, meta, scheme.samples, keep=keep, resume=resume)
+        return SampleFile(store, shape, prop.dtype)
+
+    def states(self, floats: int, shapes: list[list[int]], *, resume: bool) -> Store:
+        """Return the store of the disk slots."""
+        return self._open("states", floats, STATE_BUFFERS, {"shapes": shapes}, 0, keep=False, resume=resume)
+
+    def _open(
+        self, name: str, floats: int, buffers: int, meta: dict, records: int, *, keep: bool, resume: bool
+    ) -> Store:
+        assert self.scratch is not None
+        store = self.scratch.open(
+            name,  # type: ignore[arg-type]
+            self.shot,
+            floats,
+            buffers,
+            meta=meta,
+            keep=keep,
+            records=records,
+            resume=resume,
+        )
+        self._stores.append((store, keep))
+        return store
+
+    def storage(self) -> StoreCounts:
+        """Return what all stores moved."""
+        return sum((store.counts for store, _ in self._stores), StoreCounts())
+
+    def close(self, *, failed: bool) -> None:
+        """Close all; what is kept stays when the shot went well, and with restart points everything does."""
+        restart = self.scheme.restart_every > 0
+        for store, keep in self._stores:
+            if failed and restart:
+                store.abandon()
+            else:
+                store.close(remove=failed or not (keep or restart))
+
+
+def _corners(box: object) -> list[list[int]]:
+    return [list(box.lo), list(box.hi)]  # type: ignore[attr-defined]
+
+
+def image_by_scheme(
+    shooting: Shooting,
+    scheme: Scheme,
+    shot: int,
+    scratch: Scratch | None,
+    pool: SnapshotPool,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Done:
+    """Advance both wavefields of a shot as a scheme says; its condition has the sums then. Collective.
+
+    Parameters
+    ----------
+    shooting : Shooting
+        What is advanced.
+    scheme : Scheme
+        How.
+    shot : int
+        Its id.
+    scratch : Scratch, optional
+        Where files go.
+    pool : SnapshotPool
+        Memory for snapshots, used again by the next shot.
+    clock : Phases
+        Takes the seconds.
+    reached : callable
+        Called with the steps done.
+    """
+    if scratch is None and (scheme.writes_source or scheme.disk_slots or scheme.restart_every):
+        raise ConfigError(
+            f"shot {shot}: a scheme that writes to disk without a folder for it",
+            "give a scratch, or a scheme in memory",
+            code="E871",
+        )
+    prop = shooting.prop
+    with clock("setup"):
+        arrays = pool.take(prop.kernels, _held(scheme), prop.interior.shape, prop.dtype)
+        source = prop.new_state()
+        states = source, source if scheme.strategy == "store" else prop.new_state()
+        slots = None
+        if scheme.strategy == "revolve":
+            steps = scheme.block * scheme.image_step
+            slots = StateSlots(source, prop.kernels.copy, prop.kernels.reserve, steps)
+            slots.reserve(moves_of(scheme.blocks, scheme.slots).memory)
+    files = Files(scheme, scratch, shot)
+    points = point = None
+    failed = True
+    try:
+        if scheme.restart_every:
+            assert scratch is not None
+            sums = shooting.condition.sums
+            with clock("restart points"):
+                points = RestartPoints(scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy)
+                point = points.find(slots)
+        sweeps = _sweeps(shooting, scheme, files, arrays, slots, states, points, point, clock, reached)
+        sweeps.do(tasks_of(scheme), point)
+        failed = False
+    finally:
+        files.close(failed=failed)
+        if points is not None:
+            points.close(remove=False)
+    storage = files.storage() + (points.storage if points is not None else StoreCounts())
+    saved = 0 if point is None else point.counts.source_steps + point.counts.receiver_steps
+    return Done(sweeps.counts(), storage, sweeps.recomputed, saved)
+
+
+def _held(scheme: Scheme) -> int:
+    """Return how many snapshots are in memory at a time."""
+    return 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
+
+
+def _sweeps(
+    shooting: Shooting,
+    scheme: Scheme,
+    files: Files,
+    arrays: list[NDArray],
+    slots: StateSlots | None,
+    states: tuple,
+    points: RestartPoints | None,
+    point: Point | None,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Sweeps:
+    """Return the sweeps with their files opened, at a restart point or at the start."""
+    resume = point is not None
+    with clock("setup"):
+        file = kept = None
+        if scheme.writes_source:
+            file = files.samples("source", shooting, keep=scheme.keep != "none", resume=resume)
+        if scheme.keep == "both":
+            kept = files.samples("receiver", shooting, keep=True, resume=resume)
+        if slots is not None and scheme.disk_slots:
+            shapes = [list(a.shape) for a in states[0].arrays()]
+            slots.disk = files.states(state_floats(states[0]), shapes, resume=resume)
+        if points is not None:
+            points.files = [f for f in (file, kept) if f is not None]
+            if slots is not None and slots.disk is not None:
+                slots.hold()
+        sweeps = Sweeps(shooting, scheme, Samples(arrays, file), kept, slots, states, clock, reached, points)
+        if point is not None:
+            sweeps.go_on(point)
+    return sweeps

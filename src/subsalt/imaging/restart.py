@@ -1,0 +1,307 @@
+"""Restart points inside a shot: what an interrupted shot goes on from, with the bits of one that was not.
+
+A point holds the wavefield under way, the accumulators, the states of memory slots, and where in the schedule it was;
+samples and states on disk are there already. The last two points are kept, in records of their own, so that a newer one
+that was not finished, or is damaged, leaves the older one. A point counts when its description, published last, and all
+its records say so on every rank of the group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.live import Copy, Place, StateSlots, pack, state_floats, unpack
+from subsalt.checkpoint.scheme import STAMP, STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
+from subsalt.comm import Comm
+from subsalt.errors import SnapshotDamaged
+from subsalt.imaging.samples import SampleFile
+from subsalt.io.publish import publish_text
+from subsalt.io.temporary import remove
+from subsalt.kernels.problem import State
+
+FORMAT = 1
+
+#: keys of the records of memory slots begin here; below are the wavefields and accumulators of two points
+SLOT_KEYS = 1 << 20
+
+#: in every record
+MAGIC = 0x5374_6172_7450_7431
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a shot stands.
+
+    Parameters
+    ----------
+    task : int
+        The last task that is done.
+    receiving : bool
+        Whether the receiver wavefield is under way.
+    it : int
+        Time index of the wavefield under way.
+    places : list of Place
+        Slots that hold states.
+    counts : Counts
+        What was done so far.
+    """
+
+    task: int
+    receiving: bool
+    it: int
+    places: list[Place]
+    counts: Counts
+
+
+class RestartPoints:
+    """The restart points of a shot on one rank.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Where they go.
+    shot : int
+        Its id.
+    scheme : Scheme
+        What is done; a point of another one is not used.
+    group : Comm, optional
+        Ranks that share the shot: all use the same point.
+    sums : mapping of str to ndarray
+        The accumulators.
+    states : tuple of State
+        Source and receiver wavefield.
+    copy : callable
+        Of arrays.
+    """
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        shot: int,
+        scheme: Scheme,
+        group: Comm | None,
+        sums: Mapping[str, NDArray],
+        states: tuple[State, State],
+        copy: Copy,
+    ) -> None:
+        self.scheme, self.group, self.sums, self.states, self._copy = scheme, group, sums, states, copy
+        self.floats = state_floats(states[0])
+        self.slots: StateSlots | None = None
+        self.files: list[SampleFile] = []
+        self.written = self.states_written = 0
+        self._scratch, self._shot = scratch, shot
+        self._generation = 0
+        #: keys of states in the store, and of those that the point before the newest one needs
+        self._slot_keys: set[int] = set()
+        self._live_before: set[int] = set()
+        self._store = self._open(resume=True)
+        self._who = {
+            "format": FORMAT,
+            "run_id": scratch.run_id,
+            "shot": shot,
+            "rank": scratch.rank,
+            "ranks": scratch.ranks,
+            "floats": self.floats,
+            "sums": sorted(sums),
+            "scheme": json.loads(json.dumps(asdict(scheme))),
+        }
+
+    @property
+    def storage(self) -> StoreCounts:
+        """What its store moved."""
+        return self._store.counts
+
+    def find(self, slots: StateSlots | None) -> Point | None:
+        """Return the newest point that is whole on all ranks, its arrays filled, or None; collective."""
+        self.slots = slots
+        found = self._described()
+        told = [sorted(found)] if self.group is None else self.group.allgather(sorted(found))
+        for generation in sorted(set.intersection(*map(set, told)), reverse=True):
+            whole = self._fill(generation, found[generation])
+            if whole if self.group is None else self.group.min(int(whole)):
+                self._generation = generation
+                return found[generation]
+        self._start_anew()
+        return None
+
+    def write(self, point: Point) -> None:
+        """Write a point; what was put to other stores before is on the device then, too. Collective."""
+        if self.group is not None:
+            # nobody spoils an old point before all have the one after it
+            self.group.agree()
+        self._generation += 1
+        base = self._base(self._generation)
+        live = {self._key(place): place for place in point.places if place.level == "memory"}
+        state = self.states[1 if point.receiving else 0]
+        self._put(base, self._generation, lambda record: pack(state, record, self._copy))
+        for number, part in enumerate(self._parts()):
+            self._put(base + 1 + number, self._generation, partial(_gather, part, copy=self._copy))
+        fresh = sorted(set(live) - self._slot_keys)
+        for key in fresh:
+            assert self.slots is not None
+            held = self.slots.record(live[key].slot)
+            self._put(key, key, partial(_gather, [held], copy=self._copy))
+        self._flush()
+        self.written += 1
+        self.states_written += 1 + len(fresh)
+        counts = point.counts + Counts(restart_points=1, restart_states=1 + len(fresh))
+        told = {
+            "generation": self._generation,
+            "task": point.task,
+            "receiving": point.receiving,
+            "it": point.it,
+            "places": [list(place) for place in point.places],
+            "counts": asdict(counts),
+        }
+        publish_text(self._path(self._generation), json.dumps(self._who | told))
+        self._let_go(set(live))
+
+    def close(self, *, remove: bool) -> None:
+        """End its store."""
+        self._store.close(remove)
+
+    # what is written
+
+    def _flush(self) -> None:
+        for file in self.files:
+            if file.store is not None:
+                file.store.flush(durable=True)
+        if self.slots is not None and self.slots.disk is not None:
+            self.slots.disk.flush(durable=True)
+        self._store.flush(durable=True)
+
+    def _let_go(self, live: set[int]) -> None:
+        """Forget states that neither this point nor the one before needs."""
+        for key in self._slot_keys - live - self._live_before:
+            self._store.drop(key)
+        self._slot_keys = live | self._live_before
+        self._live_before = live
+        if self.slots is not None and self.slots.disk is not None:
+            self.slots.let_go()
+
+    def _put(self, key: int, mark: int, fill: Callable[[NDArray[np.float32]], None]) -> None:
+        """Write one record, with a mark that says of which point it is."""
+        record = self._store.room()
+        fill(record)
+        stamp = record[-STAMP:].view(np.int64)
+        stamp[:] = 0
+        stamp[:3] = MAGIC, mark, key
+        self._store.put(key, record)
+
+    def _base(self, generation: int) -> int:
+        """Return the key of the first record of a point: two points have records of their own."""
+        return 1 + generation % 2 * (1 + len(self._parts()))
+
+    def _parts(self) -> list[list[NDArray]]:
+        """Cut the accumulators into pieces, by the records that take them."""
+        parts: list[list[NDArray]] = [[]]
+        left = self.floats
+        for name in sorted(self.sums):
+            flat = self.sums[name].reshape(-1).view(np.float32)
+            while flat.size:
+                if left == 0:
+                    parts.append([])
+                    left = self.floats
+                parts[-1].append(flat[:left])
+                taken = min(left, flat.size)
+                flat, left = flat[taken:], left - taken
+        return parts
+
+    def _key(self, place: Place) -> int:
+        """Return the key of the state of a memory slot: its time index tells all of it."""
+        return SLOT_KEYS + place.block * self.scheme.block * self.scheme.image_step
+
+    def _path(self, generation: int) -> Path:
+        name = f"restart.g{generation % 2}.r{self._scratch.rank:02d}.json"
+        return self._scratch.folders(self._shot)[0] / name
+
+    # what is found
+
+    def _described(self) -> dict[int, Point]:
+        """Return the points of this shot and scheme that are described, by number."""
+        found = {}
+        for parity in (0, 1):
+            try:
+                told = json.loads(self._path(parity).read_text())
+                if all(told[name] == value for name, value in self._who.items()):
+                    found[int(told["generation"])] = _point(told)
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # none, or none that counts
+        return {number: point for number, point in found.items() if number > 0}
+
+    def _fill(self, generation: int, point: Point) -> bool:
+        """Make wavefield, accumulators and memory slots what a point says; return whether all of it could be read."""
+        base = self._base(generation)
+        state = self.states[1 if point.receiving else 0]
+        try:
+            self._take(base, generation, lambda record: unpack(record, state, point.it, self._copy))
+            for number, part in enumerate(self._parts()):
+                self._take(base + 1 + number, generation, partial(_scatter, part, copy=self._copy))
+            live = set()
+            for place in point.places:
+                if place.level == "memory":
+                    assert self.slots is not None
+                    room, key = self.slots.room(place.slot), self._key(place)
+                    self._take(key, key, partial(_scatter, [room], copy=self._copy))
+                    live.add(key)
+        except SnapshotDamaged:
+            return False
+        self._slot_keys = self._live_before = live
+        return True
+
+    def _take(self, key: int, mark: int, use: Callable[[NDArray[np.float32]], None]) -> None:
+        record = self._store.get(key)
+        try:
+            if tuple(record[-STAMP:].view(np.int64)[:3]) != (MAGIC, mark, key):
+                raise SnapshotDamaged(key, "it belongs to another restart point")
+            use(record)
+        finally:
+            self._store.give_back(record)
+
+    def _start_anew(self) -> None:
+        """Remove what lies there, and make the arrays what they are at the start."""
+        for parity in (0, 1):
+            remove(self._path(parity))
+        self._store.close(remove=True)
+        self._store = self._open(resume=False)
+        for state in self.states:
+            state.clear()
+        for a in self.sums.values():
+            a.fill(0)
+
+    def _open(self, *, resume: bool) -> Store:
+        floats = self.floats + STAMP
+        meta = {"shape": [floats]}
+        return self._scratch.open("restart", self._shot, floats, STATE_BUFFERS, meta=meta, resume=resume)
+
+
+def _gather(parts: list[NDArray], record: NDArray[np.float32], copy: Copy) -> None:
+    """Copy arrays into a record, one behind the other."""
+    at = 0
+    for part in parts:
+        copy(record[at : at + part.size], part)
+        at += part.size
+
+
+def _scatter(parts: list[NDArray], record: NDArray[np.float32], copy: Copy) -> None:
+    """Copy a record into the arrays that it was gathered from."""
+    at = 0
+    for part in parts:
+        copy(part, record[at : at + part.size])
+        at += part.size
+
+
+def _point(told: dict[str, Any]) -> Point:
+    """Return a point from its description."""
+    places = [Place(str(level), int(slot), int(block)) for level, slot, block in told["places"]]  # type: ignore[arg-type]
+    counts = Counts(**{name: int(n) for name, n in told["counts"].items()})
+    return Point(int(told["task"]), bool(told["receiving"]), int(told["it"]), places, counts)

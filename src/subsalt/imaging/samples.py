@@ -1,0 +1,172 @@
+"""The samples of the source wavefield on their way from the time step that makes them to the one that they meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.storage import Store
+from subsalt.errors import SnapshotDamaged
+
+
+class SnapshotPool:
+    """Memory for the source snapshots of a shot, touched once and used again by the next shot."""
+
+    def __init__(self) -> None:
+        self._store = np.empty(0, dtype=np.float32)
+
+    def take(
+        self, kernels: ModuleType, count: int, shape: tuple[int, int, int], dtype: type
+    ) -> list[NDArray]:
+        """Return `count` arrays of `shape`, contents left open; they stay valid until the next call."""
+        size = math.prod(shape)
+        if self._store.size < count * size or self._store.dtype != dtype:
+            self._store = np.empty(0, dtype=dtype)  # give the old memory back first
+            # every page is there: a lack of memory shows before the first time step
+            self._store = kernels.reserve(count * size, dtype)
+        return list(self._store[: count * size].reshape(count, *shape))
+
+
+class SampleFile:
+    """Samples of one wavefield in a store, by number.
+
+    Parameters
+    ----------
+    store : Store
+        Its records have the size of a sample.
+    shape : tuple of int
+        Of a sample; one without points, of a rank beside the window, is never stored.
+    dtype : type
+        Of its numbers.
+    """
+
+    def __init__(self, store: Store | None, shape: tuple[int, ...], dtype: type) -> None:
+        self.store, self.shape, self.dtype = store, shape, dtype
+        self.written = self.read = 0
+        self._hands: dict[int, NDArray[np.float32]] = {}
+
+    def room(self, sample: int) -> NDArray:
+        """Return an array for a sample, to be filled."""
+        return self._seen(sample, None if self.store is None else self.store.room())
+
+    def put(self, sample: int) -> None:
+        """Write what `room` gave."""
+        self.written += 1
+        if self.store is not None:
+            self.store.put(sample, self._hands.pop(sample))
+
+    def expect(self, samples: Sequence[int]) -> None:
+        """Say in which order samples will be asked for."""
+        if self.store is not None:
+            self.store.expect(samples)
+
+    def get(self, sample: int) -> NDArray:
+        """Return a sample; raises `SnapshotDamaged`."""
+        found = self._seen(sample, None if self.store is None else self.store.get(sample))
+        self.read += 1
+        return found
+
+    def give_back(self, sample: int) -> None:
+        """Give a sample back that `get` gave."""
+        if self.store is not None:
+            self.store.give_back(self._hands.pop(sample))
+
+    def _seen(self, sample: int, record: NDArray[np.float32] | None) -> NDArray:
+        if record is None:
+            return np.empty(self.shape, dtype=self.dtype)
+        self._hands[sample] = record
+        return record.view(self.dtype).reshape(self.shape)
+
+
+class Samples:
+    """The source samples of the block in hand, in memory or in a file.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        Memory for the samples of a block; none when they go through a file.
+    file : SampleFile, optional
+        Where new samples go too.
+    """
+
+    def __init__(self, arrays: list[NDArray], file: SampleFile | None) -> None:
+        self.file = file
+        self._free = list(arrays)
+        self._in_memory = bool(arrays)
+        self._held: dict[int, NDArray] = {}
+        self._read: list[int] = []
+
+    def rooms(self, samples: Sequence[int], *, wanted: bool, new: bool) -> dict[int, NDArray]:
+        """Return arrays for samples that are about to be made.
+
+        Parameters
+        ----------
+        wanted : bool
+            The block in hand needs them.
+        new : bool
+            They are made for the first time, and so go to the file.
+        """
+        if wanted and self._in_memory:
+            for i in samples:
+                self._held[i] = self._free.pop()
+            return {i: self._held[i] for i in samples}
+        if new and self.file is not None:
+            return {i: self.file.room(i) for i in samples}
+        return {}
+
+    def made(self, samples: Sequence[int], *, wanted: bool, new: bool) -> None:
+        """Say that the arrays of `rooms` are filled."""
+        if not new or self.file is None:
+            return
+        for i in samples:
+            if wanted and self._in_memory:
+                self.file.room(i)[...] = self._held[i]
+            self.file.put(i)
+
+    def take(self, sample: int) -> NDArray:
+        """Return an array in memory for one sample of the block in hand."""
+        self._held[sample] = self._free.pop()
+        return self._held[sample]
+
+    def expect(self, last: int) -> None:
+        """Say that samples from `last` down will be asked for."""
+        if self.file is not None and not self._held:
+            self.file.expect(range(last, 0, -1))
+
+    def on_file(self, samples: Sequence[int]) -> bool:
+        """Say whether any of these must be read."""
+        return any(i not in self._held for i in samples)
+
+    def get(self, samples: Sequence[int]) -> tuple[dict[int, NDArray], list[SnapshotDamaged]]:
+        """Return samples to be imaged, those that can be had, and what is wrong with the others."""
+        found, damaged = {}, []
+        for i in samples:
+            if i in self._held:
+                found[i] = self._held[i]
+                continue
+            assert self.file is not None
+            try:
+                found[i] = self.file.get(i)
+            except SnapshotDamaged as error:
+                damaged.append(error)
+            else:
+                self._read.append(i)
+        return found, damaged
+
+    def give_back(self) -> None:
+        """Give back what was read."""
+        for i in self._read:
+            assert self.file is not None
+            self.file.give_back(i)
+        self._read.clear()
+
+    def imaged(self, samples: Sequence[int]) -> None:
+        """Say that samples are not wanted any more."""
+        self.give_back()
+        for i in samples:
+            if i in self._held:
+                self._free.append(self._held.pop(i))
