@@ -65,7 +65,7 @@ void bind_snapshot(nb::module_& parent) {
         .def_ro("writes", &Transfer::write)
         .def_prop_ro("outcome", [](const Transfer& t) { return t.outcome; }, "To be asked when it is over.");
     nb::class_<Pool>(m, "Pool")
-        .def(nb::init<int>(), "threads"_a)
+        .def(nb::init<int, bool>(), "threads"_a, "checksums"_a)
         .def("submit", &submit, "fd"_a, "offset"_a, "buffer"_a, "payload"_a, "block"_a, "write"_a, "direct"_a,
              "sequence"_a, "urgent"_a)
         .def(

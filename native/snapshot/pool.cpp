@@ -53,7 +53,7 @@ void write_trailer(const Transfer& t) {
     put_number<std::uint32_t>(at + lay.trailer() - sum_bytes, crc32c(at, lay.trailer() - sum_bytes));
 }
 
-void check_sums(const Transfer& t, Outcome& mine) {
+void check_sums(const Transfer& t, bool blocks, Outcome& mine) {
     const RecordLayout& lay = t.layout;
     const char* const head = t.buffer->data;
     const char* const tail = head + page + lay.padded();
@@ -72,7 +72,7 @@ void check_sums(const Transfer& t, Outcome& mine) {
         mine.damage = Damage::trailer_sum;
         return;
     }
-    for (std::int64_t b = 0; b < lay.blocks(); ++b)
+    for (std::int64_t b = 0; blocks && b < lay.blocks(); ++b)
         if (t.sums[b] != number_at<std::uint32_t>(tail + tail_head + sum_bytes * b)) {
             mine.damage = Damage::block_sum;
             mine.block = b;
@@ -107,7 +107,7 @@ std::int64_t RecordLayout::trailer() const {
     return (tail_head + sum_bytes * (blocks() + 1) + page - 1) / page * page;
 }
 
-Pool::Pool(int threads) {
+Pool::Pool(int threads, bool checksums) : checksums_(checksums) {
     if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     sigset_t all, before;
     sigfillset(&all);
@@ -229,7 +229,7 @@ void Pool::move_block(Transfer& t, std::int64_t block, Outcome& mine) {
     if (t.write) {
         if (block == 0) put_number<std::uint32_t>(data + page - sum_bytes, crc32c(data, page - sum_bytes));
         if (const std::int64_t end = page + lay.payload; last > end) std::memset(data + end, 0, last - end);
-        t.sums[block] = crc32c(data + first, last - first);
+        t.sums[block] = checksums_ ? crc32c(data + first, last - first) : 0;
         if (hi > last) write_trailer(t);
     }
     const Moved m = t.write ? write_at(t.fd, data + lo, hi - lo, t.offset + lo, t.direct)
@@ -240,14 +240,14 @@ void Pool::move_block(Transfer& t, std::int64_t block, Outcome& mine) {
     if (m.error != 0) return;
     if (m.bytes < hi - lo)
         mine.damage = lo + m.bytes < page ? Damage::header_cut : Damage::payload_cut;
-    else if (!t.write)
+    else if (!t.write && checksums_)
         t.sums[block] = crc32c(data + first, last - first);
 }
 
 void Pool::finish(Transfer& t, Outcome& mine) {
     const RecordLayout& lay = t.layout;
     if (!t.write) {
-        check_sums(t, mine);
+        check_sums(t, checksums_, mine);
         return;
     }
     if (lay.blocks() == 1) return; // it went with the block

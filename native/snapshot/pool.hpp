@@ -74,7 +74,8 @@ struct Transfer {
 
 class Pool {
 public:
-    explicit Pool(int threads);
+    // Without checksums blocks are neither summed nor compared: for measuring what that costs.
+    explicit Pool(int threads, bool checksums = true);
     ~Pool();
 
     // An urgent transfer goes before all others that wait.
@@ -89,6 +90,7 @@ private:
     void move_block(Transfer& t, std::int64_t block, Outcome& mine);
     void finish(Transfer& t, Outcome& mine);
 
+    const bool checksums_;
     std::mutex mutex_;
     std::condition_variable wake_, done_;
     std::deque<std::shared_ptr<Transfer>> queue_;

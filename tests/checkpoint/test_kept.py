@@ -11,7 +11,7 @@ from subsalt.errors import CorruptionError, MissingInputError
 
 SHAPE = (7, 5, 11)
 #: planes of each rank
-CUTS = {1: [0, 7], 3: [0, 2, 5, 7]}
+CUTS = {1: [0, 7], 3: [0, 2, 5, 7], 4: [0, 0, 3, 7, 7]}
 
 
 def field_at(sample):
@@ -40,7 +40,7 @@ def directories(tmp_path):
     return [tmp_path / "a", tmp_path / "b"]
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize("compression", ["none", "zfp"])
 def test_kept_fields_come_back_whole(directories, ranks, compression):
     keep(directories, ranks, [1, 2, 3, 4, 5], compression=compression)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.flight import Flight, Slot
-from subsalt.checkpoint.record import PAGE, Identity, Layout, header_numbers
+from subsalt.checkpoint.record import PAGE, Identity, header_numbers
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.checkpoint.stripes import PIECE, Stripes
 from subsalt.checkpoint.transfers import Buffer, Outcome, Pool
@@ -56,13 +56,13 @@ class FileStore:
         keep: Callable[[FileStore], None] | None = None,
     ) -> None:
         self.record = identity.record
-        self.layout = Layout(4 * identity.record, identity.block)
         self.counts = StoreCounts()
         self.files, self.identity = files, identity
         self._keep = keep
         #: of what makes a kept wavefield complete, once it is published
         self.index_sha256 = ""
-        self._flight = Flight(pool, files, self.layout, buffers, self.counts)
+        self._flight = Flight(pool, files, identity, buffers, self.counts)
+        self.layout = self._flight.layout
         self._handed: dict[int, Buffer] = {}
         self._slots: dict[int, Slot] = {}
         self._next_slot, self._sequence = 0, 0

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from subsalt.checkpoint.record import Layout
+from subsalt.checkpoint.record import Identity, Layout
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Buffer, Outcome, Pool, Ticket
@@ -46,16 +46,20 @@ class Flight:
         Threads.
     files : Stripes
         Files.
-    layout : Layout
-        Of the largest record.
+    identity : Identity
+        Of the records.
     buffers : int
         Buffers at most.
     counts : StoreCounts
         Takes bytes and seconds.
     """
 
-    def __init__(self, pool: Pool, files: Stripes, layout: Layout, buffers: int, counts: StoreCounts) -> None:
-        self.pool, self.files, self.layout, self.counts = pool, files, layout, counts
+    def __init__(
+        self, pool: Pool, files: Stripes, identity: Identity, buffers: int, counts: StoreCounts
+    ) -> None:
+        self.pool, self.files, self.counts = pool, files, counts
+        self.record = identity.record
+        self.layout = Layout.of(identity.record, identity.block)
         self.limit, self._made = buffers, 0
         self.free: list[Buffer] = []
         self.free_slots: list[int] = []
@@ -71,7 +75,7 @@ class Flight:
         if self.free:
             return self.free.pop()
         if self._made < self.limit:
-            buffer = Buffer(self.layout)
+            buffer = Buffer(self.layout, self.record)
             self._made += 1
             return buffer
         return None

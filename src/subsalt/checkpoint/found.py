@@ -19,13 +19,14 @@ def find_records(files: Stripes, identity: Identity) -> dict[int, Slot]:
     A record counts when its header and trailer are whole, belong together and are of this run, shot, rank and size: a
     put that was cut off has no trailer yet. Its payload is compared with its checksums when it is read.
     """
+    largest = Layout.of(identity.record).payload
     found: dict[int, Slot] = {}
     for number in files.slots():
         head = _pages(files, number, 0, PAGE)
         if len(head) < PAGE or not sealed(head):
             continue
         key, (sequence, payload) = key_of(head), header_numbers(head)
-        if not 0 < payload <= 4 * identity.record or identity.differs(head, key, payload):
+        if not 0 < payload <= largest or identity.differs(head, key, payload):
             continue
         layout = Layout(payload, identity.block)
         tail = _pages(files, number, PAGE + layout.padded, layout.trailer)

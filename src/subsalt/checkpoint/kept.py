@@ -90,13 +90,13 @@ class _Part:
             index["codec"],
             index["block"],
         )
-        layout = Layout(4 * identity.record, identity.block)
+        layout = Layout.of(identity.record, identity.block)
         paths = [folder / f"{snap_name(name, rank)}.snap" for folder in folders]
         files = Stripes(paths, layout.total, direct=False, resume=True, writing=False)
         slots = {int(k): Slot(*v) for k, v in index["records"].items()}
         # before memory is taken that only the index asks for
         largest = max((s.payload for s in slots.values()), default=0)
-        if largest > 4 * identity.record or largest > max(files.sizes()):
+        if largest > layout.payload or largest > max(files.sizes()):
             files.close()
             raise SnapshotDamaged(min(slots), f"its files are shorter than {path} says", _CURE)
         self.store = FileStore(pool, files, identity, buffers)
@@ -161,7 +161,8 @@ class KeptWavefield:
         self.samples: list[int] = first.store.keys
         self.files = [index_path(folders[0], name, rank) for rank in range(len(self._parts))]
         self.bytes = sum(sum(p.store.files.sizes()) for p in self._parts)
-        self.box = Box(first.box.lo, self._parts[-1].box.hi)
+        some = [p for p in self._parts if p.box.size] or self._parts
+        self.box = Box(some[0].box.lo, some[-1].box.hi)
         self._whole = np.empty(self.box.shape, dtype=np.float32) if len(self._parts) > 1 else None
         self._held: NDArray[np.float32] | None = None
 
@@ -217,20 +218,22 @@ class KeptWavefield:
             self._held = None
 
     def _agree(self) -> None:
-        """Compare the parts: one wavefield, cut along x without a gap."""
-        first = self._parts[0]
-        for before, part in pairwise(self._parts):
-            same = all(part.index[k] == first.index[k] for k in ("run_id", "ranks", "dt", "image_step"))
-            joined = (
-                part.box.lo == (before.box.hi[0], *before.box.lo[1:]) and part.box.hi[1:] == before.box.hi[1:]
-            )
-            if not same or not joined or part.store.keys != first.store.keys:
-                raise CorruptionError(
-                    f"the parts of the {self.name} wavefield of shot {self.shot} do not belong together: "
-                    f"{before.store.files.paths[0]} and {part.store.files.paths[0]}",
-                    _CURE,
-                    code="E653",
-                )
+        """Compare the parts: one wavefield, cut along x without a gap; a rank may have no point of it."""
+        for a, b in pairwise(self._parts):
+            same = all(a.index[k] == b.index[k] for k in ("run_id", "ranks", "dt", "image_step"))
+            if not same or a.store.keys != b.store.keys:
+                raise self._apart(a, b)
+        for a, b in pairwise([p for p in self._parts if p.box.size]):
+            if b.box.lo != (a.box.hi[0], *a.box.lo[1:]) or b.box.hi[1:] != a.box.hi[1:]:
+                raise self._apart(a, b)
+
+    def _apart(self, a: _Part, b: _Part) -> CorruptionError:
+        return CorruptionError(
+            f"the parts of the {self.name} wavefield of shot {self.shot} do not belong together: "
+            f"{a.store.files.paths[0]} and {b.store.files.paths[0]}",
+            _CURE,
+            code="E653",
+        )
 
 
 def open_kept(
@@ -277,16 +280,25 @@ def _wrong(index: Any, shot: int, name: str, rank: int) -> str:
         return f"format {index['format']}, this version reads {FORMAT}"
     if (index["shot"], index["name"], index["rank"]) != (shot, name, rank):
         return "it is of another shot, wavefield or rank"
-    whole = [index[k] for k in ("ranks", "record", "block", "directories", "image_step")]
+    whole = [index[k] for k in ("ranks", "block", "directories", "image_step")]
     lo, hi = index["box"]
-    numbers = [*whole, *index["shape"], *lo, *hi, *(n for r in index["records"].values() for n in r)]
+    numbers = [
+        *whole,
+        index["record"],
+        *index["shape"],
+        *lo,
+        *hi,
+        *(n for r in index["records"].values() for n in r),
+    ]
     if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers) or min(whole) < 1:
         return "a number is out of range"
     if len(lo) != 3 or len(hi) != 3 or Box(tuple(lo), tuple(hi)).size != index["record"]:
         return f"a box of {lo} to {hi} has no {index['record']} points"
     if index["codec"] not in CODECS or index["block"] != BLOCK or rank >= index["ranks"]:
         return "unknown compression or block size"
-    if any(len(r) != 3 or not 0 < r[2] <= 4 * index["record"] for r in index["records"].values()):
+    if any(
+        len(r) != 3 or not 0 < r[2] <= Layout.of(index["record"]).payload for r in index["records"].values()
+    ):
         return "a record is longer than it can be"
     float(index["dt"])
     [int(k) for k in index["records"]]

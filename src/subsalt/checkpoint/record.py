@@ -44,6 +44,11 @@ class Layout:
     payload: int
     block: int = BLOCK
 
+    @classmethod
+    def of(cls, record: int, block: int = BLOCK) -> Layout:
+        """Return the layout of `record` floats; a rank that owns no point of a window stores one all the same."""
+        return cls(max(4, 4 * record), block)
+
     @property
     def padded(self) -> int:
         """Bytes of the payload on disk."""

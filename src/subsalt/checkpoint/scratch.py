@@ -132,7 +132,7 @@ class Scratch:
         """
         meta = dict(meta or {})
         shapes = [tuple(s) for s in meta.get("shapes", [meta.get("shape", (record,))])]
-        codec = self.compression if name in LOSSY else "none"
+        codec = self.compression if name in LOSSY and record else "none"
         shape = shapes[0] if len(shapes) == 1 else (record,)
         identity = Identity(self.run_id, name, shot, self.rank, self.ranks, record, shape, codec)
         folders = self._make(shot)
@@ -140,7 +140,7 @@ class Scratch:
         if not resume:
             discard(index)
         paths = [folder / f"{snap_name(name, self.rank)}.snap" for folder in folders]
-        files = Stripes(paths, Layout(4 * record).total, direct=self.direct, resume=resume)
+        files = Stripes(paths, Layout.of(record).total, direct=self.direct, resume=resume)
 
         def complete(store: FileStore) -> None:
             store.index_sha256 = publish_index(store, folders[0], {**meta, "shape": list(shape)})

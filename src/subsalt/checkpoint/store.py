@@ -202,12 +202,12 @@ def store_memory(record: int, buffers: int, compression: str = "none") -> int:
     compression : {"none", "zfp"}
         With zfp five more records pass through memory.
     """
-    return (buffers + (PACKING if compression == "zfp" else 0)) * Layout(4 * record).total
+    return (buffers + (PACKING if compression == "zfp" else 0)) * Layout.of(record).total
 
 
 def file_bytes(record: int, records: int) -> int:
     """Return the bytes of scratch files that hold `records` records at a time, of `record` floats each."""
-    return records * Layout(4 * record).total
+    return records * Layout.of(record).total
 
 
 def record_of(shapes: Sequence[Sequence[int]]) -> int:

@@ -14,6 +14,9 @@ from subsalt.checkpoint.record import PAGE, Layout
 #: seconds of one wait, before signals are looked at
 PATIENCE = 0.1
 
+#: whether blocks get checksums: only to measure what they cost is this ever false, and only for pools made then
+CHECKSUMS = True
+
 #: what a transfer in flight is called by those who only wait for it
 Ticket = Any
 
@@ -25,16 +28,17 @@ class Buffer:
     ----------
     layout : Layout
         Of the largest record that is to fit.
+    record : int
+        Floats of it.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, record: int) -> None:
         try:
             self.native = _native.scratch.Buffer(layout.total)
         except MemoryError as e:
             raise MemoryError(f"no memory for a buffer of {layout.total} bytes for snapshots") from e
         self.bytes: NDArray[np.uint8] = self.native.bytes
-        used = layout.payload // 4 * 4
-        self.floats: NDArray[np.float32] = self.bytes[PAGE : PAGE + used].view(np.float32)
+        self.floats: NDArray[np.float32] = self.bytes[PAGE : PAGE + 4 * record].view(np.float32)
 
     @property
     def address(self) -> int:
@@ -63,7 +67,7 @@ class Pool:
     """
 
     def __init__(self, threads: int) -> None:
-        self._native = _native.scratch.Pool(threads)
+        self._native = _native.scratch.Pool(threads, CHECKSUMS)
 
     def write(
         self, fd: int, offset: int, buffer: Buffer, layout: Layout, sequence: int, direct: bool
