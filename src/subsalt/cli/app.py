@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from subsalt.cli import lab_checkpoint as lab_checkpoint
 from subsalt.cli import lab_io as lab_io
 from subsalt.cli import lab_scaling as lab_scaling
 from subsalt.cli import lab_storage as lab_storage

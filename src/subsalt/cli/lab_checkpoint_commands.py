@@ -1,0 +1,97 @@
+"""What `subsalt lab checkpoint` does: read the options, measure, print, write the result."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from subsalt.cli.lab_commands import nothing_kept, progress, show
+from subsalt.cli.lab_storage_commands import io_threads
+from subsalt.cli.output import Out, plain
+from subsalt.errors import DiskError
+from subsalt.host import usable_cores
+from subsalt.io.publish import publish_text
+from subsalt.lab import asked, checkpoint_tables
+from subsalt.lab import checkpoint as measurement
+from subsalt.lab.checkpoint_case import LAYER, Case
+from subsalt.lab.table import FORMATS
+
+#: of the founding documents
+CHECKPOINTS = (80, 400, 800)
+STRATEGIES = ("store", "revolve")
+MODES = ("bare", "overlapped")
+#: points per axis inside the layer at least
+INSIDE = 16
+
+
+def settings(
+    directories: list[Path] | None,
+    checkpoints: list[str] | None,
+    grid: str,
+    samples: int,
+    strategy: str,
+    threads: list[str] | None,
+    direct: bool,
+    mode: list[str] | None,
+    repeats: int,
+) -> measurement.Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    chosen = asked.choices("--strategy", [strategy], STRATEGIES, ())
+    case = Case(_grid(grid), samples, chosen[0], usable_cores())
+    return measurement.Settings(
+        case,
+        list(dict.fromkeys(directories or [Path(".")])),
+        _checkpoints(checkpoints, samples),
+        io_threads(threads),
+        direct,
+        asked.choices("--mode", mode, MODES, MODES),
+        repeats,
+    )
+
+
+def checkpoint(wanted: measurement.Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the tables, and write the result."""
+    if how not in FORMATS:
+        raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
+    if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+        raise DiskError(f"{file} cannot be written", "give another name with --out", code="E620")
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, checkpoint_tables.tables(result.rows, how), how)
+    content = plain(result.to_dict())
+    if file is not None:
+        publish_text(file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    out.json(content)
+
+
+def _checkpoints(given: list[str] | None, samples: int) -> list[int]:
+    if given is None:
+        return sorted({min(c, samples) for c in CHECKPOINTS})
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= samples]
+    if bad or not found:
+        raise asked.wrong(
+            f"--checkpoints {' '.join(bad)}: not numbers from 1 to {samples}, the time steps",
+            "use such as --checkpoints 80,400, or more --samples",
+        )
+    return sorted({int(w) for w in found})
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    least = INSIDE + 2 * LAYER
+    words = text.replace("x", ",").split(",")
+    if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= least for w in words):
+        raise asked.wrong(
+            f"--grid {text}: not three numbers from {least} up, layer included",
+            "use nx,ny,nz, such as --grid 96,96,96",
+        )
+    nx, ny, nz = (int(w) for w in words)
+    return nx, ny, nz
