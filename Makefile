@@ -15,7 +15,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
-.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz bench-kernels bench-peers bench-founding clean
+.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz bench-kernels bench-peers bench-founding founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -83,6 +83,9 @@ bench-peers: build ## times against Devito and Deepwave, each in an environment 
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]
 	@$(PY) benchmarks/founding.py --steps $(or $(STEPS),20) $(if $(ORDER),--order $(ORDER)) \
 		$(if $(BOUNDARY),--boundary $(BOUNDARY)) $(if $(STORAGE),--storage $(STORAGE)) $(if $(PUBLISH),--publish)
+
+founding-job: build ## the founding small case as a job: FOLDER=/scratch/founding [JOB="--background --order 4"]
+	@$(PY) benchmarks/founding_job.py $(FOLDER) $(JOB) $(if $(PUBLISH),--publish)
 
 clean: ## remove the virtual environment and everything built
 	rm -rf build dist $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
