@@ -1,0 +1,266 @@
+"""Strike `subsalt` at its k-th file operation: kill it, fail the operation, or cut transfers short.
+
+Most strikes hit the real command in a process that was forked after the imports, so that a strike costs the run itself;
+the shim (`faultshim.c`) counts operations of all threads below the watched folders. `Striker.run` starts the installed
+program instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: in memory, where there is such a folder: a kill needs no disk, and syncing takes most of the time of so small a run
+ROOT = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+
+COUNT, KILL, TORN, ONCE, FOREVER, SHORT = range(6)
+
+SERVER = """
+import ctypes, json, os, sys
+import subsalt.cli.app as cli
+from subsalt.cli import guard
+shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+
+
+def command(asked):
+    for fd, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
+    os.chdir(asked["cwd"])
+    shim.fault_arm(
+        ctypes.c_long(asked["at"]), asked["mode"], asked["arg"], asked["under"].encode(), asked["log"].encode()
+    )
+    try:
+        return guard.run(cli.app, asked["argv"])
+    except SystemExit as leave:
+        return leave.code
+    finally:
+        sys.stderr.flush()
+
+
+answers = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["here"]:
+        # once, so that all is imported; a fork of a process with threads could hang
+        code = command(asked)
+        tasks = os.listdir("/proc/self/task")
+        assert len(tasks) == 1, tasks
+    else:
+        child = os.fork()
+        if child == 0:
+            os._exit(command(asked))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(json.dumps(code), file=answers, flush=True)
+"""
+
+
+def build(folder: Path) -> Path | None:
+    """Compile the shim; None where there is no compiler."""
+    compiler = os.environ.get("CC") or shutil.which("cc")
+    if not compiler:
+        return None
+    library = folder / "faultshim.so"
+    source = Path(__file__).with_name("faultshim.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operation of a run: its number, what it does, and on which part of the run."""
+
+    k: int
+    operation: str
+    part: str
+
+
+def part_of(path: str) -> str:
+    """Return which part of a run a path belongs to."""
+    name = path.rsplit("/", 1)[-1]
+    if name.startswith(".") and name.count(".") > 2:  # temporary: .NAME.HEX.tmp
+        name = name[1:].rsplit(".", 2)[0]
+    if "/snapshots" in path or "/scratch" in path:
+        return "scratch"
+    if "/images" in path:
+        return "partial image"
+    for start, part in (
+        ("ledger", "ledger"),
+        ("image", "image"),
+        ("illumination", "image"),
+        ("report", "report"),
+        ("run.json", "run.json"),
+        ("run.lock", "lock"),
+        ("events", "events"),
+        ("job.resolved", "job"),
+        ("progress", "progress"),
+        ("crash", "crash note"),
+    ):
+        if name.startswith(start):
+            return part
+    return "folder"
+
+
+@dataclass
+class End:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+    struck: Point | None = None
+
+
+@dataclass
+class Striker:
+    """Runs commands of subsalt with strikes; a context manager.
+
+    Parameters
+    ----------
+    folder : Path
+        For its own files.
+    shim : Path
+        The compiled shim.
+    """
+
+    folder: Path
+    shim: Path
+    struck: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.environment = os.environ | {
+            "LD_PRELOAD": str(self.shim),
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "NO_COLOR": "1",
+            "SUBSALT_TUNE": "off",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def __enter__(self) -> Striker:
+        self.server = subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=self.environment,
+        )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self.server.stdin is not None
+        self.server.stdin.close()
+        self.server.wait(30)
+        assert self.server.stdout is not None
+        self.server.stdout.close()
+
+    def __call__(
+        self, *words: object, at: int = 0, mode: int = -1, arg: int = 0, under: str = "", here: bool = False
+    ) -> End:
+        """Run the command in a forked process, struck as asked; with `here` once in the process that is forked."""
+        log = self.folder / "struck.log"
+        log.unlink(missing_ok=True)
+        files = {name: str(self.folder / name) for name in ("out", "err")}
+        asked = {
+            "argv": [str(w) for w in words],
+            "at": at,
+            "mode": mode,
+            "arg": arg,
+            "under": under,
+            "log": str(log) if mode >= 0 else "",
+            "cwd": str(self.folder),
+            "here": here,
+            **files,
+        }
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        self.server.stdin.write(json.dumps(asked) + "\n")
+        self.server.stdin.flush()
+        code = json.loads(self.server.stdout.readline())
+        out, err = (Path(files[n]).read_text(errors="replace") for n in ("out", "err"))
+        return End(code, out, err, self._last(log) if mode > COUNT else None)
+
+    def run(
+        self,
+        *words: object,
+        at: int = 0,
+        mode: int = -1,
+        arg: int = 0,
+        under: str = "",
+        prefix: tuple[str, ...] = (),
+    ) -> End:
+        """Start the installed program, struck as asked."""
+        log = self.folder / "struck.log"
+        log.unlink(missing_ok=True)
+        faults = {
+            "FAULT_AT": at,
+            "FAULT_MODE": mode,
+            "FAULT_ARG": arg,
+            "FAULT_UNDER": under,
+            "FAULT_LOG": log,
+        }
+        done = subprocess.run(
+            [*prefix, sys.executable, "-m", "subsalt", *map(str, words)],
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=self.environment | {k: str(v) for k, v in faults.items() if mode >= 0},
+            check=False,
+        )
+        return End(done.returncode, done.stdout, done.stderr, self._last(log) if mode > COUNT else None)
+
+    def points(self, *words: object, under: str) -> list[Point]:
+        """Return the operations of a command that is left alone, in order."""
+        end = self(*words, mode=COUNT, at=0, under=under)
+        assert end.code == 0, end.err
+        return [_point(line) for line in (self.folder / "struck.log").read_text().splitlines()]
+
+    def _last(self, log: Path) -> Point | None:
+        lines = log.read_text().splitlines() if log.exists() else []
+        if not lines:
+            return None
+        point = _point(lines[0])
+        self.struck[point.operation, point.part] += 1
+        return point
+
+
+def _point(line: str) -> Point:
+    k, operation, path = line.split(" ", 2)
+    return Point(int(k), operation, part_of(path))
+
+
+def spread(points: list[Point], count: int) -> list[Point]:
+    """Return so many points: of every operation on every part the first and the last, the rest evenly over all."""
+    chosen: dict[int, Point] = {}
+    for few in (
+        {(p.operation, p.part): p for p in reversed(points)},
+        {(p.operation, p.part): p for p in points},
+    ):
+        for point in few.values():
+            if len(chosen) < count:
+                chosen[point.k] = point
+    left = [p for p in points if p.k not in chosen]
+    more = max(0, count - len(chosen))
+    for i in range(more if left else 0):
+        point = left[i * len(left) // more]
+        chosen[point.k] = point
+    return sorted(chosen.values(), key=lambda p: p.k)
+
+
+def matrix(struck: Counter[tuple[str, str]]) -> str:
+    """Return a table of strikes: operations down, parts of the run across."""
+    parts = sorted({part for _, part in struck})
+    rows = [["", *parts, "all"]]
+    for operation in sorted({o for o, _ in struck}):
+        numbers = [struck[operation, part] for part in parts]
+        rows.append([operation, *(str(n or "") for n in numbers), str(sum(numbers))])
+    rows.append(["all", *(str(sum(n for (_, p), n in struck.items() if p == part)) for part in parts)])
+    rows[-1].append(str(sum(struck.values())))
+    text = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([text[0], "|---" * len(rows[0]) + "|", *text[1:]])

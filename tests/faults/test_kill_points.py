@@ -1,0 +1,84 @@
+"""F1: `subsalt migrate`, killed at any file operation, goes on to the same bytes; so does what goes on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from strikes import KILL, TORN, spread
+from struck_survey import Case
+
+#: strikes of this module, over operations and parts of the run
+POINTS = 50
+
+
+def test_killed_at_fifty_points_the_run_goes_on_to_the_same_bytes(case: Case) -> None:
+    """Every kind of operation on every part of the run; every other one is gone on with by the directory alone."""
+    points = spread(case.points, POINTS)
+    assert len(points) == POINTS
+    assert {(p.operation, p.part) for p in points} == {(p.operation, p.part) for p in case.points}
+    case.striker.struck.clear()
+    faults = []
+    for i, point in enumerate(points):
+        # writes are torn in every other strike: half of the bytes are there
+        fault, _ = case.kill(point, by_directory=i % 2 == 1, mode=TORN if i % 4 > 1 else KILL)
+        faults += [f"{point}: {fault}"] if fault else []
+    assert not faults, "\n".join(faults)
+    # an injection that did not happen is no success
+    assert sum(case.striker.struck.values()) == POINTS
+    parts = {part for _, part in case.striker.struck}
+    assert {"image", "report", "ledger", "partial image", "lock", "run.json"} <= parts
+
+
+def test_killed_again_while_going_on(case: Case) -> None:
+    """A second kill early, in the middle and late in what goes on, behind kills of all parts of the run."""
+    points = spread(case.points, 12)
+    case.striker.struck.clear()
+    for i, point in enumerate(points):
+        again = 1 + (i * 37) % 90
+        fault, _ = case.kill(point, again=again, by_directory=i % 2 == 0)
+        assert not fault, f"{point}, then {again}: {fault}"
+    # late in a run less is left than the second strike counts
+    assert sum(case.striker.struck.values()) > 1.5 * len(points)
+
+
+def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
+    """No finished shot is computed again."""
+    import json
+
+    left = []
+    for point in spread(case.points, 8):
+        case.fresh()
+        assert case.start(point.k, KILL).code == -9
+        end = case.striker("migrate", case.job, "--run", case.run, "--json")
+        left.append(json.loads(end.out.splitlines()[-1])["point_steps"])
+    assert left == sorted(left, reverse=True)
+    assert left[0] > 0
+    assert left[-1] == 0
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_the_installed_program_is_killed(case: Case, share: float) -> None:
+    """The same with a program that was started anew, not forked."""
+    case.fresh()
+    k = int(share * len(case.points))
+    end = case.striker.run("migrate", case.job, "--run", case.run, at=k, mode=KILL, under=case.under)
+    assert (end.code, end.struck is not None) == (-9, True), end.err
+    assert case.verdict(case.striker.run("migrate", case.job, "--run", case.run)) == ""
+
+
+@pytest.mark.parametrize(("call", "k"), [("rename", 6), ("pwrite64", 30), ("fdatasync", 9)])
+def test_killed_by_the_tracer(case: Case, tmp_path: Path, call: str, k: int) -> None:
+    """The same by means that share nothing with the shim."""
+    if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:
+        pytest.skip("strace is not there, or may not trace")
+    case.fresh()
+    trace = tmp_path / "trace"
+    how = ["-f", "-qq", "-o", trace, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={k}"]
+    command = ("strace", *map(str, how), "-E", "LD_PRELOAD=")
+    end = case.striker.run("migrate", case.job, "--run", case.run, prefix=command)
+    assert "killed by SIGKILL" in trace.read_text(), "nothing was injected"
+    assert end.code in (-9, 137)
+    assert case.verdict(case.start()) == ""
