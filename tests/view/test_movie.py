@@ -117,5 +117,5 @@ def test_what_was_asked_for_is_kept_or_refused():
 
 def test_ordinals():
     assert [ordinal(n) for n in (1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 103, 111)] == (
-        "1st 2nd 3rd 4th 10th 11th 12th 13th 21st 22nd 103rd 111th".split()
+        ["1st", "2nd", "3rd", "4th", "10th", "11th", "12th", "13th", "21st", "22nd", "103rd", "111th"]
     )

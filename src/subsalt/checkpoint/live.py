@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.actions import Level
-from subsalt.checkpoint.store import Store
+from subsalt.checkpoint.pieces import Copy, Pieces
 from subsalt.kernels.problem import State
-
-#: copies ``source`` into ``target``, arrays of one shape
-Copy = Callable[[NDArray, NDArray], None]
 
 
 class Place(NamedTuple):
@@ -25,29 +22,8 @@ class Place(NamedTuple):
 
 
 def state_floats(state: State) -> int:
-    """Return the single-precision numbers of the record of a state."""
+    """Return the single-precision numbers that a state takes."""
     return sum(a.nbytes for a in state.arrays()) // 4
-
-
-def pack(state: State, record: NDArray[np.float32], copy: Copy) -> None:
-    """Copy a state into a record, one array behind the other."""
-    at = 0
-    for a in state.arrays():
-        flat = a.reshape(-1)
-        size = a.nbytes // 4
-        copy(record[at : at + size].view(a.dtype), flat)
-        at += size
-
-
-def unpack(record: NDArray[np.float32], state: State, it: int, copy: Copy) -> None:
-    """Make a state what was packed into a record at time index `it`."""
-    at = 0
-    for a in state.arrays():
-        flat = a.reshape(-1)
-        size = a.nbytes // 4
-        copy(flat, record[at : at + size].view(a.dtype))
-        at += size
-    state.it = it
 
 
 class StateSlots:
@@ -63,20 +39,12 @@ class StateSlots:
         Returns memory for so many numbers of a dtype, touched.
     steps : int
         Time steps from block to block.
-    disk : Store, optional
-        Where disk slots are; its keys are blocks.
     """
 
-    def __init__(
-        self,
-        like: State,
-        copy: Copy,
-        reserve: Callable[[int, type], NDArray],
-        steps: int,
-        disk: Store | None = None,
-    ) -> None:
+    def __init__(self, like: State, copy: Copy, reserve: Callable[[int, type], NDArray], steps: int) -> None:
         self.floats = state_floats(like)
-        self.disk = disk
+        #: where disk slots are
+        self.disk: Pieces | None = None
         self._copy, self._reserve, self._steps = copy, reserve, steps
         self._memory: dict[int, NDArray] = {}
         self._places: dict[tuple[Level, int], Place] = {}
@@ -86,17 +54,12 @@ class StateSlots:
         self.stored: dict[Level, int] = {"memory": 0, "disk": 0}
         self.loaded: dict[Level, int] = {"memory": 0, "disk": 0}
 
-    def reserve(self, slots: int) -> None:
-        """Take the memory of the first `slots` memory slots now."""
-        for slot in range(slots):
-            self._room(slot)
-
     def store(self, level: Level, slot: int, block: int, state: State) -> None:
         """Copy a state, which stands at the start of `block`, into a slot."""
         for held in self._held or ():
             if level == "disk":
                 held.discard(block)
-        self._put(level, slot, block, state)
+        self.mend(level, slot, block, state)
         self._places[level, slot] = Place(level, slot, block)
         self.stored[level] += 1
 
@@ -106,30 +69,46 @@ class StateSlots:
         Raises
         ------
         SnapshotDamaged
-            When it cannot be read back from disk as it was.
+            When it cannot be read back from disk as it was; the state is then of no use.
         """
         if level == "memory":
-            unpack(self._memory[slot], state, block * self._steps, self._copy)
+            for a, part in zip(state.arrays(), self._parts(slot, state), strict=True):
+                self._copy(a.reshape(-1), part)
         else:
-            assert self.disk is not None
-            record = self.disk.get(block)
-            unpack(record, state, block * self._steps, self._copy)
-            self.disk.give_back(record)
+            disk = self._on_disk()
+            disk.get(self._key(block), state.arrays())
+        state.it = block * self._steps
         self.loaded[level] += 1
 
     def mend(self, level: Level, slot: int, block: int, state: State) -> None:
-        """Put a state that was computed again into its slot."""
-        self._put(level, slot, block, state)
+        """Put a state into its slot, which may hold it already, damaged."""
+        if level == "disk":
+            self._on_disk().put(self._key(block), state.arrays())
+            return
+        for a, part in zip(state.arrays(), self._parts(slot, state), strict=True):
+            self._copy(part, a.reshape(-1))
 
     def drop(self, level: Level, slot: int) -> None:
         """Make a slot free."""
         place = self._places.pop((level, slot))
         if level == "disk":
-            assert self.disk is not None
             if self._held is None:
-                self.disk.drop(place.block)
+                self._forget(place.block)
             else:
                 self._held[0].add(place.block)
+
+    def room(self, slot: int) -> NDArray[np.float32]:
+        """Return the memory of a slot: the arrays of a state, one behind the other."""
+        if slot not in self._memory:
+            self._memory[slot] = self._reserve(self.floats, np.float32)
+        return self._memory[slot]
+
+    @property
+    def places(self) -> list[Place]:
+        """The slots that hold states, by block."""
+        return sorted(self._places.values(), key=lambda place: place.block)
+
+    # for restart points
 
     def hold(self) -> None:
         """Keep what is dropped from disk until two more restart points have come (`let_go`)."""
@@ -137,44 +116,38 @@ class StateSlots:
 
     def let_go(self) -> None:
         """Drop from disk what neither the newest restart point needs nor the one before."""
-        assert self._held is not None
-        dropped, older = self._held
-        for block in older:
-            assert self.disk is not None
-            self.disk.drop(block)
-        self._held = set(), dropped
-
-    def record(self, slot: int) -> NDArray[np.float32]:
-        """Return what a memory slot holds, as a record."""
-        return self._memory[slot]
+        if self._held is not None:
+            dropped, older = self._held
+            for block in older:
+                self._forget(block)
+            self._held = set(), dropped
 
     def adopt(self, places: list[Place]) -> None:
-        """Say which slots hold states: their records in memory have been filled, or lie on disk."""
+        """Say which slots hold states: their memory has been filled, or they lie on disk."""
         self._places = {(place.level, place.slot): place for place in places}
-        live = {place.block for place in places if place.level == "disk"}
         if self.disk is not None:
-            for block in set(self.disk.keys) - live:
-                self.disk.drop(block)
+            live = {k for p in places if p.level == "disk" for k in self.disk.keys(self._key(p.block))}
+            for key in set(self.disk.store.keys) - live:
+                self.disk.store.drop(key)
 
-    def room(self, slot: int) -> NDArray[np.float32]:
-        """Return the memory of a slot, to be filled."""
-        return self._room(slot)
+    # one state
 
-    @property
-    def places(self) -> list[Place]:
-        """The slots that hold states, by block."""
-        return sorted(self._places.values(), key=lambda place: place.block)
+    def _parts(self, slot: int, state: State) -> list[NDArray]:
+        """Return the memory of a slot as the flat arrays of a state."""
+        room, parts, at = self.room(slot), [], 0
+        for a in state.arrays():
+            parts.append(room[at : at + a.nbytes // 4].view(a.dtype))
+            at += a.nbytes // 4
+        return parts
 
-    def _room(self, slot: int) -> NDArray[np.float32]:
-        if slot not in self._memory:
-            self._memory[slot] = self._reserve(self.floats, np.float32)
-        return self._memory[slot]
-
-    def _put(self, level: Level, slot: int, block: int, state: State) -> None:
-        if level == "memory":
-            pack(state, self._room(slot), self._copy)
-            return
+    def _on_disk(self) -> Pieces:
         assert self.disk is not None
-        record = self.disk.room()
-        pack(state, record, self._copy)
-        self.disk.put(block, record)
+        return self.disk
+
+    def _key(self, block: int) -> int:
+        return block * self._on_disk().count
+
+    def _forget(self, block: int) -> None:
+        disk = self._on_disk()
+        for key in set(disk.keys(self._key(block))) & set(disk.store.keys):
+            disk.store.drop(key)

@@ -20,9 +20,6 @@ Keep = Literal["none", "source", "both"]
 #: buffers of a store of states: one is written while the next is filled
 STATE_BUFFERS = 2
 
-#: floats at the end of a record of a restart point that say which one it is
-STAMP = 16
-
 
 @dataclass(frozen=True)
 class Scheme:

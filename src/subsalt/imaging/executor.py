@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.live import StateSlots, state_floats
+from subsalt.checkpoint.pieces import Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
 from subsalt.checkpoint.tasks import tasks_of
@@ -17,6 +18,7 @@ from subsalt.errors import ConfigError
 from subsalt.imaging.restart import Point, RestartPoints
 from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
 from subsalt.imaging.sweeps import Shooting, Sweeps
+from subsalt.kernels.problem import State
 from subsalt.timing import Phases
 
 
@@ -67,9 +69,13 @@ class Files:
             store = self._open(name, floats, scheme.buffers, meta, scheme.samples, keep=keep, resume=resume)
         return SampleFile(store, shape, prop.dtype)
 
-    def states(self, floats: int, shapes: list[list[int]], *, resume: bool) -> Store:
+    def states(self, state: State, copy: Copy, *, resume: bool) -> Pieces:
         """Return the store of the disk slots."""
-        return self._open("states", floats, STATE_BUFFERS, {"shapes": shapes}, 0, keep=False, resume=resume)
+        floats = state_floats(state)
+        count, record = cut(floats)
+        meta = {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
+        store = self._open("states", record, STATE_BUFFERS, meta, 0, keep=False, resume=resume)
+        return Pieces(store, floats, copy)
 
     def _open(
         self, name: str, floats: int, buffers: int, meta: dict, records: int, *, keep: bool, resume: bool
@@ -149,7 +155,8 @@ def image_by_scheme(
         if scheme.strategy == "revolve":
             steps = scheme.block * scheme.image_step
             slots = StateSlots(source, prop.kernels.copy, prop.kernels.reserve, steps)
-            slots.reserve(moves_of(scheme.blocks, scheme.slots).memory)
+            for slot in range(moves_of(scheme.blocks, scheme.slots).memory):
+                slots.room(slot)  # a lack of memory shows before the first time step
     files = Files(scheme, scratch, shot)
     points = point = None
     failed = True
@@ -166,7 +173,7 @@ def image_by_scheme(
     finally:
         files.close(failed=failed)
         if points is not None:
-            points.close(remove=False)
+            points.close()
     storage = files.storage() + (points.storage if points is not None else StoreCounts())
     saved = 0 if point is None else point.counts.source_steps + point.counts.receiver_steps
     return Done(sweeps.counts(), storage, sweeps.recomputed, saved)
@@ -198,8 +205,7 @@ def _sweeps(
         if scheme.keep == "both":
             kept = files.samples("receiver", shooting, keep=True, resume=resume)
         if slots is not None and scheme.disk_slots:
-            shapes = [list(a.shape) for a in states[0].arrays()]
-            slots.disk = files.states(state_floats(states[0]), shapes, resume=resume)
+            slots.disk = files.states(states[0], shooting.prop.kernels.copy, resume=resume)
         if points is not None:
             points.files = [f for f in (file, kept) if f is not None]
             if slots is not None and slots.disk is not None:

@@ -9,18 +9,17 @@ its records say so on every rank of the group.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.live import Copy, Place, StateSlots, pack, state_floats, unpack
-from subsalt.checkpoint.scheme import STAMP, STATE_BUFFERS, Counts, Scheme
-from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
+from subsalt.checkpoint.live import Place, StateSlots, state_floats
+from subsalt.checkpoint.pieces import STAMP, Copy, Pieces, cut
+from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.comm import Comm
 from subsalt.errors import SnapshotDamaged
 from subsalt.imaging.samples import SampleFile
@@ -31,10 +30,7 @@ from subsalt.kernels.problem import State
 FORMAT = 1
 
 #: keys of the records of memory slots begin here; below are the wavefields and accumulators of two points
-SLOT_KEYS = 1 << 20
-
-#: in every record
-MAGIC = 0x5374_6172_7450_7431
+SLOT_KEYS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class RestartPoints:
         #: keys of states in the store, and of those that the point before the newest one needs
         self._slot_keys: set[int] = set()
         self._live_before: set[int] = set()
-        self._store = self._open(resume=True)
+        self._pieces = self._open(resume=True)
         self._who = {
             "format": FORMAT,
             "run_id": scratch.run_id,
@@ -118,7 +114,7 @@ class RestartPoints:
     @property
     def storage(self) -> StoreCounts:
         """What its store moved."""
-        return self._store.counts
+        return self._pieces.store.counts
 
     def find(self, slots: StateSlots | None) -> Point | None:
         """Return the newest point that is whole on all ranks, its arrays filled, or None; collective."""
@@ -139,17 +135,14 @@ class RestartPoints:
             # nobody spoils an old point before all have the one after it
             self.group.agree()
         self._generation += 1
-        base = self._base(self._generation)
+        pieces, base = self._pieces, self._base(self._generation)
         live = {self._key(place): place for place in point.places if place.level == "memory"}
-        state = self.states[1 if point.receiving else 0]
-        self._put(base, self._generation, lambda record: pack(state, record, self._copy))
-        for number, part in enumerate(self._parts()):
-            self._put(base + 1 + number, self._generation, partial(_gather, part, copy=self._copy))
+        pieces.put(base, self.states[1 if point.receiving else 0].arrays(), self._generation)
+        pieces.put(base + pieces.count, self._sums(), self._generation)
         fresh = sorted(set(live) - self._slot_keys)
         for key in fresh:
             assert self.slots is not None
-            held = self.slots.record(live[key].slot)
-            self._put(key, key, partial(_gather, [held], copy=self._copy))
+            pieces.put(key, [self.slots.room(live[key].slot)], key)
         self._flush()
         self.written += 1
         self.states_written += 1 + len(fresh)
@@ -165,9 +158,9 @@ class RestartPoints:
         publish_text(self._path(self._generation), json.dumps(self._who | told))
         self._let_go(set(live))
 
-    def close(self, *, remove: bool) -> None:
-        """End its store."""
-        self._store.close(remove)
+    def close(self) -> None:
+        """End its store; the files stay."""
+        self._pieces.store.abandon()
 
     # what is written
 
@@ -176,49 +169,31 @@ class RestartPoints:
             if file.store is not None:
                 file.store.flush(durable=True)
         if self.slots is not None and self.slots.disk is not None:
-            self.slots.disk.flush(durable=True)
-        self._store.flush(durable=True)
+            self.slots.disk.store.flush(durable=True)
+        self._pieces.store.flush(durable=True)
 
     def _let_go(self, live: set[int]) -> None:
         """Forget states that neither this point nor the one before needs."""
-        for key in self._slot_keys - live - self._live_before:
-            self._store.drop(key)
+        for first in self._slot_keys - live - self._live_before:
+            for key in self._pieces.keys(first):
+                self._pieces.store.drop(key)
         self._slot_keys = live | self._live_before
         self._live_before = live
-        if self.slots is not None and self.slots.disk is not None:
+        if self.slots is not None:
             self.slots.let_go()
-
-    def _put(self, key: int, mark: int, fill: Callable[[NDArray[np.float32]], None]) -> None:
-        """Write one record, with a mark that says of which point it is."""
-        record = self._store.room()
-        fill(record)
-        stamp = record[-STAMP:].view(np.int64)
-        stamp[:] = 0
-        stamp[:3] = MAGIC, mark, key
-        self._store.put(key, record)
 
     def _base(self, generation: int) -> int:
         """Return the key of the first record of a point: two points have records of their own."""
-        return 1 + generation % 2 * (1 + len(self._parts()))
+        each = self._pieces.count + self._pieces.records_of(self._sums())
+        return 1 + generation % 2 * each
 
-    def _parts(self) -> list[list[NDArray]]:
-        """Cut the accumulators into pieces, by the records that take them."""
-        parts: list[list[NDArray]] = [[]]
-        left = self.floats
-        for name in sorted(self.sums):
-            flat = self.sums[name].reshape(-1).view(np.float32)
-            while flat.size:
-                if left == 0:
-                    parts.append([])
-                    left = self.floats
-                parts[-1].append(flat[:left])
-                taken = min(left, flat.size)
-                flat, left = flat[taken:], left - taken
-        return parts
+    def _sums(self) -> list[NDArray]:
+        return [self.sums[name] for name in sorted(self.sums)]
 
     def _key(self, place: Place) -> int:
-        """Return the key of the state of a memory slot: its time index tells all of it."""
-        return SLOT_KEYS + place.block * self.scheme.block * self.scheme.image_step
+        """Return the first key of the state of a memory slot: its time index tells all of it."""
+        it = place.block * self.scheme.block * self.scheme.image_step
+        return SLOT_KEYS + it * self._pieces.count
 
     def _path(self, generation: int) -> Path:
         name = f"restart.g{generation % 2}.r{self._scratch.rank:02d}.json"
@@ -240,64 +215,36 @@ class RestartPoints:
 
     def _fill(self, generation: int, point: Point) -> bool:
         """Make wavefield, accumulators and memory slots what a point says; return whether all of it could be read."""
-        base = self._base(generation)
+        pieces, base = self._pieces, self._base(generation)
         state = self.states[1 if point.receiving else 0]
+        live = {self._key(place): place for place in point.places if place.level == "memory"}
         try:
-            self._take(base, generation, lambda record: unpack(record, state, point.it, self._copy))
-            for number, part in enumerate(self._parts()):
-                self._take(base + 1 + number, generation, partial(_scatter, part, copy=self._copy))
-            live = set()
-            for place in point.places:
-                if place.level == "memory":
-                    assert self.slots is not None
-                    room, key = self.slots.room(place.slot), self._key(place)
-                    self._take(key, key, partial(_scatter, [room], copy=self._copy))
-                    live.add(key)
+            pieces.get(base, state.arrays(), generation)
+            pieces.get(base + pieces.count, self._sums(), generation)
+            for key, place in live.items():
+                assert self.slots is not None
+                pieces.get(key, [self.slots.room(place.slot)], key)
         except SnapshotDamaged:
             return False
-        self._slot_keys = self._live_before = live
+        self._slot_keys = self._live_before = set(live)
         return True
-
-    def _take(self, key: int, mark: int, use: Callable[[NDArray[np.float32]], None]) -> None:
-        record = self._store.get(key)
-        try:
-            if tuple(record[-STAMP:].view(np.int64)[:3]) != (MAGIC, mark, key):
-                raise SnapshotDamaged(key, "it belongs to another restart point")
-            use(record)
-        finally:
-            self._store.give_back(record)
 
     def _start_anew(self) -> None:
         """Remove what lies there, and make the arrays what they are at the start."""
         for parity in (0, 1):
             remove(self._path(parity))
-        self._store.close(remove=True)
-        self._store = self._open(resume=False)
+        self._pieces.store.close(remove=True)
+        self._pieces = self._open(resume=False)
         for state in self.states:
             state.clear()
         for a in self.sums.values():
             a.fill(0)
 
-    def _open(self, *, resume: bool) -> Store:
-        floats = self.floats + STAMP
-        meta = {"shape": [floats]}
-        return self._scratch.open("restart", self._shot, floats, STATE_BUFFERS, meta=meta, resume=resume)
-
-
-def _gather(parts: list[NDArray], record: NDArray[np.float32], copy: Copy) -> None:
-    """Copy arrays into a record, one behind the other."""
-    at = 0
-    for part in parts:
-        copy(record[at : at + part.size], part)
-        at += part.size
-
-
-def _scatter(parts: list[NDArray], record: NDArray[np.float32], copy: Copy) -> None:
-    """Copy a record into the arrays that it was gathered from."""
-    at = 0
-    for part in parts:
-        copy(part, record[at : at + part.size])
-        at += part.size
+    def _open(self, *, resume: bool) -> Pieces:
+        record = cut(self.floats)[1] + STAMP
+        meta = {"shape": [record]}
+        store = self._scratch.open("restart", self._shot, record, STATE_BUFFERS, meta=meta, resume=resume)
+        return Pieces(store, self.floats, self._copy, stamped=True)
 
 
 def _point(told: dict[str, Any]) -> Point:
