@@ -159,6 +159,7 @@ def test_the_middle_sample_counts():
         (["--strategy", "boundary"], 2, "choose from store, revolve"),
         (["--mode", "fast"], 2, "--mode fast"),
         (["--table", "html"], 2, "--table html"),
+        (["--names", "one,two"], 2, "2 names for 1 directories"),
         (["--out", "."], 74, "cannot be written"),
         (["missing"], 74, "missing is no directory"),
     ],
@@ -171,11 +172,25 @@ def test_wrong_options_are_refused_with_the_cure(subsalt_command, words, code, s
 
 def test_a_checkpoint_table_from_the_command_line(subsalt_command, tmp_path):
     file = tmp_path / "result.json"
-    small = ["--grid", "44,44,44", "--samples", "20", "--checkpoints", "5", "--threads", "1"]
+    small = [
+        "--grid",
+        "44,44,44",
+        "--samples",
+        "20",
+        "--checkpoints",
+        "5",
+        "--threads",
+        "1",
+        "--names",
+        "here",
+    ]
     code, out, err = subsalt_command("lab", "checkpoint", tmp_path, *small, "--out", file)
     assert code == 0, err
     assert "Overlapped: a shot" in out
     result = json.loads(file.read_text())
     assert result["measurement"] == "checkpoint"
     assert result["settings"]["case"]["grid"] == [44, 44, 44]
+    # a published result names no path of the machine
+    assert result["settings"]["directories"] == ["here"] == list({r["directory"] for r in result["rows"]})
+    assert str(tmp_path) not in file.read_text()
     assert "Example: subsalt lab checkpoint" in subsalt_command("lab", "checkpoint", "--help")[1]

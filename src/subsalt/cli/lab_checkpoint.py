@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from subsalt.cli.lab import Json, Table, lab
-from subsalt.cli.lab_storage import Directories, IoThreads
+from subsalt.cli.lab_storage import Directories, IoThreads, Names
 
 
 @lab.command(
@@ -33,6 +33,7 @@ def checkpoint(
         typer.Option(help="bare: only records move; overlapped: with a shot; both when left out."),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each case.")] = 1,
+    names: Names = None,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -44,7 +45,7 @@ def checkpoint(
 
     lab_checkpoint_commands.checkpoint(
         lab_checkpoint_commands.settings(
-            directories, checkpoints, grid, samples, strategy, threads, direct, mode, repeats
+            directories, checkpoints, grid, samples, strategy, threads, direct, mode, repeats, names
         ),
         table,
         out,

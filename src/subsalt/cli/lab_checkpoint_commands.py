@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from subsalt.cli.lab_commands import nothing_kept, progress, show
-from subsalt.cli.lab_storage_commands import io_threads
+from subsalt.cli.lab_storage_commands import io_threads, names_of
 from subsalt.cli.output import Out, plain
 from subsalt.errors import DiskError
 from subsalt.host import usable_cores
@@ -35,6 +35,7 @@ def settings(
     direct: bool,
     mode: list[str] | None,
     repeats: int,
+    names: list[str] | None = None,
 ) -> measurement.Settings:
     """Return what the options ask for.
 
@@ -45,14 +46,16 @@ def settings(
     """
     chosen = asked.choices("--strategy", [strategy], STRATEGIES, ())
     case = Case(_grid(grid), samples, chosen[0], usable_cores())
+    places = list(dict.fromkeys(directories or [Path(".")]))
     return measurement.Settings(
         case,
-        list(dict.fromkeys(directories or [Path(".")])),
+        places,
         _checkpoints(checkpoints, samples),
         io_threads(threads),
         direct,
         asked.choices("--mode", mode, MODES, MODES),
         repeats,
+        names_of(names, places),
     )
 
 

@@ -21,6 +21,10 @@ IoThreads = Annotated[
     list[str] | None,
     typer.Option("--threads", help="Numbers of threads that put and get, such as 1,4; both by default."),
 ]
+Names = Annotated[
+    list[str] | None,
+    typer.Option("--names", help="What the directories are called in the tables, such as disk,memory."),
+]
 Direct = Annotated[
     bool | None,
     typer.Option("--direct/--buffered", help="Past the page cache, or through it; both when left out."),
@@ -41,6 +45,7 @@ def storage(
     quick: Annotated[
         bool, typer.Option("--quick", help="Put and get alone, 256 MB, one sample: seconds.")
     ] = False,
+    names: Names = None,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -49,7 +54,7 @@ def storage(
     from subsalt.cli import lab_storage_commands
 
     lab_storage_commands.storage(
-        lab_storage_commands.settings(directories, size, record, threads, direct, repeats, quick),
+        lab_storage_commands.settings(directories, size, record, threads, direct, repeats, quick, names),
         table,
         out,
         json,

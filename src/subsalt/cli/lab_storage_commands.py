@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from subsalt.cli.lab_commands import finish, nothing_kept, prepared, progress, show
@@ -22,6 +23,7 @@ def settings(
     direct: bool | None,
     repeats: int,
     quick: bool,
+    names: list[str] | None = None,
 ) -> measurement.Settings:
     """Return what the options ask for.
 
@@ -32,15 +34,28 @@ def settings(
     """
     each = asked.size("--record", record, PAGE)
     nbytes = asked.size("--size", size, PAGE)
+    places = list(dict.fromkeys(directories or [Path(".")]))
     return measurement.Settings(
-        list(dict.fromkeys(directories or [Path(".")])),
+        places,
         min(nbytes, QUICK) if quick else nbytes,
         io_threads(threads, quick),
         min(each, nbytes) // 4 * 4,
         direct,
         quick,
         1 if quick else repeats,
+        names=names_of(names, places),
     )
+
+
+def names_of(given: list[str] | None, directories: Sequence[Path]) -> list[str]:
+    """Return what directories are called, one name each; none when not given."""
+    found = [] if given is None else asked.words(given)
+    if given is not None and len(found) != len(directories):
+        raise asked.wrong(
+            f"--names {' '.join(found)}: {len(found)} names for {len(directories)} directories",
+            "give a name to each, such as --names disk,memory",
+        )
+    return found
 
 
 def io_threads(given: list[str] | None, quick: bool = False) -> list[int]:

@@ -52,6 +52,8 @@ class Settings:
         ``"bare"``, ``"overlapped"``.
     repeats : int
         Samples of each case; figures are those of the median total.
+    names : sequence of str
+        What the directories are called in the result; their paths when left out.
     """
 
     case: Case
@@ -61,6 +63,11 @@ class Settings:
     direct: bool = False
     modes: Sequence[str] = ("bare", "overlapped")
     repeats: int = 1
+    names: Sequence[str] = ()
+
+    def name(self, directory: Path) -> str:
+        """Return what a directory is called."""
+        return self.names[list(self.directories).index(directory)] if self.names else str(directory)
 
 
 def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
@@ -87,7 +94,8 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
             rows += list(_overlapped(settings, say))
     return Result(
         "checkpoint",
-        asdict(settings) | {"directories": [str(d) for d in settings.directories], "record_bytes": size},
+        asdict(settings)
+        | {"directories": [settings.name(d) for d in settings.directories], "record_bytes": size},
         rows,
         checkpoint_rows.UNITS,
         watch.facts(),
@@ -178,7 +186,7 @@ def _same(a: ShotImage, b: ShotImage) -> bool:
 
 def _labelled(settings: Settings, some: Sequence[Row], count: int, threads: int, directory: Path) -> Row:
     label = {
-        "directory": str(directory),
+        "directory": settings.name(directory),
         "checkpoints": count,
         "threads": threads,
         "how": checkpoint_rows.HOW[settings.direct],

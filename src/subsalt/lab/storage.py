@@ -60,6 +60,8 @@ class Settings:
         Samples of put and get.
     seconds : float
         Length of each of the other tests.
+    names : sequence of str
+        What the directories are called in the result; their paths when left out.
     """
 
     directories: Sequence[Path]
@@ -70,6 +72,11 @@ class Settings:
     quick: bool = False
     repeats: int = 3
     seconds: float = 1.0
+    names: Sequence[str] = ()
+
+    def name(self, directory: Path) -> str:
+        """Return what a directory is called."""
+        return self.names[list(self.directories).index(directory)] if self.names else str(directory)
 
     @property
     def count(self) -> int:
@@ -97,7 +104,7 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
     notes: list[str] = []
     with Watch(usable_cores()) as watch:
         for directory in settings.directories:
-            mount = mount_of(directory)
+            mount, name = mount_of(directory), settings.name(directory)
             ways, why = _ways(directory, settings.direct)
             notes += [f"{directory}: no access past the page cache ({why})"] if why else []
             for direct in ways:
@@ -105,18 +112,18 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
                 for threads in settings.threads:
                     say(f"storage: {directory}, snapshots, {how}, {threads} thread{'s' * (threads != 1)}")
                     rows += [
-                        storage_rows.labelled(r, directory, mount)
+                        storage_rows.labelled(r, name, mount)
                         for r in records(directory, settings, threads, direct=direct, far=mount.in_memory)
                     ]
             if not settings.quick:
                 say(f"storage: {directory}, transfers of 4 KiB to 1 MiB")
                 rows += [
-                    storage_rows.labelled(r, directory, mount)
+                    storage_rows.labelled(r, name, mount)
                     for r in transfers(directory, settings, direct=ways[-1])
                 ]
     return Result(
         "storage",
-        asdict(settings) | {"directories": [str(d) for d in settings.directories]},
+        asdict(settings) | {"directories": [settings.name(d) for d in settings.directories]},
         rows,
         storage_rows.UNITS,
         watch.facts(),
@@ -229,10 +236,7 @@ def for_machine(result: Result) -> list[Row]:
     """Return the rows for machine.json, without samples."""
     common = {"date": result.date, "version": result.version, "noisy": result.noisy}
     return [
-        {k: v for k, v in row.items() if k != "seconds"}
-        | {"directory": str(Path(row["directory"]).absolute())}
-        | common
-        for row in result.rows
+        {k: v for k, v in row.items() if k not in ("seconds", "directory")} | common for row in result.rows
     ]
 
 

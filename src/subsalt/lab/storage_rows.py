@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -131,9 +130,9 @@ def reached(shares: Sequence[float]) -> str:
     return "memory" if share <= 1 - FROM_STORAGE else "partly memory"
 
 
-def labelled(found: Row, directory: Path, mount: Mount) -> Row:
+def labelled(found: Row, directory: str, mount: Mount) -> Row:
     """Return a row with its directory in front; on a file system in memory nothing reaches storage."""
-    label = {"directory": str(directory), "mount": mount.point, "file_system": mount.kind}
+    label = {"directory": directory, "file_system": mount.kind}
     if mount.in_memory:
         found = found | {"reaches": "memory"}
     return label | found
