@@ -78,4 +78,4 @@ def storage(wanted: measurement.Settings, how: str, file: Path | None, as_json: 
     with nothing_kept():
         result = measurement.measure(wanted, say=progress)
     show(out, result, storage_tables.tables(result.rows, how), how)
-    finish(out, result, path, "storage", measurement.for_machine(result))
+    finish(out, result, path, "storage", measurement.for_machine(result, wanted))

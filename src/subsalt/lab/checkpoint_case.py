@@ -92,7 +92,8 @@ class Case:
         grid = Grid(tuple(n - 2 * LAYER for n in self.grid), (SPACING,) * 3)
         vp = np.empty(grid.shape, np.float32)
         vp[:] = np.linspace(2000.0, 3000.0, grid.shape[2], dtype=np.float32)
-        return EarthModel(grid, vp, epsilon=0.2, delta=0.1)
+        epsilon, delta = (np.full(grid.shape, value, np.float32) for value in (0.2, 0.1))
+        return EarthModel(grid, vp, epsilon, delta)
 
     @property
     def shot(self) -> Shot:

@@ -155,7 +155,7 @@ def measure_directory(
         When the directory is missing, refuses to be written or has no room.
     """
     settings = Settings([path], nbytes, [threads], record, direct, quick=True, repeats=1)
-    return for_machine(measure(settings))
+    return for_machine(measure(settings), settings)
 
 
 def _ways(directory: Path, wanted: bool | None) -> tuple[list[bool], str]:
@@ -232,11 +232,15 @@ def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[
         file.verify(MIB)
 
 
-def for_machine(result: Result) -> list[Row]:
-    """Return the rows for machine.json, without samples."""
+def for_machine(result: Result, settings: Settings) -> list[Row]:
+    """Return the rows for machine.json, without samples: by file system, in place of directory."""
+    mounts = {settings.name(d): mount_of(d).point for d in settings.directories}
     common = {"date": result.date, "version": result.version, "noisy": result.noisy}
     return [
-        {k: v for k, v in row.items() if k not in ("seconds", "directory")} | common for row in result.rows
+        {"mount": mounts[row["directory"]]}
+        | {k: v for k, v in row.items() if k not in ("seconds", "directory")}
+        | common
+        for row in result.rows
     ]
 
 
