@@ -35,6 +35,8 @@ _HOME = {
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
+    "reimage": "subsalt.run.notebook",
+    "kept": "subsalt.run.notebook",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

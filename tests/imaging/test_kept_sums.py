@@ -24,7 +24,11 @@ class InMemory:
     def __init__(self, fields):
         self.fields = fields
 
+    def expect(self, samples):
+        self.order = list(samples)
+
     def read(self, sample):
+        assert self.order.pop(0) == sample
         return self.fields[sample]
 
 

@@ -148,7 +148,7 @@ def test_what_is_no_run_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(MissingInputError, match="is no run directory"):
         job_of_run(tmp_path / "file")
-    for text, said in (("[model", "cannot be read"), ("[modell]\nvp = 1\n", "no job of this version")):
+    for text, said in (("[model", "cannot be read"), ("[models]\nvp = 1\n", "no job of this version")):
         (tmp_path / "job.resolved.toml").write_text(text)
         with pytest.raises(CorruptionError, match=said):
             job_of_run(tmp_path)

@@ -196,6 +196,12 @@ def migrate(
         Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
     ] = None,
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    recompute: Annotated[
+        bool,
+        typer.Option(
+            "--recompute", help="Set the result of a changed job aside in RUN/previous, start anew."
+        ),
+    ] = False,
     strict: Strict = False,
     json: Json = False,
     retry_quarantined: RetryQuarantined = False,
@@ -255,7 +261,7 @@ def migrate(
         return
     batch.refuse_alone()
     how = commands.going_on(retry_quarantined, accept_changed_inputs, time_limit)
-    commands.migrate(job, run, shots, strict, json, how)
+    commands.migrate(job, run, shots, strict, json, how, recompute)
 
 
 @app.command(
@@ -344,6 +350,75 @@ def plan(
     from subsalt.cli import plan_command
 
     plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json)
+
+
+@app.command(
+    short_help="Make another image of a run, without propagating.",
+    epilog=_example(
+        "subsalt reimage survey.run --condition inverse-scattering --top-mute 200",
+        "subsalt reimage survey.run --filter laplacian --region 0:2000,500:1500 -o salt.run",
+        "mpiexec -n 4 subsalt reimage survey.run --condition source-normalised",
+    ),
+)
+def reimage(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="Run directory of the new image; beside RUN when left out."
+        ),
+    ] = None,
+    condition: Annotated[
+        str | None,
+        typer.Option(help="source-normalised, cross-correlation or inverse-scattering; that of RUN."),
+    ] = None,
+    filter_: Annotated[str | None, typer.Option("--filter", help="none or laplacian; that of RUN.")] = None,
+    normalise: Annotated[
+        float | None, typer.Option(help="Stabilisation, relative to the mean illumination.")
+    ] = None,
+    top_mute: Annotated[
+        str | None, typer.Option(help='Depth above which the image is zero: 200, "0.2 km".')
+    ] = None,
+    illumination: Annotated[
+        str | None, typer.Option(help="survey or shot: divide the sums, or shot by shot.")
+    ] = None,
+    region: Annotated[
+        str | None,
+        typer.Option(help="Only this part, m of the local frame: x0:x1,z0:z1 or x0:x1,y0:y1,z0:z1."),
+    ] = None,
+    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    time_range: Annotated[
+        str | None, typer.Option(help="Only samples between these times, s: 0.5:2; kept wavefields alone.")
+    ] = None,
+    image_step: Annotated[
+        int | None, typer.Option(min=1, help="Time steps between samples: a multiple of that of RUN.")
+    ] = None,
+    wavefields: Annotated[
+        bool,
+        typer.Option(
+            "--from-wavefields", help="Sum anew from kept wavefields even what partial images hold."
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Make another image of a run from its partial images and kept wavefields: other condition, filter, part."""
+    from subsalt.cli import reimage_command
+
+    reimage_command.reimage(
+        run,
+        out,
+        json,
+        time_range,
+        condition=condition,
+        filter=filter_,
+        normalise=normalise,
+        top_mute=top_mute,
+        illumination=illumination,
+        region=region,
+        shots=shots,
+        image_step=image_step,
+        wavefields=wavefields,
+    )
 
 
 @app.command(

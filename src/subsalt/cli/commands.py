@@ -169,7 +169,7 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
         folder = out_dir or job.base / f"{job.name}.shots"
         with progress.for_stream("modelling") as bar:
             result = model_job(job, folder, bar)
-    _show_result(out, result)
+    show_result(out, result)
 
 
 def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None) -> GoingOn:
@@ -181,15 +181,21 @@ def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: s
 
 
 def migrate(
-    job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool, how: GoingOn
+    job_file: Path,
+    run: Path | None,
+    shots: str | None,
+    strict: bool,
+    as_json: bool,
+    how: GoingOn,
+    recompute: bool = False,
 ) -> None:
     """Migrate a survey."""
     out = Out(as_json)
     with ranks.on_all_ranks(job_file, out, shots) as job:
-        migrate_here(job, run or job.default_run_dir, strict, out, how)
+        migrate_here(job, run or job.default_run_dir, strict, out, how, recompute)
 
 
-def migrate_here(job: Job, run: Path, strict: bool, out: Out, how: GoingOn) -> None:
+def migrate_here(job: Job, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job
@@ -201,22 +207,17 @@ def migrate_here(job: Job, run: Path, strict: bool, out: Out, how: GoingOn) -> N
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
     with progress.for_stream("migrating") as bar:
-        result = migrate_job(job, run, bar, going_on=how)
-    _show_result(out, result)
-    if result.shots_failed:
-        ids = ", ".join(map(str, result.shots_failed[:10]))
-        hole = Finding(
-            "E822",
-            "error",
-            f"{len(result.shots_failed)} shots could not be migrated and are missing in the image: {ids}",
-            f"the reasons are in {result.report} and {result.run_dir / 'quarantine'}; when they are mended, "
-            f"subsalt resume {result.run_dir} --retry-quarantined",
-        )
-        out.findings([hole], sys.stderr)
-        raise typer.Exit(65)
+        result = migrate_job(job, run, bar, going_on=how, say=out.say, recompute=recompute)
+    show_result(out, result)
+    end_with_holes(
+        out,
+        result,
+        f"the reasons are in {result.report} and {result.run_dir / 'quarantine'}; when they are mended, "
+        f"subsalt resume {result.run_dir} --retry-quarantined",
+    )
 
 
-def _show_result(out: Out, result: Any) -> None:
+def show_result(out: Out, result: Any) -> None:
     """Print files and phases of a result."""
     facts: dict[str, Any] = plain(result)
     for line in phase_table(facts.get("phases") or {}):
@@ -229,6 +230,15 @@ def _show_result(out: Out, result: Any) -> None:
             if isinstance(item, str):
                 out.row(name, item)
     out.json(facts)
+
+
+def end_with_holes(out: Out, result: Any, cure: str) -> None:
+    """End with an error when shots are missing in the image of a result."""
+    if result.shots_failed:
+        ids = ", ".join(map(str, result.shots_failed[:10]))
+        message = f"{len(result.shots_failed)} shots are missing in the image: {ids}"
+        out.findings([Finding("E822", "error", message, cure)], sys.stderr)
+        raise typer.Exit(65)
 
 
 def view(what: Path, target: Path | None, clip: float, key: str | None, show: bool, as_json: bool) -> None:

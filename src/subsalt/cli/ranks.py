@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 #: commands that all ranks work on; any other one is done by rank 0 while the others leave
-PARALLEL = ("check", "migrate", "model", "resume", "doctor")
+PARALLEL = ("check", "migrate", "model", "resume", "reimage", "doctor")
 
 
 def leaves(argv: list[str]) -> bool:

@@ -76,7 +76,9 @@ class ImageSum:
         if not box.size:
             return
         skip = slice(box.lo[0] - part.box.lo[0], box.hi[0] - part.box.lo[0])
-        sums: Mapping[str, NDArray] = {name: a[skip] for name, a in part.sums.items()}
+        # partial images of another condition may hold more
+        wanted = self.condition.accumulators
+        sums: Mapping[str, NDArray] = {name: a[skip] for name, a in part.sums.items() if name in wanted}
         if self.by_shot:
             known = illumination or (light_of(part.sums), part.box.size)
             own = {name: a.astype(np.float64) for name, a in sums.items()}

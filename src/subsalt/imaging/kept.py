@@ -26,6 +26,9 @@ CORRELATION = "correlation"
 class KeptField(Protocol):
     """The imaged field of one wavefield at the samples of a shot, window interior."""
 
+    def expect(self, samples: Sequence[int]) -> None:
+        """Say in which order samples will be read."""
+
     def read(self, sample: int) -> NDArray[np.float32]:
         """Return sample `sample` (from 1; time index ``sample`` times the image step), shape of the window."""
 
@@ -81,13 +84,17 @@ def sums_of_kept(
             progress(done / total)
 
     if ILLUMINATION in sums:
+        source.expect(samples)
         for i in samples:
             u = source.read(i)
             device.product(sums[ILLUMINATION], u, u, scale)
             tell()
     if CORRELATION in sums:
         assert receiver is not None, "a correlation needs both wavefields"
-        for i in reversed(samples):
+        backwards = samples[::-1]
+        source.expect(backwards)
+        receiver.expect(backwards)
+        for i in backwards:
             device.product(sums[CORRELATION], source.read(i), receiver.read(i), scale)
             tell()
     for weight in window_taper(setup, window):

@@ -42,6 +42,7 @@ def run_facts(
         "job_given": job.model_dump(mode="json", exclude_unset=True),
         "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
         "dt": setup.axis.dt,
+        "t0": setup.axis.t0,
         "nt": setup.axis.nt,
         "image_step": setup.image_step,
         "stable_dt": setup.model.stable_dt(setup.propagation.order),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.comm import Comm
 from subsalt.errors import CorruptionError, DataError
+from subsalt.grid import Box
 from subsalt.imaging.image_sum import ILLUMINATION, ImageSum, light_of
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.run.ledger import Ledger
@@ -34,6 +35,15 @@ class ImagePlanes:
     first: int
     image: NDArray[np.float32]
     illumination: NDArray[np.float32] | None
+
+    def inside(self, region: Box) -> ImagePlanes:
+        """Return what of these planes lies in a region of the image, counted from the beginning of the region."""
+        lo = min(max(self.first, region.lo[0]), region.hi[0])
+        hi = max(min(self.first + len(self.image), region.hi[0]), lo)
+        x, y, z = Box((lo - self.first, *region.lo[1:]), (hi - self.first, *region.hi[1:])).slices
+        cut = (x, z) if self.image.ndim == 2 else (x, y, z)
+        light = None if self.illumination is None else np.ascontiguousarray(self.illumination[cut])
+        return ImagePlanes(lo - region.lo[0], np.ascontiguousarray(self.image[cut]), light)
 
 
 def share(planes: int, world: Comm) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,14 @@ CREATE TABLE IF NOT EXISTS shot (
     reason TEXT,
     failures INTEGER NOT NULL DEFAULT 0,
     deaths INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS wavefield (
+    shot INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    folders TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (shot, name)
 );
 """
 
@@ -74,6 +83,8 @@ class Ledger:
         self.folder = Path(folder)
         self.rebuilt = False
         self.interrupted: list[int] = []
+        #: where kept wavefields of this run go
+        self.scratch: list[str] = []
         self.lock = RunLock(self.folder)
         try:
             remove_leftovers(self.folder)
@@ -147,6 +158,8 @@ class Ledger:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         self.plan([int(i) for i in copy.get("shots", [])])
         for event in _events(self.folder / EVENTS):
+            if event.get("event") == "kept":
+                self._keep_wavefields(event)
             if event.get("event") == "done" and isinstance(event.get("sha256"), str):
                 self._db.execute(
                     "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
@@ -197,6 +210,11 @@ class Ledger:
         for shot in self.hashes():
             if shot not in good:
                 self.release(shot)
+
+    def again(self, shots: Set[int]) -> None:
+        """Plan done shots again whose partial images are good, but do not hold what is wanted now."""
+        for shot in shots:
+            self._write("UPDATE shot SET state = 'planned' WHERE id = ? AND state = 'done'", (shot,))
 
     def start(self, shot: int) -> None:
         """Record that a shot is being computed."""
@@ -257,6 +275,30 @@ class Ledger:
         """Return the checksum of the partial image of every finished shot."""
         return dict(self._read("SELECT id, sha256 FROM shot WHERE state = 'done' ORDER BY place"))
 
+    def partials(self) -> dict[int, str]:
+        """Return the checksum of every partial image, also of shots that are to be done again."""
+        return dict(self._read("SELECT id, sha256 FROM shot WHERE sha256 IS NOT NULL ORDER BY place"))
+
+    # -- wavefields that stay
+
+    def keep_wavefields(self, shot: int, wavefields: Sequence[Wavefield]) -> None:
+        """Record what a shot has kept, in place of what it had kept before."""
+        with self._at_once():
+            self._db.execute("DELETE FROM wavefield WHERE shot = ?", (shot,))
+            self._db.executemany("INSERT INTO wavefield VALUES (?, ?, ?, ?, ?)", [w.row for w in wavefields])
+
+    def _keep_wavefields(self, event: Mapping[str, Any]) -> None:
+        """Record what an event says of kept wavefields, if it is complete."""
+        with suppress(KeyError, TypeError, ValueError):
+            self.keep_wavefields(
+                int(event["shot"]), [Wavefield.of(int(event["shot"]), w) for w in event["wavefields"]]
+            )
+
+    def wavefields(self) -> list[Wavefield]:
+        """Return what is kept of all shots."""
+        with _disk_errors(self.folder / NAME):
+            return read_wavefields(self._db)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return all that is known of every shot, in order."""
         with _disk_errors(self.folder / NAME):
@@ -288,6 +330,50 @@ class Ledger:
         meta = dict(self._read("SELECT key, value FROM meta"))
         shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
         publish_text(self.folder / COPY, json.dumps({"meta": meta, "shots": shots}, indent=1) + "\n")
+
+
+@dataclass(frozen=True)
+class Wavefield:
+    """A kept wavefield of a shot.
+
+    Parameters
+    ----------
+    shot : int
+        Its id.
+    name : {"source", "receiver"}
+        Which.
+    folders : tuple of str
+        Of the scratch it lies in; those inside the run directory relative to it.
+    sha256 : str
+        Of its published descriptions, one per rank.
+    bytes : int
+        Of its files.
+    """
+
+    shot: int
+    name: str
+    folders: tuple[str, ...]
+    sha256: str
+    bytes: int
+
+    @property
+    def row(self) -> tuple[int, str, str, str, int]:
+        """The values as they stand in the ledger."""
+        return self.shot, self.name, json.dumps(self.folders), self.sha256, self.bytes
+
+    @classmethod
+    def of(cls, shot: int, told: Mapping[str, Any]) -> Wavefield:
+        """Return the wavefield that a message or an event tells of."""
+        folders = tuple(str(f) for f in told["folders"])
+        return cls(shot, str(told["name"]), folders, str(told["sha256"]), int(told["bytes"]))
+
+
+def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:
+    """Return the kept wavefields in an open ledger; none in one of an older version."""
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'wavefield'").fetchone() is None:
+        return []
+    rows = db.execute("SELECT shot, name, folders, sha256, bytes FROM wavefield ORDER BY shot, name")
+    return [Wavefield(s, n, tuple(json.loads(f)), sha, size) for s, n, f, sha, size in rows]
 
 
 def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:

@@ -6,20 +6,23 @@ the sum of the partial images in survey order, so that neither a stop nor the or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.comm import world
-from subsalt.errors import Finding, raise_on_errors
+from subsalt.errors import ConfigError, Finding, raise_on_errors
 from subsalt.grid import Frame
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
 from subsalt.run import groups as ranks
+from subsalt.run.archive import finish_setting_aside, set_aside
 from subsalt.run.crashes import CrashNote
 from subsalt.run.facts import over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
@@ -29,7 +32,7 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.model import ModelResult, model_job
 from subsalt.run.outputs import write_outputs
-from subsalt.run.partial import intact
+from subsalt.run.reuse import Reuse, unserved
 from subsalt.run.shared import check_formats, check_shared, inputs_of
 from subsalt.run.shots import Progress, ShotRunner, migrate_shots
 from subsalt.survey import Survey
@@ -102,6 +105,8 @@ def migrate_job(
     progress: Progress | None = None,
     strict: bool = False,
     going_on: GoingOn = AS_IT_IS,
+    say: Callable[[str], None] = lambda text: None,
+    recompute: bool = False,
 ) -> RunResult:
     """Migrate the shots of a job into `run_dir`; a run that was stopped goes on there.
 
@@ -119,6 +124,10 @@ def migrate_job(
         Warnings of the checks stop the run too.
     going_on : GoingOn, optional
         What to do with shots that were set aside and inputs that have changed, and when to stop.
+    say : callable, optional
+        Told what is used again of what the directory holds, before the first shot.
+    recompute : bool
+        The result of another job in the directory is set aside, in ``previous``, instead of refused.
 
     Raises
     ------
@@ -159,9 +168,28 @@ def migrate_job(
             with everybody.together():
                 if everybody.is_root:
                     make_folder(folder, 0o700)  # on shared scratch a run is its owner's
+                    finish_setting_aside(folder)
                     ledger = stack.enter_context(Ledger(folder))
                     accept = going_on.accept_changed_inputs
-                    begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=accept)
+                    try:
+                        lacks = partial(unserved, setup, folder, ledger)
+                        begin_run(
+                            ledger,
+                            job,
+                            run_id,
+                            inputs,
+                            numerics,
+                            accept_changed_inputs=accept,
+                            unserved=lacks,
+                        )
+                    except ConfigError as changed:
+                        if not recompute or changed.code not in ("E810", "E860"):
+                            raise
+                        old = ledger.get("run_id") or ""
+                        ledger.close()
+                        say(f"the old result is set aside in {set_aside(folder, old)}")
+                        ledger = stack.enter_context(Ledger(folder))
+                        begin_run(ledger, job, run_id, inputs, numerics)
                     ledger.plan([s.id for s in survey.shots])
                     look_back(ledger, going_on)
                     live = stack.enter_context(Live(folder, ledger.lock.lease, clock, going_on.limit))
@@ -172,14 +200,18 @@ def migrate_job(
                     write_facts(folder, facts | {"state": "running"})
             check_shared(folder, everybody)
             hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
-            done = intact(images, hashes, everybody)
+            reuse = Reuse.of_run(setup, folder, ledger, everybody)
+            done = {shot for shot in hashes if not reuse.missing(shot)}
             if ledger is not None:
-                ledger.keep(done)
+                ledger.keep(set(reuse.names))
+                ledger.again(set(reuse.names) - done)
             left = shots_left(survey, ledger, everybody)
+        if text := reuse.said([s.id for s in survey.shots], done):
+            say(text)
         with clock("setup"):
             parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
         crash = stack.enter_context(CrashNote(folder, everybody.rank))
-        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash)
+        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse)
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
@@ -217,21 +249,21 @@ def migrate_job(
         peak,
         [r["id"] for r in rows if r["state"] == "done"],
         failed,
-        _report(folder, clock),
+        write_report(folder, clock),
         written.files,
         findings,
     )
 
 
-def _report(folder: Path, clock: Phases) -> Path:
+def write_report(folder: Path, clock: Phases) -> Path:
     """Write the HTML report on rank 0; return its path on all. Collective."""
-    from subsalt.report import write as write_report
+    from subsalt import report
 
     everybody, path = world(), ""
     with clock("report"):
         with everybody.together():
             if everybody.is_root:
-                path = str(write_report(folder))
+                path = str(report.write(folder))
         return Path(everybody.bcast(path))
 
 

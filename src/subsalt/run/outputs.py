@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt import __version__
 from subsalt.comm import Comm
-from subsalt.grid import Grid
+from subsalt.grid import Box, Grid
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io import volume
 from subsalt.io.publish import make_folder, sha256_file
@@ -53,6 +53,7 @@ def write_outputs(
     planes: ImagePlanes,
     clock: Phases,
     world: Comm,
+    region: Box | None = None,
 ) -> Written:
     """Write image and illumination; then pictures, when the job asks for them. Collective.
 
@@ -64,34 +65,36 @@ def write_outputs(
         Hash of job and inputs; stands in the headers.
     planes : ImagePlanes
         This rank's part of what the run made.
+    region : Box, optional
+        The part of the image that is wanted, on the model grid; all when None.
 
     Notes
     -----
     The image file depends on job and inputs alone: not on time, host, path, threads, ranks, or on how often the run
     was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y image.
     """
-    model = setup.model
+    model, grid = setup.model, setup.model.grid
     meta = provenance_of(setup, survey, run_id)
+    if region is not None:
+        grid, planes = grid.window(region), planes.inside(region)
     written = []
     with clock("output"):
         names = list(dict.fromkeys(["segy", *job.output.formats]))
         for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
             path = folder / f"image{SUFFIX[name]}"
             if SUFFIX[name] in PLANE_FORMATS:
-                write_planes(
-                    path, model.grid, planes.first, planes.image, world, model.frame, meta, name="image"
-                )
+                write_planes(path, grid, planes.first, planes.image, world, model.frame, meta, name="image")
             else:
                 with world.together():
                     if world.is_root:
-                        image = _whole(planes.image, folder, model.grid, world)
-                        volume.write(path, model.grid, image, model.frame, meta, name="image")
+                        image = _whole(planes.image, folder, grid, world)
+                        volume.write(path, grid, image, model.frame, meta, name="image")
             written.append(path)
         if planes.illumination is not None:
             path = folder / "illumination.rsf"
             write_planes(
                 path,
-                model.grid,
+                grid,
                 planes.first,
                 planes.illumination,
                 world,
@@ -106,8 +109,8 @@ def write_outputs(
     if job.output.pictures:
         with clock("pictures"), world.together():
             if world.is_root:
-                image = _whole(planes.image, folder, model.grid, world)
-                written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image)
+                image = _whole(planes.image, folder, grid, world)
+                written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image, region)
     files = [Path(f) for f in world.bcast([str(f) for f in written])]
     return Written(first, str(world.bcast(sha)), files)
 
@@ -136,18 +139,25 @@ def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[st
 
 
 def draw(
-    job: Job, setup: MigrationSetup, survey: Survey, folder: Path, run_id: str, image: NDArray[np.float32]
+    job: Job,
+    setup: MigrationSetup,
+    survey: Survey,
+    folder: Path,
+    run_id: str,
+    image: NDArray[np.float32],
+    region: Box | None = None,
 ) -> list[Path]:
-    """Draw the sections with velocity and acquisition, and the survey map."""
+    """Draw the sections with velocity and acquisition, and the survey map; `region`: where the image lies."""
     from subsalt import view
 
     model = setup.model
+    inside = None if region is None else model.window(region)
     out = list(
         view.sections(
             image,
-            model.grid,
+            model.grid if inside is None else inside.grid,
             folder / "image.png",
-            model=model,
+            model=model if inside is None else inside,
             survey=survey,
             frame=model.frame,
             title=job.title or job.name,

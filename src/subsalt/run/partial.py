@@ -52,14 +52,14 @@ def read_partial(folder: Path, shot: int, sha256: str, lo: int, hi: int) -> Shot
         return ShotImage(shot, box, file.read(lo, hi), 0, 0.0)
 
 
-def intact(folder: Path, hashes: Mapping[int, str], world: Comm) -> set[int]:
-    """Return the shots whose partial images have their checksums; every rank looks at some. Collective."""
+def intact(folder: Path, hashes: Mapping[int, str], world: Comm) -> dict[int, tuple[str, ...]]:
+    """Return the fields of the partial images that have their checksums; every rank looks at some. Collective."""
     good = []
     for shot in list(hashes)[world.rank :: world.size]:
         try:
             with open_partial(folder, shot, hashes[shot]) as file:
                 file.verify()
+                good.append([shot, file.layout.names])
         except CorruptionError:
             continue
-        good.append(shot)
-    return {shot for some in world.allgather(good) for shot in some}
+    return {shot: tuple(names) for some in world.allgather(good) for shot, names in some}

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from subsalt.comm import Comm
+from subsalt.errors import CorruptionError
 from subsalt.halo import Traffic
-from subsalt.imaging.rtm import migrate_shot
+from subsalt.imaging.rtm import ShotImage, migrate_shot
 from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
@@ -24,9 +25,10 @@ from subsalt.run.deal import Deal, Dealer, Player, Told
 from subsalt.run.facts import log_event
 from subsalt.run.feed import Rows, TraceFeed
 from subsalt.run.groups import Groups
-from subsalt.run.ledger import Ledger
+from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.live import Live
 from subsalt.run.partial import write_partial
+from subsalt.run.reuse import Reuse, reused
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import note
@@ -57,6 +59,8 @@ class ShotRunner:
         How the group gets its input: `[parallel] io`.
     crash : CrashNote, optional
         Where it is said which shot this rank begins.
+    reuse : Reuse, optional
+        What the run has kept: shots that it serves are not propagated.
     """
 
     setup: MigrationSetup
@@ -66,6 +70,7 @@ class ShotRunner:
     clock: Phases
     io: str = "per-rank"
     crash: CrashNote | None = None
+    reuse: Reuse | None = None
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
@@ -90,10 +95,13 @@ class ShotRunner:
         group = self.groups.group
         if self.crash is not None:
             self.crash.now(shot.id)
+        kept = self._of_what_is_kept(shot, report)
+        if isinstance(kept, ShotImage):
+            return self._published(shot, kept)
         try:
             with self.clock("trace input"), group.together():
                 traces = self.feed.take(shot)
-            if ahead is not None:
+            if ahead is not None and not (self.reuse and self.reuse.source_of(ahead.id)):
                 self.feed.prepare(ahead)
             part = migrate_shot(
                 self.setup,
@@ -112,8 +120,19 @@ class ShotRunner:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
                 quarantine.record(self.images.parent, self.setup, self.survey, shot, error, where)
             return {"shot": shot.id, "reason": quarantine.words_of(error)}
+        return self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
+
+    def _of_what_is_kept(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
+        """Return the sums of a shot that need no propagation; what is damaged of them; None when it needs one."""
+        if self.reuse is None or not self.reuse.source_of(shot.id):
+            return None
+        with self.clock(self.reuse.source_of(shot.id)):
+            return reused(self.reuse, shot, self.groups.group, lambda fraction: report(shot, fraction))
+
+    def _published(self, shot: Shot, part: ShotImage) -> Told:
+        """Publish the partial image of a shot and return what is told of it. Collective over the group."""
         with self.clock("partial image"):
-            sha = write_partial(self.images, part, self.setup.window(shot), group)
+            sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
         self.point_steps += part.point_steps
         self.halo.add(part.traffic, Traffic())
         return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
@@ -248,6 +267,12 @@ def _record(ledger: Ledger, live: Live | None, told: Told) -> bool:
         log_event(ledger.folder, event=what, shot=shot, reason=told["reason"])
         return not aside
     quarantine.forget(ledger.folder, shot)
+    if "damaged" in told:
+        log_event(ledger.folder, event="damaged", shot=shot, reason=told["damaged"])
+    if "wavefields" in told:
+        kept = [Wavefield.of(shot, w | {"folders": ledger.scratch}) for w in told["wavefields"]]
+        ledger.keep_wavefields(shot, kept)
+        log_event(ledger.folder, event="kept", shot=shot, wavefields=[vars(w) for w in kept])
     ledger.finish(shot, told["sha256"], told["seconds"])
     log_event(
         ledger.folder, event="done", shot=shot, seconds=round(told["seconds"], 3), sha256=told["sha256"]
