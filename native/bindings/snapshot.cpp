@@ -7,6 +7,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -44,12 +45,12 @@ void bind_snapshot(nb::module_& parent) {
     nb::module_ m = parent.def_submodule("scratch", "Threads that write and read snapshots.");
     m.def(
         "crc32c",
-        [](const Bytes& data, std::uint32_t crc, bool tables) {
+        [](const Bytes& data, std::uint32_t crc, const std::string& way) {
             nb::gil_scoped_release release;
-            return tables ? crc32c_by_tables(data.data(), data.size(), crc) : crc32c(data.data(), data.size(), crc);
+            return way.empty() ? crc32c(data.data(), data.size(), crc) : crc32c_by(way, data.data(), data.size(), crc);
         },
-        "data"_a, "crc"_a = 0, "tables"_a = false, "CRC-32C of bytes.");
-    m.def("crc32c_in_hardware", &crc32c_in_hardware, "Whether the processor has an instruction for it.");
+        "data"_a, "crc"_a = 0, "way"_a = "", "CRC-32C of bytes; crc is that of the bytes before them.");
+    m.def("crc32c_ways", &crc32c_ways, "The ways to compute it that this processor has, the fastest first.");
 
     nb::class_<Buffer>(m, "Buffer")
         .def(nb::init<std::int64_t>(), "bytes"_a)

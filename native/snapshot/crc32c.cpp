@@ -2,9 +2,13 @@
 
 #include <array>
 #include <cstring>
+#include <stdexcept>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // gcc 12 calls its own AVX-512 header uninitialised
+#endif
+#include <immintrin.h>
 #endif
 
 namespace subsalt {
@@ -91,18 +95,61 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(const unsigned ch
     return ~r;
 }
 
-#endif
+// x^n mod P, bits reversed: what a carry-less product with a 32-bit constant in the low half of a lane needs to stand
+// for a shift, n being the shift less 33 (a product of reversed numbers is one bit short, and the constant sits 32 bits
+// low).
+std::uint64_t power(int n) {
+    std::uint32_t c = 0x80000000;
+    for (int i = 0; i < n; ++i)
+        c = c & 1 ? (c >> 1) ^ polynomial : c >> 1;
+    return c;
+}
 
-} // namespace
+#define SUBSALT_WIDE __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
 
-bool crc32c_in_hardware() {
-#if defined(__x86_64__)
+// Four vectors of 64 bytes are carried along the data (Gopal et al. 2009, with 128-bit products four at a time): the
+// data so far are replaced by 256 bytes with the same remainder, by one product per half lane and load.
+SUBSALT_WIDE inline __m512i carried(__m512i x, __m512i shift) {
+    return _mm512_xor_si512(_mm512_clmulepi64_epi128(x, shift, 0x00), _mm512_clmulepi64_epi128(x, shift, 0x11));
+}
+
+SUBSALT_WIDE inline __m512i shift_of(int bits) {
+    static_assert(sizeof(long long) == 8);
+    return _mm512_broadcast_i32x4(
+        _mm_set_epi64x(static_cast<long long>(power(bits - 33)), static_cast<long long>(power(bits + 31))));
+}
+
+SUBSALT_WIDE std::uint32_t by_products(const unsigned char* p, std::size_t n, std::uint32_t crc) {
+    constexpr std::size_t width = 64, step = 4 * width;
+    if (n < 2 * step) return by_instruction(p, n, crc);
+    static const __m512i four = shift_of(8 * step), one = shift_of(8 * width);
+    __m512i x[4];
+    for (std::size_t i = 0; i < 4; ++i)
+        x[i] = _mm512_loadu_si512(p + width * i);
+    x[0] = _mm512_xor_si512(x[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(~crc))));
+    for (p += step, n -= step; n >= step; p += step, n -= step)
+        for (std::size_t i = 0; i < 4; ++i)
+            x[i] = _mm512_xor_si512(carried(x[i], four), _mm512_loadu_si512(p + width * i));
+    for (std::size_t i = 1; i < 4; ++i)
+        x[0] = _mm512_xor_si512(carried(x[0], one), x[i]);
+    alignas(64) unsigned char rest[width];
+    _mm512_store_si512(rest, x[0]);
+    // a register of zero: the start value went into the data
+    return by_instruction(p, n, by_instruction(rest, width, ~std::uint32_t{0}));
+}
+
+bool has_products() {
+    static const bool has =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("sse4.2");
+    return has;
+}
+
+bool has_instruction() {
     static const bool has = __builtin_cpu_supports("sse4.2");
     return has;
-#else
-    return false;
-#endif
 }
+
+#endif
 
 std::uint32_t crc32c_by_tables(const void* data, std::size_t n, std::uint32_t crc) {
     const auto* p = static_cast<const unsigned char*>(data);
@@ -118,11 +165,35 @@ std::uint32_t crc32c_by_tables(const void* data, std::size_t n, std::uint32_t cr
     return ~c;
 }
 
+} // namespace
+
 std::uint32_t crc32c(const void* data, std::size_t n, std::uint32_t crc) {
 #if defined(__x86_64__)
-    if (crc32c_in_hardware()) return by_instruction(static_cast<const unsigned char*>(data), n, crc);
+    const auto* p = static_cast<const unsigned char*>(data);
+    if (has_products()) return by_products(p, n, crc);
+    if (has_instruction()) return by_instruction(p, n, crc);
 #endif
     return crc32c_by_tables(data, n, crc);
+}
+
+std::uint32_t crc32c_by(const std::string& way, const void* data, std::size_t n, std::uint32_t crc) {
+#if defined(__x86_64__)
+    const auto* p = static_cast<const unsigned char*>(data);
+    if (way == "products" && has_products()) return by_products(p, n, crc);
+    if (way == "instruction" && has_instruction()) return by_instruction(p, n, crc);
+#endif
+    if (way == "tables") return crc32c_by_tables(data, n, crc);
+    throw std::invalid_argument("this processor has no CRC-32C by " + way);
+}
+
+std::vector<std::string> crc32c_ways() {
+    std::vector<std::string> ways;
+#if defined(__x86_64__)
+    if (has_products()) ways.emplace_back("products");
+    if (has_instruction()) ways.emplace_back("instruction");
+#endif
+    ways.emplace_back("tables");
+    return ways;
 }
 
 } // namespace subsalt

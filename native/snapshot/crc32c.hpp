@@ -1,22 +1,25 @@
 // CRC-32C (Castagnoli), the checksum of snapshots: iSCSI's, RFC 3720 appendix B.4; of "123456789" it is E3069283.
 //
-// crc(A B) = shift(crc(A), |B|) xor crc(B): with SSE 4.2 three parts of the data go through the crc32 instruction side
-// by side (its result takes three cycles, a new one starts every cycle) and are joined by tables of that shift. Other
-// processors take eight bytes at a time through tables (Kounavis and Berry 2008).
+// Three ways, the first that the processor has. "products": carry-less products of 512 bits (AVX-512, VPCLMULQDQ).
+// "instruction": SSE 4.2 has one for it; its result takes three cycles and a new one starts every cycle, so three parts
+// of the data go side by side and are joined by crc(A B) = shift(crc(A), |B|) xor crc(B). "tables": eight bytes at a
+// time (Kounavis and Berry 2008).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace subsalt {
 
 // The checksum of n bytes; crc is that of the bytes before them, 0 at the start.
 std::uint32_t crc32c(const void* data, std::size_t n, std::uint32_t crc = 0);
 
-// The same by tables, on any processor.
-std::uint32_t crc32c_by_tables(const void* data, std::size_t n, std::uint32_t crc = 0);
+// The same in a given way, for tests.
+std::uint32_t crc32c_by(const std::string& way, const void* data, std::size_t n, std::uint32_t crc);
 
-// Whether crc32c uses the instruction.
-bool crc32c_in_hardware();
+// The ways that this processor has, the fastest first.
+std::vector<std::string> crc32c_ways();
 
 } // namespace subsalt
