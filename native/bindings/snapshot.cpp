@@ -82,7 +82,7 @@ void bind_snapshot(nb::module_& parent) {
     m.def(
         "set_faults",
         [](std::int64_t fail_at, int error, bool forever, std::int64_t most, std::int64_t every, bool reads,
-           bool writes) {
+           bool writes, double wait) {
             Faults f;
             f.fail_at = fail_at;
             f.error = error;
@@ -91,10 +91,11 @@ void bind_snapshot(nb::module_& parent) {
             f.every = every;
             f.reads = reads;
             f.writes = writes;
+            f.wait = wait;
             set_faults(&f);
         },
         "fail_at"_a = 0, "error"_a = 0, "forever"_a = false, "most"_a = 0, "every"_a = 0, "reads"_a = true,
-        "writes"_a = true, "Failures of positioned reads and writes, for tests.");
+        "writes"_a = true, "wait"_a = 0.0, "Failures of positioned reads and writes, for tests.");
     m.def("clear_faults", [] { set_faults(nullptr); });
     m.def("fault_calls", &fault_calls);
     m.def("fault_hits", &fault_hits);

@@ -1,11 +1,12 @@
 #include "snapshot/positioned.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 namespace subsalt {
 
@@ -22,6 +23,7 @@ std::int64_t allowed(std::int64_t n, bool write, bool direct) {
     if (f == nullptr) return n;
     if (!(write ? f->writes : f->reads)) return n;
     const std::int64_t call = ++f->calls;
+    if (f->wait > 0.0) std::this_thread::sleep_for(std::chrono::duration<double>(f->wait));
     if (f->fail_at > 0 && (call == f->fail_at || (f->forever && call > f->fail_at))) {
         ++f->hits;
         errno = f->error;
@@ -81,6 +83,7 @@ void set_faults(const Faults* faults) {
     store.every = faults->every;
     store.reads = faults->reads;
     store.writes = faults->writes;
+    store.wait = faults->wait;
     store.calls = 0;
     store.hits = 0;
     current.store(&store, std::memory_order_release);

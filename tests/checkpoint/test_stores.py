@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
+from scratch_faults import content
 
 from subsalt.checkpoint.storage import MemoryStore, Scratch, SnapshotDamaged
 from subsalt.errors import CannotCreateError
-
-
-def content(key, record):
-    return np.random.default_rng(key).standard_normal(record).astype(np.float32)
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from subsalt.checkpoint.flight import Flight, Slot
 from subsalt.checkpoint.record import PAGE, Identity, header_numbers
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.checkpoint.stripes import PIECE, Stripes
-from subsalt.checkpoint.transfers import Buffer, Outcome, Pool
-from subsalt.errors import SnapshotDamaged, SubsaltError
+from subsalt.checkpoint.transfers import Buffer, Outcome, Pool, sealed
+from subsalt.errors import DiskError, SnapshotDamaged, SubsaltError
 
 
 class FileStore:
@@ -257,10 +257,12 @@ class FileStore:
         if self._flight.free_slots:
             return heapq.heappop(self._flight.free_slots)
         slot = self._next_slot
-        if self.identity.codec == "none":
+        if self.identity.codec == "none" and not self.files.has_room(slot):
             try:
                 self.files.reserve(slot, max(1, PIECE // self.layout.total))
-            except SubsaltError:
+            except DiskError as e:
+                if e.code != "E621":
+                    raise
                 # not a whole piece more, but perhaps the next one
                 self.files.reserve(slot)
         self._next_slot += 1
@@ -288,13 +290,13 @@ class FileStore:
         slot = self._slots[key]
         if outcome.error:
             return f"it cannot be read: {os.strerror(outcome.error)} at byte {outcome.offset}"
-        if outcome.damage:
-            return outcome.damage
         header = buffer.bytes[:PAGE].tobytes()
+        if outcome.damage and not sealed(header):
+            return outcome.damage
         wrong = self.identity.differs(header, key, slot.payload)
         if not wrong and header_numbers(header)[0] != slot.sequence:
             wrong = f"it is put number {header_numbers(header)[0]} in place of {slot.sequence}"
-        return wrong
+        return wrong or outcome.damage
 
     def _damaged(self, key: int, reason: str) -> None:
         self.counts.damaged += 1

@@ -157,6 +157,8 @@ class Scratch:
             if resume:
                 store.adopt(find_records(files, identity))
         except BaseException:
+            if not resume:
+                files.remove()
             files.close()
             raise
         return open_packed(store, shapes, self.tolerance * LOSSY.get(name, 1.0), buffers)

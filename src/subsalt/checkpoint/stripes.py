@@ -73,6 +73,11 @@ class Stripes:
         n = len(self._fds)
         return sorted(i + k * n for i, size in enumerate(self.sizes()) for k in range(-(-size // self.slot)))
 
+    def has_room(self, slot: int) -> bool:
+        """Say whether room for a slot was reserved."""
+        n = len(self.paths)
+        return (slot // n + 1) * self.slot <= self._room[slot % n]
+
     def reserve(self, slot: int, slots: int = 1) -> None:
         """Ask for room for `slots` slots from `slot` on.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from subsalt.errors import CannotCreateError
 from subsalt.io.faults import ask
-from subsalt.io.os_errors import explain_os_error
+from subsalt.io.os_errors import explain_os_error, free_bytes
 from subsalt.io.temporary import remove
 
 
@@ -97,6 +97,9 @@ def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
     File systems that cannot reserve (EOPNOTSUPP) are left alone: the C library would write every block in their place.
     """
     ask("allocate", str(path), nbytes)
+    if nbytes > free_bytes(path):
+        # a file system may hand out all it has before it says that this is not enough
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     while _fallocate()(fd, 0, offset, nbytes):
         code = ctypes.get_errno()
         if code == errno.EINTR:

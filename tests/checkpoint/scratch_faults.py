@@ -1,0 +1,36 @@
+"""What the tests of stores share: contents, and failures of the compiled reads and writes."""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from subsalt import _native
+
+
+def content(key, record):
+    return np.random.default_rng(key).standard_normal(record).astype(np.float32)
+
+
+def fill(store, keys):
+    for key in keys:
+        room = store.room()
+        room[:] = content(key, store.record)
+        store.put(key, room)
+    store.flush()
+
+
+def is_right(store, key):
+    field = store.get(key)
+    same = np.array_equal(field, content(key, store.record))
+    store.give_back(field)
+    return same
+
+
+@contextmanager
+def native_faults(**faults):
+    """Let compiled reads and writes fail; yields functions that tell the calls and the faults so far."""
+    _native.scratch.set_faults(**faults)
+    try:
+        yield _native.scratch.fault_calls, _native.scratch.fault_hits
+    finally:
+        _native.scratch.clear_faults()
