@@ -184,11 +184,89 @@ def lab_row(r: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def founding_job(found: Sequence[Result]) -> str:
+    """Return the phases of the founding small case as a job, beside those of the documents."""
+    parts = []
+    for r in found:
+        then, peak = r["document"], r["peak_memory_bytes"]
+        rows = [
+            [name, f"{here:.1f}", f"{then[name]:.1f}" if name in then else "", ratio(then.get(name), here)]
+            for name, here in r["seconds"].items()
+        ]
+        parts.append(
+            f"{made_on(r)}; `{r['command']}`; {shape(r['shape'])} points, {r['samples']} steps, "
+            f"order {r['order']}, models {r['storage']}. Peak memory {peak / 1e9:.2f} GB (2009: {then['memory_bytes'] / 1e9:g} GB).\n\n"
+            + markdown(("phase", "s", "2009, 8 cores, s", "2009 over this"), rows)
+        )
+    return "\n\n".join(parts)
+
+
+def ratio(then: float | None, here: float) -> str:
+    """Return one time over another where there are both."""
+    return f"{then / here:.2f}" if then and here > 0 else ""
+
+
+def bars(found: Sequence[Result]) -> str:
+    """Return one table of what is asked with a yes and a no: each figure beside its bar."""
+    rows = []
+    for r in found:
+        if r["question"] == "storing":
+            case = f"{shape(r['grid'])}, {r['counts']['puts']} snapshots of {r['samples']} steps"
+            access = "past" if r["direct"] else "through"
+            follows = "the device follows" if r["follows"] else "the device does not follow"
+            note = f"{access} the page cache; {follows}; waited {r['counts']['stall_seconds']:.2f} s"
+            rows.append(
+                ["time with snapshots on disk over in memory", case, f"{r['ratio']:.3f}", "1.05", note]
+            )
+        elif r["question"] == "revolve time":
+            case = (
+                f"{shape(r['grid'])}, {r['slots']} slots, {r['samples']} steps, image step {r['image_step']}"
+            )
+            steps = f"{r['source_steps']} + {r['receiver_steps']} steps"
+            rows.append(["time over steps times rate", case, f"{r['ratio']:.3f}", "0.85 to 1.15", steps])
+        else:
+            case = f"{shape(r['grid'])}, {r['shots']} shots, {r['samples']} samples"
+            rows.append(["cost of protection", case, f"{100 * r['cost']:.2f} %", "2 %", ""])
+    lines = dict.fromkeys(f"{made_on(r)}; `{r['command']}`" for r in found)
+    return "; ".join(lines) + "\n\n" + markdown(("what", "case", "figure", "bar", ""), rows)
+
+
+def checkpoint_lab(found: Sequence[Result]) -> str:
+    """Return the tables of `subsalt lab checkpoint`."""
+    from subsalt.lab.checkpoint_tables import tables as made
+
+    parts = []
+    for r in found:
+        m, case = r["machine"], r["settings"]["case"]
+        noisy = "; the machine was not idle" if r["load"].get("noisy") else ""
+        parts.append(
+            f"{m['cpu']}, {m['cores']} cores, {m['ram_bytes'] / 2**30:.0f} GiB, {r['date'][:10]}; "
+            f"`subsalt lab checkpoint`, {shape(case['grid'])} points with their layer, {case['samples']} steps, {case['strategy']}{noisy}"
+        )
+        parts += made(r["rows"], "markdown")
+    return "\n\n".join(parts)
+
+
+#: questions of `bars`
+BARS = ("storing", "revolve time", "protection")
+
+
 def tables(found: Sequence[Result]) -> str:
     """Return everything between the marks of the page."""
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
         ("The founding case", founding, [r for r in found if r.get("question") == "founding"]),
+        (
+            "The founding small case as a job",
+            founding_job,
+            [r for r in found if r.get("question") == "founding job"],
+        ),
+        ("Checkpoints", bars, [r for r in found if r.get("question") in BARS]),
+        (
+            "Checkpoints by number, directory and threads",
+            checkpoint_lab,
+            [r for r in found if r.get("measurement") == "checkpoint"],
+        ),
         ("Kernels", lab, [r for r in found if r.get("measurement") == "kernels"]),
     )
     return "\n\n".join(f"## {title}\n\n{make(mine)}" for title, make, mine in sections if mine)

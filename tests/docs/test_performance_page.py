@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from subsalt.lab import checkpoint_rows
+from subsalt.lab.records import Passed
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 MACHINE = {
@@ -82,6 +85,54 @@ LAB = {
 }
 
 
+JOB = {
+    "question": "founding job",
+    "command": "python benchmarks/founding_job.py FOLDER",
+    "machine": MACHINE,
+    "shape": [125, 1151, 1231],
+    "samples": 800,
+    "order": 8,
+    "storage": "u16",
+    "document": {"read": 4.54, "kernel": 484.89, "total": 892.4, "memory_bytes": 7.5e9},
+    "seconds": {"read": 9.08, "kernel": 242.445, "write": 3.0, "total": 446.2},
+    "peak_memory_bytes": 7.2e9,
+}
+BARS = [
+    {
+        "question": "storing",
+        "command": "python benchmarks/storing.py DIR",
+        "machine": MACHINE,
+        "grid": [160, 160, 160],
+        "samples": 300,
+        "ratio": 1.0213,
+        "direct": False,
+        "follows": True,
+        "counts": {"puts": 60, "stall_seconds": 0.25},
+    },
+    {
+        "question": "revolve time",
+        "command": "python benchmarks/revolve_time.py",
+        "machine": MACHINE,
+        "grid": [96, 96, 96],
+        "samples": 800,
+        "slots": 20,
+        "image_step": 1,
+        "ratio": 1.0987,
+        "source_steps": 2147,
+        "receiver_steps": 800,
+    },
+    {
+        "question": "protection",
+        "command": "python benchmarks/protection.py DIR",
+        "machine": MACHINE,
+        "grid": [160, 120, 120],
+        "shots": 6,
+        "samples": 251,
+        "cost": 0.0123,
+    },
+]
+
+
 @pytest.fixture(scope="module")
 def maker():
     spec = importlib.util.spec_from_file_location("make_performance", DOCS / "make_performance.py")
@@ -105,6 +156,37 @@ def test_every_kind_of_result_becomes_a_table(maker):
     assert "125 x 1151 x 1231 points" in text
     assert "| core | 1.250 | 2.0 % | 1.40 | 80 % | 1.000 |" in text
     assert "not idle" in text
+
+
+def test_what_checkpoints_cost_becomes_tables(maker):
+    text = maker.tables([JOB, *BARS])
+    assert "order 8, models u16. Peak memory 7.20 GB (2009: 7.5 GB)." in text
+    assert "| kernel | 242.4 | 484.9 | 2.00 |" in text
+    assert "| write | 3.0 |  |  |" in text
+    assert (
+        "| 160^3, 60 snapshots of 300 steps | 1.021 | 1.05 | through the page cache; the device follows;"
+        in text
+    )
+    assert "| 96^3, 20 slots, 800 steps, image step 1 | 1.099 | 0.85 to 1.15 | 2147 + 800 steps |" in text
+    assert "| cost of protection | 160 x 120 x 120, 6 shots, 251 samples | 1.23 % | 2 % |" in text
+
+
+def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
+    row = checkpoint_rows.bare(
+        8, Passed(2.0, 10**9, 1.0, 0.5, None), Passed(1.0, 10**9, 1.0, 0.0, 10**9), durable=True
+    )
+    row |= {"directory": "disk", "checkpoints": 8, "threads": 1, "how": "buffered"}
+    found = {
+        "measurement": "checkpoint",
+        "date": "2026-11-22T00:00:00Z",
+        "machine": LAB["machine"],
+        "load": {"noisy": False},
+        "settings": {"case": {"grid": [96, 96, 96], "samples": 800, "strategy": "store"}},
+        "rows": [row],
+    }
+    text = maker.tables([found])
+    assert "96^3 points with their layer, 800 steps, store" in text
+    assert "| 8 | 1 | disk | buffered | durable | 8 | 1000 | 2.000 | 0.5 | storage |" in text
 
 
 def test_tables_are_replaced_not_added(maker):
