@@ -193,9 +193,10 @@ def founding_job(found: Sequence[Result]) -> str:
             [name, f"{here:.1f}", f"{then[name]:.1f}" if name in then else "", ratio(then.get(name), here)]
             for name, here in r["seconds"].items()
         ]
+        case = f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}"
+        memory = f"Peak memory {peak / 1e9:.2f} GB (2009: {then['memory_bytes'] / 1e9:g} GB)."
         parts.append(
-            f"{made_on(r)}; `{r['command']}`; {shape(r['shape'])} points, {r['samples']} steps, "
-            f"order {r['order']}, models {r['storage']}. Peak memory {peak / 1e9:.2f} GB (2009: {then['memory_bytes'] / 1e9:g} GB).\n\n"
+            f"{made_on(r)}; `{r['command']}`; {case}. {memory}\n\n"
             + markdown(("phase", "s", "2009, 8 cores, s", "2009 over this"), rows)
         )
     return "\n\n".join(parts)
@@ -239,10 +240,9 @@ def checkpoint_lab(found: Sequence[Result]) -> str:
     for r in found:
         m, case = r["machine"], r["settings"]["case"]
         noisy = "; the machine was not idle" if r["load"].get("noisy") else ""
-        parts.append(
-            f"{m['cpu']}, {m['cores']} cores, {m['ram_bytes'] / 2**30:.0f} GiB, {r['date'][:10]}; "
-            f"`subsalt lab checkpoint`, {shape(case['grid'])} points with their layer, {case['samples']} steps, {case['strategy']}{noisy}"
-        )
+        where = f"{m['cpu']}, {m['cores']} cores, {m['ram_bytes'] / 2**30:.0f} GiB, {r['date'][:10]}"
+        work = f"{shape(case['grid'])} points with their layer, {case['samples']} steps, {case['strategy']}"
+        parts.append(f"{where}; `subsalt lab checkpoint`, {work}{noisy}")
         parts += made(r["rows"], "markdown")
     return "\n\n".join(parts)
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from subsalt.checkpoint.scheme import counts_of
+from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.imaging.rtm import migrate_shot
@@ -134,11 +134,12 @@ def test_rows_say_what_was_reached():
     counts = StoreCounts(
         puts=3, gets=2, bytes_written=300, bytes_read=200, disk_read=210, put_seconds=3.0, stall_seconds=0.5
     )
-    over = checkpoint_rows.overlapped(counts, 9.0, 0, direct=False)
+    did = Counts(snapshots_written=3, snapshots_read=2)
+    over = checkpoint_rows.overlapped(did, counts, 9.0, 0, direct=False)
     assert (over["put_reaches"], over["get_reaches"], over["put_rate"]) == ("cached", "memory", 1e-7)
     assert (over["shot_seconds"], over["stall_seconds"], over["total_seconds"]) == (9.0, 0.5, 3.0)
     assert over["get_rate"] is None
-    assert checkpoint_rows.overlapped(counts, 9.0, 200, direct=True)["put_reaches"] == "device"
+    assert checkpoint_rows.overlapped(did, counts, 9.0, 200, direct=True)["put_reaches"] == "device"
     for kind, reaches in (("tmpfs", "memory"), ("ext4", "durable")):
         assert checkpoint_rows.in_memory(row("a", 1, 2.0), Mount("/", kind))["put_reaches"] == reaches
 

@@ -171,7 +171,9 @@ def _shot(
         finally:
             scratch.close()
     got = None if last is None or fetched is None else last - fetched
-    return checkpoint_rows.overlapped(image.storage, seconds, got, direct=settings.direct), image
+    return checkpoint_rows.overlapped(
+        image.counts, image.storage, seconds, got, direct=settings.direct
+    ), image
 
 
 def _timed(work: Callable[[], ShotImage]) -> tuple[float, ShotImage]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from subsalt.checkpoint.scheme import Counts
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
@@ -38,13 +39,16 @@ def bare(count: int, put: Passed, get: Passed, *, durable: bool) -> Row:
     }
 
 
-def overlapped(counts: StoreCounts, seconds: float, fetched: int | None, *, direct: bool) -> Row:
+def overlapped(did: Counts, counts: StoreCounts, seconds: float, fetched: int | None, *, direct: bool) -> Row:
     """Return what a shot with checkpoints on disk did.
 
     Parameters
     ----------
+    did : Counts
+        Snapshots and states that it put and got.
     counts : StoreCounts
-        Of its stores; put and get are the seconds that their threads were busy.
+        Of its stores, which cut large states into several records; put and get are the seconds that their threads were
+        busy.
     seconds : float
         Of the shot.
     fetched : int, optional
@@ -55,8 +59,8 @@ def overlapped(counts: StoreCounts, seconds: float, fetched: int | None, *, dire
     share = None if fetched is None else min(1.0, fetched / max(1, counts.disk_read))
     return _row(
         "overlapped",
-        (counts.puts, counts.bytes_written, counts.put_seconds),
-        (counts.gets, counts.bytes_read, counts.get_seconds),
+        (did.snapshots_written + did.states_stored_disk, counts.bytes_written, counts.put_seconds),
+        (did.snapshots_read + did.states_loaded_disk, counts.bytes_read, counts.get_seconds),
     ) | {
         "put_reaches": "device" if direct else "cached",
         "get_reaches": reached([] if share is None else [share]),
