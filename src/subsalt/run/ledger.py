@@ -8,6 +8,7 @@ and `events.jsonl`, as far as the partial images have the checksums named there.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -26,6 +27,9 @@ FORMAT = 2
 NAME = "ledger.sqlite"
 COPY = "ledger.json"
 EVENTS = "events.jsonl"
+#: setting that holds the hash of the others
+CHECK = "check"
+STATES = {"planned", "running", "done", "quarantined"}
 #: bytes of a path; SQLite opens files up to 512, its journal's suffix included
 LONGEST_PATH = 500
 
@@ -152,11 +156,14 @@ class Ledger:
         """Fill a new ledger from the copy of its settings and the log of events."""
         try:
             copy = json.loads((self.folder / COPY).read_text())
-        except (OSError, ValueError):
+            meta, shots = dict(copy["meta"]), [int(i) for i in copy["shots"]]
+        except (OSError, ValueError, TypeError, KeyError):
             return
-        for key, value in copy.get("meta", {}).items():
+        if meta.get(CHECK, "") not in ("", _check_of(meta)):
+            return  # damaged as well: what it says of the job cannot be trusted
+        for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-        self.plan([int(i) for i in copy.get("shots", [])])
+        self.plan(shots)
         for event in _events(self.folder / EVENTS):
             if event.get("event") == "kept":
                 self._keep_wavefields(event)
@@ -184,6 +191,8 @@ class Ledger:
             return
         with self._at_once():
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
+            meta = dict(self._db.execute("SELECT key, value FROM meta").fetchall())
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, _check_of(meta)))
         self._copy()
 
     # -- shots
@@ -428,6 +437,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         for column in _ADDED:
             if column not in have:
                 db.execute(f"ALTER TABLE shot ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+        _refuse_damage(db)
         os.chmod(path, 0o600)
     except BaseException:
         db.close()
@@ -435,8 +445,29 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _check_of(meta: Mapping[str, str]) -> str:
+    """Return the hash of all settings but that of the format, which is changed in place."""
+    text = json.dumps({k: v for k, v in meta.items() if k not in (CHECK, "format")}, sort_keys=True)
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def _refuse_damage(db: sqlite3.Connection) -> None:
+    """Raise for damage that SQLite does not see: it has no checksums of what is in its cells."""
+    try:
+        meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
+        db.execute("SELECT id, place, state, attempt, seconds, sha256, reason FROM shot").fetchall()
+        states = {r[0] for r in db.execute("SELECT state FROM shot").fetchall()}
+    except sqlite3.OperationalError as error:  # a text that is none
+        raise sqlite3.DatabaseError(f"malformed: {error}") from error
+    sound = meta.get(CHECK, _check_of(meta)) == _check_of(meta)
+    if not (sound and states <= STATES and str(meta.get("format", "1")).isdigit()):
+        raise sqlite3.DatabaseError("malformed settings or states")
+
+
 def _is_damage(error: sqlite3.Error) -> bool:
-    return any(word in str(error) for word in ("malformed", "not a database", "corrupt"))
+    # the last two: names of columns with a flipped bit
+    words = ("malformed", "not a database", "corrupt", "decode", "no such column")
+    return any(word in str(error) for word in words)
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,40 @@
+"""F12: the clock on the wall may be wrong, jump or differ between machines: it labels, and decides nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import subsalt
+
+ROOT = Path(subsalt.__file__).parent
+#: where the time of day is read, and what for
+LABELS = {
+    "run/facts.py": "time of an event",
+    "run/live.py": "when a run spoke last",
+    "run/quarantine.py": "time of a failure",
+    "run/watching.py": "how long a run on another machine has been silent, for people",
+}
+#: the tables of the lab are dated
+LAB = ("lab/", "cli/lab")
+CALLS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
+
+
+def reads_of_the_day(path: Path) -> list[int]:
+    """Return the lines in which a module asks for the time of day."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        owner = node.func.value
+        name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+        if node.func.attr in CALLS and name in ("time", "datetime", "date"):
+            found.append(node.lineno)
+    return found
+
+
+def test_the_time_of_day_is_read_for_labels_alone() -> None:
+    found = {p.relative_to(ROOT).as_posix(): reads_of_the_day(p) for p in ROOT.rglob("*.py")}
+    asking = {name for name, at in found.items() if at and not name.startswith(LAB)}
+    assert asking >= set(LABELS), "a label has gone: take it from the list"
+    assert asking == set(LABELS), {name: found[name] for name in asking - set(LABELS)}
