@@ -268,10 +268,10 @@ def thinning(
     fits: tuple[int, int] | None = None
     for step in steps:
         frames = min(most, int(max_bytes // raw_bytes(shape, 1, fields, step, 1)))
-        if (every and frames < most) or frames < min(samples, FEWEST):
+        if (every and frames < most) or frames < min(most, FEWEST):
             continue
         fits = step, every or -(-samples // frames)
-        if every or frames >= min(samples, SMOOTH):
+        if every or frames >= min(most, SMOOTH):
             return fits
     if fits:
         return fits
