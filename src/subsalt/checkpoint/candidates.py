@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.footprint import FILES_SECOND, Footprint, Sizes, footprint
+from subsalt.checkpoint.footprint import Footprint, Sizes, footprint, shell_steps
 from subsalt.checkpoint.revolve import forward_steps
 from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
 from subsalt.checkpoint.two_level import best_way, way_cost
@@ -136,7 +136,7 @@ def candidates(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: 
 
 def chunk_of(scheme: Scheme, sizes: Sizes, limits: Limits) -> int:
     """Return the samples that go to disk in one piece: `PIECE` bytes, or what half the memory holds twice."""
-    room = max(1, min(PIECE, limits.memory // (2 * FILES_SECOND)) // max(1, sizes.snapshot))
+    room = max(1, min(PIECE, limits.memory // 4) // max(1, sizes.snapshot))
     return max(1, min(scheme.samples, room))
 
 
@@ -243,8 +243,3 @@ def _costed(name: str, scheme: Scheme, sizes: Sizes, rates: Rates) -> Candidate:
     stalls = counts.states_stored_disk * write + counts.states_loaded_disk * read
     seconds += stalls / 100 * rates.step
     return Candidate(name, scheme, counts, footprint(scheme, sizes), seconds)
-
-
-def shell_steps(scheme: Scheme) -> int:
-    """Return the time steps whose shells the boundary strategy saves: those it runs backwards."""
-    return max(0, (scheme.samples - 1) * scheme.image_step - 1)

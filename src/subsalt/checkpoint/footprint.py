@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subsalt.checkpoint.record import Layout
-from subsalt.checkpoint.scheme import Scheme
-
-#: pieces of samples that a store of files holds: one in hand, one on its way
-FILES_SECOND = 2
-
-#: states that a store of files holds likewise
-STATE_BUFFERS = 2
+from subsalt.checkpoint.scheme import Scheme, memory_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +30,10 @@ class Sizes:
     state: int
     shell: int = 0
     no_boundary: str = "there is no inner part of the wavefield to rebuild"
+
+    def shell_memory(self, scheme: Scheme) -> int:
+        """Return the bytes of the shells that are in memory."""
+        return 0 if scheme.snapshots_on == "disk" else self.shell * shell_steps(scheme)
 
     @property
     def samples(self) -> int:
@@ -79,23 +77,21 @@ class Footprint:
 
 def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
     """Return the memory and disk of a scheme beyond one wavefield, the model and the image."""
-    samples, arrays, disk = scheme.samples, {}, 0
-    on_disk = scheme.snapshots_on == "disk"
-    if scheme.strategy == "store":
-        arrays["snapshots"] = 0 if on_disk else samples * sizes.snapshot
-    elif scheme.strategy == "revolve":
-        # both wavefields are under way at the same time
-        arrays["second wavefield"] = sizes.state
-        arrays["snapshots"] = min(scheme.block, samples) * sizes.snapshot
-        arrays["states"] = scheme.memory_slots * sizes.state
-        if scheme.disk_slots:
-            arrays["buffers of files"] = STATE_BUFFERS * sizes.state_file
-            disk += scheme.disk_slots * sizes.state_file
-    kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * samples * sizes.snapshot_file
-    if scheme.writes_source:
-        fields = 2 if scheme.keep == "both" else 1
-        buffers = FILES_SECOND * scheme.piece * sizes.snapshot_file * fields
-        arrays["buffers of files"] = arrays.get("buffers of files", 0) + buffers
-        if scheme.keep == "none":
-            disk += samples * sizes.snapshot_file
+    boundary = scheme.strategy == "boundary"
+    arrays = memory_of(scheme, sizes.state, sizes.snapshot, sizes.shell_memory(scheme) if boundary else 0)
+    disk = scheme.disk_slots * sizes.state_file
+    if boundary and scheme.snapshots_on == "disk":
+        disk += sizes.shell * shell_steps(scheme)
+    files = scheme.samples * sizes.snapshot_file
+    kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files
+    if scheme.writes_source and not kept and not boundary:
+        disk += files
+    if scheme.restart_every:
+        # two generations of the state under way, and the states of memory slots
+        disk += (2 + scheme.memory_slots) * sizes.state_file
     return Footprint(arrays, disk, kept)
+
+
+def shell_steps(scheme: Scheme) -> int:
+    """Return the time steps whose shells the boundary strategy saves: those it runs backwards."""
+    return max(0, (scheme.samples - 1) * scheme.image_step - 1)
