@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,9 +68,18 @@ class Checkpointing:
         return replace(self, options=options)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a run is told again when it goes on: plain values."""
+        """Return plain values, for other ranks and for what is kept of a run."""
         return {
             "options": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self.options).items()},
             "rates": vars(self.rates).copy(),
             **{k: getattr(self, k) for k in ("put", "get", "disk", "sharing", "storage", "where")},
         }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Checkpointing:
+        """Return what `to_dict` told, for the other ranks."""
+        options: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in told["options"].items()
+        }
+        rest = {k: told[k] for k in ("put", "get", "disk", "sharing", "storage")}
+        return cls(CheckpointOptions(**options), Rates(**told["rates"]), **rest, where=tuple(told["where"]))

@@ -66,19 +66,35 @@ def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
     formats : sequence of str
         Formats of the image beside SEG-Y.
     """
+    where = existing(folder)
+    parts = parts_of(needs, folder, formats)
+    return Disk(parts, shutil.disk_usage(where).free, where)
+
+
+def existing(folder: Path) -> Path:
+    """Return a folder, or the nearest one above it that is there."""
     where = folder.absolute()
     while not where.exists():
         where = where.parent
+    return where
+
+
+def outputs_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> int:
+    """Return the bytes that a run still writes into `folder`, snapshots not counted."""
+    return sum(parts_of(needs, folder, formats).values())
+
+
+def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[str, int]:
+    """Return what the survey still writes into `folder`, by what it is."""
     setup = needs.setup
     if isinstance(setup, MigrationSetup):
         parts = _image(needs, setup, formats)
         # a run that goes on has some of its partial images there
         there = sum(f.stat().st_size for f in (folder / "images").glob("shot_*"))
         parts["partial images"] = max(0, parts["partial images"] - there)
-    else:
-        trace = TRACE_HEADER + FLOAT * setup.record.nt
-        parts = {"shots": sum(SEGY_HEADERS + len(s.rcv) * trace for s in needs.shots)}
-    return Disk(parts, shutil.disk_usage(where).free, where)
+        return parts
+    trace = TRACE_HEADER + FLOAT * setup.record.nt
+    return {"shots": sum(SEGY_HEADERS + len(s.rcv) * trace for s in needs.shots)}
 
 
 def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:

@@ -40,6 +40,8 @@ class Decision:
         What a run would raise; None when it fits.
     budget : int
         Bytes for snapshots and states on every rank.
+    needs : Needs, optional
+        What was decided on.
     """
 
     world: World
@@ -49,6 +51,14 @@ class Decision:
     largest: int
     error: MemoryPlanError | DiskError | None = None
     budget: int = 0
+    needs: Needs | None = None
+
+    def choice_of(self, shot: Shot, group: int) -> Choice | None:
+        """Return what a shot does on a group of ranks; all its ranks get the same answer."""
+        needs = self.needs
+        if needs is None or needs.checkpointing is None or self.choice is None:
+            return None
+        return needs.choice(shot, group, self.budget, needs.checkpointing.settled(self.choice))
 
     @property
     def fits(self) -> bool:
@@ -90,6 +100,7 @@ class Decision:
             "stage": self.need.stage,
             "shot": self.need.shot,
             "reason": self.reason,
+            "budget_bytes": self.budget,
         }
 
 
@@ -160,7 +171,7 @@ def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) ->
     least = min(sizes)
     need = needs.of(least, limit)
     budget = needs.budget(least, limit) if needs.checkpointing is not None else 0
-    return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget)
+    return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget, needs=needs)
 
 
 def _fastest(needs: Needs, world: World, least: int, most: int, limit: int) -> int | None:

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.errors import ConfigError, DiskError, Finding, MissingInputError, SubsaltError
+from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.imaging.setup import gate
-from subsalt.lab import machine as machines
 from subsalt.modelling import ModellingSetup
 from subsalt.plan.disk import Disk, disk_of
 from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
 from subsalt.plan.need import Needs, Setup
-from subsalt.plan.rates import HOW
+from subsalt.plan.rates import machine_of
 from subsalt.plan.reading import Reading, reading_of
+from subsalt.plan.scratch import checkpointing_of
 from subsalt.plan.world import World
 from subsalt.survey import Survey
 
@@ -139,9 +139,13 @@ def plan_job(
     asked_threads = threads if threads is not None else job.propagation_options.threads
     world = World.planned(ranks, memory_per_rank, asked_threads)
     needs = Needs(setup, survey.shots, world.ranks, world.threads)
-    decision = decide(needs, world, job.parallel.ranks_per_shot)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
+    known, why_not = machine_of(machine)
+    if migrates:
+        options, formats = job.checkpoint_options, job.output.formats
+        needs = needs.choosing(checkpointing_of(options, needs, world, folder, formats, known))
+    decision = decide(needs, world, job.parallel.ranks_per_shot)
     disk = disk_of(needs, folder, job.output.formats)
     reading = reading_of(needs, decision.group_size, files, migrates)
     plan = Plan(
@@ -154,7 +158,7 @@ def plan_job(
         decision,
         reading,
         disk,
-        duration_of(needs, decision, *_machine(machine)),
+        duration_of(needs, decision, known, why_not),
     )
     return replace(plan, findings=[*_fewer(job, world), *_findings(plan)])
 
@@ -191,25 +195,6 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
     setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options.aperture)
     return setup, survey, files
-
-
-def _machine(path: Path | None) -> tuple[machines.Machine | None, str]:
-    """Return the measured machine, or None and why."""
-    if path is not None:
-        return machines.read(path), ""
-    try:
-        found = machines.read(machines.default_path())
-    except MissingInputError:
-        return (
-            None,
-            f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json",
-        )
-    if not found.is_same(machines.Machine.here()):
-        return (
-            None,
-            f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}",
-        )
-    return found, ""
 
 
 def _fewer(job: Job, world: World) -> list[Finding]:

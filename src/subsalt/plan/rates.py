@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from subsalt.decomp import Slab
+from subsalt.errors import MissingInputError, SubsaltError
+from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
 from subsalt.options import PropagationOptions
 
@@ -37,6 +40,33 @@ class Rates:
     threads: int
     n: int
     noisy: bool
+
+
+def machine_of(path: Path | None = None) -> tuple[Machine | None, str]:
+    """Return the machine that `path` describes, or this one; None and why when it was not measured."""
+    if path is not None:
+        return machines.read(path), ""
+    try:
+        found = machines.read(machines.default_path())
+    except MissingInputError:
+        return (
+            None,
+            f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json",
+        )
+    if not found.is_same(machines.Machine.here()):
+        return (
+            None,
+            f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}",
+        )
+    return found, ""
+
+
+def machine_if_known() -> Machine | None:
+    """Return this machine where it was measured and the file can be used: a run starts without it, too."""
+    try:
+        return machine_of()[0]
+    except SubsaltError:
+        return None
 
 
 def assumed(threads: int) -> Rates:

@@ -6,13 +6,17 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.comm import Comm
 from subsalt.kernels import cores, threads_to_use
 from subsalt.plan import World, group_size, group_sizes
+from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.grouping import Decision
-from subsalt.plan.need import Setup
+from subsalt.plan.need import Needs, Setup
+from subsalt.plan.rates import machine_if_known
+from subsalt.plan.scratch import checkpointing_of
 from subsalt.run.deal import LOOK
 from subsalt.survey import Shot
 
@@ -71,21 +75,45 @@ class Groups:
         self.group.free()
 
 
-def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm) -> Decision:
-    """Return how many ranks share a shot, decided before anything is allocated. Collective.
+def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Path | None = None) -> Decision:
+    """Return how many ranks share a shot and what it keeps, decided before anything is allocated. Collective.
+
+    Parameters
+    ----------
+    job : Job
+        With `[parallel]` and `[checkpoint]`.
+    setup : MigrationSetup or ModellingSetup
+        What is computed.
+    shots : sequence of Shot
+        Of the survey.
+    world : Comm
+        All ranks.
+    run_dir : Path, optional
+        Of a migration: snapshots and states go there, unless [checkpoint] names folders.
 
     Raises
     ------
     MemoryPlanError
         When a rank has not the memory; with the smallest change that fits.
+    DiskError
+        When the disk has not the room for what [checkpoint] asks for.
     ConfigError
         When slabs would be thinner than their halo.
     """
     asked = job.parallel.ranks_per_shot
     threads = threads_for(world, job.propagation_options.threads)
     found = World.of(world, threads_to_use(threads))
+    told = None
     with world.together():
-        return group_size(setup, shots, found, asked)
+        if world.is_root and run_dir is not None:
+            needs = Needs(setup, shots, found.ranks, found.threads)
+            formats = job.output.formats
+            # rates and room as rank 0 finds them: all ranks must choose alike
+            how = checkpointing_of(job.checkpoint_options, needs, found, run_dir, formats, machine_if_known())
+            told = how.to_dict()
+    told = world.bcast(told)
+    with world.together():
+        return group_size(setup, shots, found, asked, None if told is None else Checkpointing.from_dict(told))
 
 
 def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:

@@ -1,0 +1,125 @@
+"""Where snapshots and states would lie, how much room there is, and how fast that is; for `Checkpointing`."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.sizes import snapshot_bytes
+from subsalt.lab.machine import Machine
+from subsalt.lab.storage import Rates as StorageRates
+from subsalt.lab.storage import rates_of
+from subsalt.options import CheckpointOptions
+from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
+from subsalt.plan.disk import existing, outputs_of
+from subsalt.plan.need import Needs
+from subsalt.plan.rates import assumed, kernel_rates
+from subsalt.plan.world import World
+
+#: part of the free room that scratch fills: other programs write, too
+SHARE = 0.9
+
+
+def checkpointing_of(
+    options: CheckpointOptions,
+    needs: Needs,
+    world: World,
+    run_dir: Path,
+    formats: Sequence[str] = (),
+    machine: Machine | None = None,
+) -> Checkpointing:
+    """Return what decides between strategies for a run into `run_dir` on these ranks.
+
+    Parameters
+    ----------
+    options : CheckpointOptions
+        `[checkpoint]`.
+    needs : Needs
+        Setup and survey.
+    world : World
+        Ranks.
+    run_dir : Path
+        Need not exist.
+    formats : sequence of str
+        Of the image, which goes to the disk of the run directory.
+    machine : Machine, optional
+        With what was measured.
+    """
+    setup = needs.setup
+    threads = world.threads * world.ranks_per_node
+    found = (
+        kernel_rates(needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads)
+        if machine is not None
+        else ""
+    )
+    folders = [Path(d) for d in options.directories] or [run_dir]
+    put, get, known = _speed(folders, options, machine)
+    return Checkpointing(
+        options,
+        assumed(threads) if isinstance(found, str) else found,
+        put,
+        get,
+        max(0, int(room_of(folders, run_dir, needs, options, formats)) // world.ranks),
+        world.ranks_per_node,
+        "measured" if known else "assumed",
+        tuple(map(str, folders)),
+    )
+
+
+def _speed(
+    folders: Sequence[Path], options: CheckpointOptions, machine: Machine | None
+) -> tuple[float, float, bool]:
+    """Return bytes per second to and from folders that are filled in turn: the slowest file system rules."""
+    if machine is None:
+        return ASSUMED_DISK, ASSUMED_DISK, False
+    rates: dict[int, StorageRates] = {}
+    for folder in folders:
+        found = rates_of(machine, folder, direct=options.direct, threads=options.threads)
+        found = found or rates_of(machine, folder, direct=options.direct)
+        if found is None:
+            return ASSUMED_DISK, ASSUMED_DISK, False
+        rates.setdefault(existing(folder).stat().st_dev, found)
+    shares = _shares(folders)
+    return (
+        min(r.put / shares[device] for device, r in rates.items()),
+        min(r.get / shares[device] for device, r in rates.items()),
+        True,
+    )
+
+
+def _shares(folders: Sequence[Path]) -> dict[int, float]:
+    """Return the part of all records that goes to each file system, by its device number."""
+    count = Counter(existing(f).stat().st_dev for f in folders)
+    return {device: n / len(folders) for device, n in count.items()}
+
+
+def room_of(
+    folders: Sequence[Path],
+    run_dir: Path,
+    needs: Needs,
+    options: CheckpointOptions,
+    formats: Sequence[str] = (),
+) -> float:
+    """Return the bytes of scratch that fit into folders filled in turn, beside what else the run writes there."""
+    kept = sum(kept_bytes(needs, options).values())
+    outputs = outputs_of(needs, run_dir, formats)
+    home = existing(run_dir).stat().st_dev
+    room = float("inf")
+    for device, share in _shares(folders).items():
+        folder = next(f for f in folders if existing(f).stat().st_dev == device)
+        free = shutil.disk_usage(existing(folder)).free - share * kept - (outputs if device == home else 0)
+        room = min(room, SHARE * free / share)
+    return room
+
+
+def kept_bytes(needs: Needs, options: CheckpointOptions) -> dict[int, int]:
+    """Return the bytes of wavefields that stay after each shot, by its id; headers of the records not counted."""
+    setup = needs.setup
+    fields = {"none": 0, "source": 1, "both": 2}[options.keep]
+    if not fields or not isinstance(setup, MigrationSetup):
+        return {}
+    samples = len(setup.imaged_samples)
+    return {s.id: fields * samples * snapshot_bytes(setup, s) for s in needs.shots}
