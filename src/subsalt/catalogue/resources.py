@@ -120,6 +120,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Two keys of [checkpoint] exclude each other, such as slots with a strategy that keeps no states.",
         "Leave out the one that is not meant.",
     ),
+    "E665": (
+        "A folder for snapshots cannot be used",
+        "A folder of [checkpoint] directories is not there, is no folder, or may not be written to.",
+        "Make it, or name another one.",
+    ),
     "E666": (
         "The disk is too small for snapshots and states",
         "What the strategy of [checkpoint] puts on disk needs more space than is free; nothing was started.",
@@ -144,6 +149,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Fewer ranks than ranks per shot",
         "[parallel] ranks_per_shot asks for more ranks than there are: all of them share every shot.",
         'Start more ranks, or set [parallel] ranks_per_shot = "auto".',
+    ),
+    "W664": (
+        "A shot did not do what was planned",
+        "Steps, states or bytes that a run counted are not those that its plan says. The image is not concerned.",
+        "Report it with run.json of the run.",
+    ),
+    "W665": (
+        "Not all snapshots of a shot fit into memory",
+        "The source wavefield is kept on disk, or computed again from states: less memory, the same image.",
+        "`subsalt plan` shows what else would do; docs/memory.md tells what helps.",
     ),
     "E700": (
         "Device unavailable",

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
 from subsalt.comm import world
-from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.errors import ConfigError, DiskError, Finding, FindingsError, SubsaltError
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
 from subsalt.job.load import load_parameters
 from subsalt.kernels.tuning import forced_rows
 
 if TYPE_CHECKING:
+    from subsalt.checkpoint.choice import Choice
     from subsalt.job.job import Job
     from subsalt.model_like import ModelLike
+    from subsalt.plan import Decision
 
 T = TypeVar("T")
 
@@ -135,6 +139,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
         )
         load.codes.append(ConfigError.exit_code)
     load(lambda: _writable_formats(job))
+    load(lambda: _scratch_folders(job))
     load(lambda: kernels.get(job.parallel.device).describe())
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
@@ -166,6 +171,25 @@ def _writable_formats(job: Job) -> None:
         from subsalt.io.zarr_store import require_zarr
 
         require_zarr()
+
+
+def _scratch_folders(job: Job) -> None:
+    """Raise when a folder for snapshots cannot be used: known before the first shot."""
+    for name in job.checkpoint_options.directories:
+        folder = Path(name)
+        why = (
+            "does not exist"
+            if not folder.exists()
+            else "is no folder"
+            if not folder.is_dir()
+            else "cannot be written to"
+            if not os.access(folder, os.W_OK | os.X_OK)
+            else ""
+        )
+        if why:
+            raise DiskError(
+                f"[checkpoint] directories: {name} {why}", "make it, or name another folder", code="E665"
+            )
 
 
 def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
@@ -249,18 +273,49 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Lo
     from subsalt.comm import single
     from subsalt.imaging.setup import MigrationSetup
     from subsalt.plan import World, group_size
+    from subsalt.plan.need import Needs
+    from subsalt.plan.rates import machine_if_known
+    from subsalt.plan.scratch import checkpointing_of
 
     assert context.model is not None
     assert context.wavelet is not None
     assert context.survey is not None
     survey, model, wavelet = context.survey, context.model, context.wavelet
 
-    def plan() -> dict[str, int]:
+    def plan() -> Decision:
         setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
-        threads = kernels.threads_to_use(context.propagation.threads)
-        return group_size(setup, survey.shots, World.of(single(), threads)).need.arrays
+        world = World.of(single(), kernels.threads_to_use(context.propagation.threads))
+        how = checkpointing_of(
+            job.checkpoint_options,
+            Needs(setup, survey.shots, 1, world.threads),
+            world,
+            job.default_run_dir,
+            job.output.formats,
+            machine_if_known(),
+        )
+        return group_size(setup, survey.shots, world, checkpointing=how)
 
     found = load(plan)
     if found is not None:
-        context.facts["memory_bytes"] = sum(found.values())
+        context.facts["memory_bytes"] = found.need.total
+        load.findings += recomputing(found.choice)
+
+
+def recomputing(choice: Choice | None) -> list[Finding]:
+    """Return what a reader should know of a shot whose snapshots do not all fit into memory."""
+    if choice is None or choice.best.name == "store, memory":
+        return []
+    store = choice.alternatives[0]
+    done = choice.counts.source_steps + choice.counts.receiver_steps
+    more = done / max(1, choice.scheme.steps + choice.scheme.samples * choice.scheme.image_step)
+    return [
+        Finding(
+            "W665",
+            "ok",
+            f"{choice.best.name}: the snapshots of a shot would take {store.need.memory / 1e9:.2f} GB, "
+            f"{max(0, choice.limits.memory) / 1e9:.2f} GB are there for them; {more:.2f} times the time steps",
+            "subsalt plan shows the alternatives",
+            {"strategy": choice.best.name, "steps_ratio": more},
+        )
+    ]

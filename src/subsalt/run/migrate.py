@@ -26,7 +26,7 @@ from subsalt.run.archive import finish_setting_aside, set_aside
 from subsalt.run.crashes import CrashNote
 from subsalt.run.facts import over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
-from subsalt.run.identity import begin_run, numerics_of
+from subsalt.run.identity import begin_run, numerics_of, wavefield_id
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
@@ -35,6 +35,7 @@ from subsalt.run.outputs import write_outputs
 from subsalt.run.reuse import Reuse, unserved
 from subsalt.run.shared import check_formats, check_shared, inputs_of
 from subsalt.run.shots import Progress, ShotRunner, migrate_shots
+from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.survey import Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import watch
@@ -153,7 +154,7 @@ def migrate_job(
         with everybody.together():
             device = kernels.prepare(options.device, threads)
         setup = migration_setup(job, model, survey)
-        plan = ranks.plan(job, setup, survey.shots, everybody)
+        plan = ranks.plan(job, setup, survey.shots, everybody, folder)
         with everybody.together():
             check_formats(job, model.grid, everybody)
     with clock("provenance"):
@@ -211,7 +212,11 @@ def migrate_job(
         with clock("setup"):
             parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
         crash = stack.enter_context(CrashNote(folder, everybody.rank))
-        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse)
+        fields_id = everybody.bcast(wavefield_id(job, inputs, numerics))
+        strategies = stack.enter_context(
+            Strategies.of_run(setup, plan, parts.group, job.checkpoint_options, folder, fields_id)
+        )
+        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies)
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
@@ -227,7 +232,11 @@ def migrate_job(
         peak = spent["peak_memory_bytes"]["max"]
         with everybody.together():
             if everybody.is_root:
+                told = told_of_shots(folder, [r["id"] for r in rows if r["state"] == "done"])
+                findings += findings_of(told)
                 facts |= {
+                    "checkpoint": facts_of(plan, told),
+                    "findings": [vars(f) for f in findings],
                     "shots": rows,
                     "point_steps": point_steps,
                     "image": {"path": written.image.name, "sha256": written.sha256},

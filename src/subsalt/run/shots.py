@@ -29,6 +29,7 @@ from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.live import Live
 from subsalt.run.partial import write_partial
 from subsalt.run.reuse import Reuse, reused
+from subsalt.run.strategies import Strategies
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import note
@@ -61,6 +62,8 @@ class ShotRunner:
         Where it is said which shot this rank begins.
     reuse : Reuse, optional
         What the run has kept: shots that it serves are not propagated.
+    strategies : Strategies, optional
+        How shots have their source wavefields again; all snapshots in memory when None.
     """
 
     setup: MigrationSetup
@@ -71,6 +74,7 @@ class ShotRunner:
     io: str = "per-rank"
     crash: CrashNote | None = None
     reuse: Reuse | None = None
+    strategies: Strategies | None = None
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
@@ -112,6 +116,7 @@ class ShotRunner:
                 pool=self.pool,
                 phases=self.clock,
                 progress=lambda fraction: report(shot, fraction),
+                **({} if self.strategies is None else self.strategies.of(shot)),
             )
         except Exception as error:
             if not quarantine.belongs_to_shot(error, group):
@@ -120,7 +125,10 @@ class ShotRunner:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
                 quarantine.record(self.images.parent, self.setup, self.survey, shot, error, where)
             return {"shot": shot.id, "reason": quarantine.words_of(error)}
-        return self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
+        told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
+        if self.strategies is not None:
+            told["checkpoint"] = self.strategies.finished(shot, part)
+        return told
 
     def _of_what_is_kept(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
         """Return the sums of a shot that need no propagation; what is damaged of them; None when it needs one."""
@@ -274,7 +282,7 @@ def _record(ledger: Ledger, live: Live | None, told: Told) -> bool:
         ledger.keep_wavefields(shot, kept)
         log_event(ledger.folder, event="kept", shot=shot, wavefields=[vars(w) for w in kept])
     ledger.finish(shot, told["sha256"], told["seconds"])
-    log_event(
-        ledger.folder, event="done", shot=shot, seconds=round(told["seconds"], 3), sha256=told["sha256"]
-    )
+    done = {"seconds": round(told["seconds"], 3), "sha256": told["sha256"]}
+    done |= {k: told[k] for k in ("checkpoint",) if k in told}
+    log_event(ledger.folder, event="done", shot=shot, **done)
     return False

@@ -1,0 +1,207 @@
+"""What every shot of a run does to have its source wavefield again, where it keeps what, and what that came to.
+
+A plan says beforehand how many steps a shot takes and what it moves to and from disk; here both are put side by side.
+Damage on disk costs more: it is counted apart, and the image stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from subsalt.checkpoint.candidates import scheme_facts
+from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.scheme import Counts
+from subsalt.checkpoint.scratch import Scratch, scratch_folders
+from subsalt.comm import Comm
+from subsalt.errors import Finding
+from subsalt.imaging.rtm import ShotImage
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.sizes import snapshot_bytes, state_bytes
+from subsalt.options import CheckpointOptions
+from subsalt.plan.grouping import Decision
+from subsalt.survey import Shot
+
+#: counts that plan and run must agree on, in the order in which events keep them
+NAMES = tuple(f.name for f in fields(Counts))
+
+#: of a store, each of the rank with most
+SECONDS = ("stall_seconds", "put_seconds", "get_seconds")
+
+#: threads that write and read, where nobody says how many
+THREADS = 2
+
+
+@dataclass
+class Strategies:
+    """The strategies of the shots on the ranks of one group.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        What all shots share.
+    decision : Decision
+        The plan of the run.
+    group : Comm
+        The ranks that share a shot.
+    scratch : Scratch
+        Of this rank.
+    """
+
+    setup: MigrationSetup
+    decision: Decision
+    group: Comm
+    scratch: Scratch
+
+    @classmethod
+    def of_run(
+        cls,
+        setup: MigrationSetup,
+        decision: Decision,
+        group: Comm,
+        options: CheckpointOptions,
+        run_dir: Path,
+        run_id: str,
+    ) -> Strategies:
+        """Return the strategies of a run with its scratch on this rank."""
+        folders = scratch_folders(run_dir, run_id, [Path(d) for d in options.directories])
+        scratch = Scratch(
+            run_id,
+            folders,
+            options.threads or THREADS,
+            options.direct,
+            options.compression,
+            options.tolerance,
+            group.rank,
+            group.size,
+        )
+        return cls(setup, decision, group, scratch)
+
+    def __enter__(self) -> Strategies:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.scratch.close()
+
+    def choice(self, shot: Shot) -> Choice:
+        """Return what a shot does; the same on all ranks of the group."""
+        found = self.decision.choice_of(shot, self.group.size)
+        assert found is not None
+        return found
+
+    def of(self, shot: Shot) -> dict[str, Any]:
+        """Return what `migrate_shot` is told of it."""
+        return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
+
+    def finished(self, shot: Shot, part: ShotImage) -> dict[str, Any]:
+        """Remove what a shot, whose image is safe, left behind; return what it did. Collective over the group.
+
+        Returns
+        -------
+        dict
+            ``planned`` and ``counted``: counts in the order of `NAMES`, alike on all ranks. Bytes, planned and counted,
+            puts, gets and damage are summed over the ranks of the group, the rest is that of the rank with most.
+        """
+        self.scratch.remove(shot.id)
+        choice, own = self.choice(shot), (self.group.rank, self.group.size)
+        sums = sum(a.nbytes for a in part.sums.values())
+        written, read = choice.counts.bytes(
+            state_bytes(self.setup, shot, own), snapshot_bytes(self.setup, shot, own), sums
+        )
+        stores = part.storage
+        mine = {
+            "counted": [getattr(part.counts, n) for n in NAMES],
+            "bytes_written": [written, stores.bytes_written],
+            "bytes_read": [read, stores.bytes_read],
+            **{n: getattr(stores, n) for n in ("puts", "gets", "damaged")},
+            "recomputed": part.recomputed,
+            "resumed": part.resumed,
+            **{n: getattr(stores, n) for n in SECONDS},
+        }
+        ranks, planned = self.group.allgather(mine), [getattr(choice.counts, n) for n in NAMES]
+        # all ranks do the same steps: one that does not is what a reader must see
+        counted = next((r["counted"] for r in ranks if r["counted"] != planned), planned)
+        return {
+            "strategy": choice.best.name,
+            "scheme": scheme_facts(choice.scheme),
+            "planned": planned,
+            "counted": counted,
+            **{n: [sum(r[n][i] for r in ranks) for i in (0, 1)] for n in ("bytes_written", "bytes_read")},
+            **{n: sum(r[n] for r in ranks) for n in ("puts", "gets", "damaged")},
+            **{n: max(r[n] for r in ranks) for n in ("recomputed", "resumed", *SECONDS)},
+        }
+
+
+def told_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
+    found: dict[int, dict[str, Any]] = {}
+    try:
+        lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # a stop may leave half a line; it is a log
+        if isinstance(event, dict) and event.get("event") == "done" and "checkpoint" in event:
+            found[event["shot"]] = event["checkpoint"]
+    return {shot: found[shot] for shot in done if shot in found}
+
+
+def facts_of(decision: Decision, told: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return what run.json says of checkpoints: the choice, every shot, sums, and whether plan and run agree."""
+    choice = decision.choice
+    sums = {
+        name: sum(t[name] for t in told.values())
+        for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)
+    }
+    sums |= {name: sum(t[name][1] for t in told.values()) for name in ("bytes_written", "bytes_read")}
+    counted = {n: sum(t["counted"][i] for t in told.values()) for i, n in enumerate(NAMES)}
+    return {
+        **({} if choice is None else choice.to_dict()),
+        "budget_bytes": decision.budget,
+        "shots": {
+            str(shot): {
+                **{k: v for k, v in t.items() if k not in ("planned", "counted")},
+                "planned": dict(zip(NAMES, t["planned"], strict=True)),
+                "counted": dict(zip(NAMES, t["counted"], strict=True)),
+            }
+            for shot, t in told.items()
+        },
+        "sums": sums | counted,
+        "differing": differing(told),
+    }
+
+
+def differing(told: dict[int, dict[str, Any]]) -> list[int]:
+    """Return the shots whose counters are not those of the plan; damage and restarts have counters of their own."""
+    return [
+        shot
+        for shot, t in told.items()
+        if not t["damaged"]
+        and (
+            t["planned"] != t["counted"]
+            or (not t["resumed"] and any(p != c for p, c in (t["bytes_written"], t["bytes_read"])))
+        )
+    ]
+
+
+def findings_of(told: dict[int, dict[str, Any]]) -> list[Finding]:
+    """Return a warning when a shot did not do what was planned."""
+    wrong = differing(told)
+    if not wrong:
+        return []
+    some = ", ".join(map(str, wrong[:5])) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+    return [
+        Finding(
+            "W664",
+            "warning",
+            f"shots {some}: steps, states or bytes are not those of the plan; the image is not concerned",
+            "report it with run.json",
+            {"shots": wrong},
+        )
+    ]
