@@ -42,6 +42,18 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "n",
     ),
+    "shots": (
+        "medium",
+        "dim",
+        "order",
+        "boundary",
+        "layer_cells",
+        "free_surface",
+        "model_storage",
+        "isa",
+        "threads",
+        "points",
+    ),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches"),
 }
 
