@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.footprint import Footprint, Sizes, footprint, shell_steps
+from subsalt.checkpoint.footprint import Footprint, Sizes, disk_traffic, footprint
 from subsalt.checkpoint.revolve import forward_steps
 from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
 from subsalt.checkpoint.two_level import best_way, way_cost
@@ -117,21 +117,25 @@ def candidates(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: 
     plain = Scheme(
         "store", sizes.steps, sizes.image_step, restart_every=options.restart_every, keep=options.keep
     )
-    yield _costed("store, memory", plain, sizes, rates)
     chunk = chunk_of(plain, sizes, limits)
+    if options.keep != "none" or options.restart_every:
+        plain = replace(plain, chunk=chunk)
+    yield _costed("store, memory", plain, sizes, rates)
     yield _costed("store, disk", replace(plain, snapshots_on="disk", chunk=chunk), sizes, rates)
     if plain.samples < 1:
         return
     yield _best_revolve("revolve, memory", options, plain, sizes, limits, rates)
     yield _best_revolve("revolve, both", options, plain, sizes, limits, rates)
     yield _best_revolve("revolve, disk", options, plain, sizes, limits, rates)
-    if not sizes.shell:
+    if not sizes.shell or options.keep != "none" or options.restart_every:
         nothing = Footprint({}, 0)
-        yield Candidate("boundary, memory", None, None, nothing, 0.0, sizes.no_boundary)
+        why = sizes.no_boundary if not sizes.shell else "neither keeps wavefields nor writes restart points"
+        yield Candidate("boundary, memory", None, None, nothing, 0.0, why)
         return
-    shells = replace(plain, strategy="boundary", block=0)
+    # restart points and kept wavefields are for wavefields that are stored or computed again
+    shells = Scheme("boundary", sizes.steps, sizes.image_step)
     yield _costed("boundary, memory", shells, sizes, rates)
-    yield _costed("boundary, disk", replace(shells, snapshots_on="disk", chunk=chunk), sizes, rates)
+    yield _costed("boundary, disk", replace(shells, snapshots_on="disk"), sizes, rates)
 
 
 def chunk_of(scheme: Scheme, sizes: Sizes, limits: Limits) -> int:
@@ -234,10 +238,9 @@ def _costed(name: str, scheme: Scheme, sizes: Sizes, rates: Rates) -> Candidate:
     copied = (counts.states_stored_memory + counts.states_loaded_memory) * sizes.state
     source, receivers = counts.source_steps * rates.step, counts.receiver_steps * rates.step
     seconds = source + receivers + copied / rates.copy
-    put = counts.snapshots_written * sizes.snapshot
-    get = counts.snapshots_read * sizes.snapshot
-    if scheme.strategy == "boundary" and scheme.snapshots_on == "disk":
-        put = get = sizes.shell * shell_steps(scheme)
+    # states are another matter: their costs go with the schedule
+    streams = replace(counts, states_stored_disk=0, states_loaded_disk=0)
+    put, get = disk_traffic(scheme, streams, sizes)
     seconds += max(0.0, put / rates.put - source) + max(0.0, get / rates.get - receivers)
     write, read = scheme.disk_costs
     stalls = counts.states_stored_disk * write + counts.states_loaded_disk * read

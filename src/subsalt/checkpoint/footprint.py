@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subsalt.checkpoint.record import Layout
-from subsalt.checkpoint.scheme import Scheme, memory_of
+from subsalt.checkpoint.scheme import STAMP, STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.shell import FLOAT, Chunks, chunk_samples, reversal_disk, reversal_memory
+from subsalt.checkpoint.two_level import moves_of
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Sizes:
         Bytes of one.
     shell : int
         Bytes that the boundary strategy saves of a time step; 0 where it cannot be used.
+    level : int
+        Bytes of one time level of all fields.
     no_boundary : str
         Why it cannot.
     """
@@ -29,11 +33,8 @@ class Sizes:
     snapshot: int
     state: int
     shell: int = 0
+    level: int = 0
     no_boundary: str = "there is no inner part of the wavefield to rebuild"
-
-    def shell_memory(self, scheme: Scheme) -> int:
-        """Return the bytes of the shells that are in memory."""
-        return 0 if scheme.snapshots_on == "disk" else self.shell * shell_steps(scheme)
 
     @property
     def samples(self) -> int:
@@ -77,21 +78,67 @@ class Footprint:
 
 def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
     """Return the memory and disk of a scheme beyond one wavefield, the model and the image."""
-    boundary = scheme.strategy == "boundary"
-    arrays = memory_of(scheme, sizes.state, sizes.snapshot, sizes.shell_memory(scheme) if boundary else 0)
-    disk = scheme.disk_slots * sizes.state_file
-    if boundary and scheme.snapshots_on == "disk":
-        disk += sizes.shell * shell_steps(scheme)
+    arrays: dict[str, int] = {}
+    buffers = disk = 0
+    if scheme.strategy == "boundary":
+        on_disk = scheme.snapshots_on == "disk"
+        arrays = reversal_memory(
+            _chunks(scheme, sizes),
+            snapshot_bytes=sizes.snapshot,
+            row_bytes=sizes.shell,
+            level_bytes=sizes.level,
+            on_disk=on_disk,
+        )
+        disk = reversal_disk(_chunks(scheme, sizes), sizes.shell) if on_disk else 0
+    elif scheme.strategy == "revolve":
+        # both wavefields are under way at the same time
+        arrays["second wavefield"] = sizes.state
+        arrays["states"] = moves_of(scheme.blocks, scheme.slots).memory * sizes.state
+        buffers += STATE_BUFFERS * sizes.state_file if scheme.disk_slots else 0
+        disk = scheme.disk_slots * sizes.state_file
+    held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
     files = scheme.samples * sizes.snapshot_file
     kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files
-    if scheme.writes_source and not kept and not boundary:
-        disk += files
+    if scheme.strategy != "boundary":
+        arrays["snapshots"] = held * sizes.snapshot
+        buffers += (scheme.writes_source + (scheme.keep == "both")) * scheme.buffers * sizes.snapshot_file
+        disk += files if scheme.writes_source and not kept else 0
     if scheme.restart_every:
+        buffers += STATE_BUFFERS * sizes.state_file
         # two generations of the state under way, and the states of memory slots
         disk += (2 + scheme.memory_slots) * sizes.state_file
+    if buffers:
+        arrays["buffers of files"] = buffers
     return Footprint(arrays, disk, kept)
 
 
-def shell_steps(scheme: Scheme) -> int:
-    """Return the time steps whose shells the boundary strategy saves: those it runs backwards."""
-    return max(0, (scheme.samples - 1) * scheme.image_step - 1)
+def _chunks(scheme: Scheme, sizes: Sizes) -> Chunks:
+    chunk = scheme.chunk or chunk_samples(scheme.samples, sizes.snapshot)
+    return Chunks(scheme.image_step, scheme.samples, chunk)
+
+
+def shell_traffic(scheme: Scheme, sizes: Sizes) -> int:
+    """Return the bytes of shells that go to disk and come back."""
+    chunks = _chunks(scheme, sizes)
+    return chunks.count * chunks.length * sizes.shell if scheme.snapshots_on == "disk" else 0
+
+
+def disk_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) -> tuple[int, int]:
+    """Return the bytes that a rank writes to its scratch for a shot, and reads from it, before compression.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        What is done.
+    counts : Counts
+        How often.
+    sizes : Sizes
+        Of this rank.
+    sums : int
+        Bytes of the image accumulators, which go with every restart point, in records of their own.
+    """
+    shells = shell_traffic(scheme, sizes) if scheme.strategy == "boundary" else 0
+    written = counts.states_stored_disk * sizes.state + counts.snapshots_written * sizes.snapshot
+    read = counts.states_loaded_disk * sizes.state + counts.snapshots_read * sizes.snapshot
+    records = counts.restart_states + counts.restart_points * -(-sums // max(1, sizes.state))
+    return written + shells + records * (sizes.state + FLOAT * STAMP), read + shells

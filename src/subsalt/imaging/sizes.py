@@ -7,6 +7,7 @@ import math
 from subsalt import physics
 from subsalt.fields import FIELDS, MEMORY
 from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, domain_of, layer_sizes
+from subsalt.imaging.reversal import shell_of
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.survey import Shot
 
@@ -35,6 +36,20 @@ def state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
         return word_of(setup) * padded * (levels + kinds * setup.model.grid.ndim)
     layer = layer_sizes(domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2]))
     return FLOAT * (padded * levels + kinds * sum(layer))
+
+
+def level_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
+    """Return the bytes of one time level of all fields, padding included."""
+    domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot, part)
+    fields = FIELDS[physics.medium_of(setup.model, setup.propagation.medium)]
+    return word_of(setup) * len(fields) * math.prod(domain.layout.padded_shape)
+
+
+def shell_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
+    """Return the bytes of the shell of all fields at one time step, for the boundary strategy."""
+    domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot, part)
+    medium = physics.medium_of(setup.model, setup.propagation.medium)
+    return word_of(setup) * len(FIELDS[medium]) * shell_of(domain, medium).cells
 
 
 def word_of(setup: MigrationSetup) -> int:

@@ -1,7 +1,7 @@
-"""What do the parts of a shot take on this machine: a time step, a snapshot, a product with one, and an injected trace?
+"""What do the parts of a shot take here: a time step, a snapshot, a product with one, and an injected trace?
 
-A plan asks this of the job's own medium, order, layer, dimensions and size. It takes a second or two: a wavefield of the
-same shape, or a smaller one of the same kind when that is large, goes forward with and without each part.
+A plan asks this of the job's own medium, order, layer, dimensions and size. It takes a second or two: a wavefield of
+the same shape, or a smaller one of the same kind when that is large, goes forward with and without each part.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt import __version__, kernels
 from subsalt.grid import Grid
@@ -147,7 +148,7 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
         shape, box = prop.interior.shape, prop.interior
         count = max(2, min(64, ARRAYS_BYTES // (4 * math.prod(shape))))
         fields = list(prop.kernels.reserve(count * math.prod(shape), prop.dtype).reshape(count, *shape))
-        sums = np.zeros(shape, prop.dtype)
+        sums: NDArray[np.float32] = np.zeros(shape, np.float32)
         state = prop.new_state()
 
         def samples(first: int, n: int) -> dict[int, Any]:
@@ -213,5 +214,3 @@ def _best(run: Callable[[int], None], steps: int) -> float:
         run(steps)
         found.append(time.perf_counter() - begin)
     return min(found) / steps
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +26,7 @@ from subsalt.imaging.memory import (
     tilt_scratch,
 )
 from subsalt.imaging.setup import MigrationSetup, shot_window
-from subsalt.imaging.sizes import snapshot_bytes, state_bytes
+from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.modelling import ModellingSetup
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import Checkpointing
@@ -199,15 +199,22 @@ class Needs:
         ]
         return limit - max(bare)
 
-    def sizes(self, shot: Shot, group: int) -> Sizes:
-        """Return a shot as a schedule sees it, with the bytes of the rank that has most of it."""
-        assert isinstance(self.setup, MigrationSetup)
-        parts = [(slab.rank, group) for slab in distinct(self.slabs(shot, group))]
+    def sizes(self, shot: Shot, group: int, rank: int | None = None) -> Sizes:
+        """Return a shot as a schedule sees it, with the bytes of one rank, or of the rank that has most of it."""
+        setup = self.setup
+        assert isinstance(setup, MigrationSetup)
+        ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
+
+        def most(size: Callable[[MigrationSetup, Shot, Part], int]) -> int:
+            return max(size(setup, shot, (r, group)) for r in ranks)
+
         return Sizes(
-            self.setup.axis.nt - 1,
-            self.setup.image_step,
-            max(snapshot_bytes(self.setup, shot, part) for part in parts),
-            max(state_bytes(self.setup, shot, part) for part in parts),
+            setup.axis.nt - 1,
+            setup.image_step,
+            most(snapshot_bytes),
+            most(state_bytes),
+            most(shell_bytes),
+            most(level_bytes),
         )
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:

@@ -14,13 +14,13 @@ from typing import Any
 
 from subsalt.checkpoint.candidates import scheme_facts
 from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.checkpoint.scheme import Counts
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import snapshot_bytes, state_bytes
 from subsalt.options import CheckpointOptions
 from subsalt.plan.grouping import Decision
 from subsalt.survey import Shot
@@ -106,11 +106,11 @@ class Strategies:
             puts, gets and damage are summed over the ranks of the group, the rest is that of the rank with most.
         """
         self.scratch.remove(shot.id)
-        choice, own = self.choice(shot), (self.group.rank, self.group.size)
+        choice, needs = self.choice(shot), self.decision.needs
+        assert needs is not None
+        own = needs.sizes(shot, self.group.size, self.group.rank)
         sums = sum(a.nbytes for a in part.sums.values())
-        written, read = choice.counts.bytes(
-            state_bytes(self.setup, shot, own), snapshot_bytes(self.setup, shot, own), sums
-        )
+        written, read = disk_traffic(choice.scheme, choice.counts, own, sums)
         stores = part.storage
         mine = {
             "counted": [getattr(part.counts, n) for n in NAMES],

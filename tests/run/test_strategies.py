@@ -1,0 +1,106 @@
+"""A run by any strategy has the image of every other, does what its plan says, and cleans up behind itself."""
+
+import json
+
+import pytest
+
+from job_files import MIGRATE, write_files, write_job
+from subsalt.errors import FindingsError
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job
+from subsalt.run.strategies import NAMES, differing, findings_of, told_of_shots
+
+
+def run(folder, name, section=""):
+    """Migrate the line of `job_files` with a [checkpoint]; return the result and what run.json says of it."""
+    job = Job.from_toml(write_job(folder, f"{MIGRATE}\n[checkpoint]\n{section}\n", f"{name}.toml"))
+    result = migrate_job(job, folder / f"{name}.run")
+    return result, json.loads((folder / f"{name}.run" / "run.json").read_text())["checkpoint"]
+
+
+def test_every_strategy_makes_the_same_image_and_counts_what_was_planned(tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "fast").mkdir()
+    plain, facts = run(tmp_path, "plain")
+    assert facts["strategy"] == "store, memory"
+    assert facts["sums"]["source_steps"] == 3 * facts["taken"]["counts"]["source_steps"] > 0
+    for number, (section, name) in enumerate(
+        {
+            'strategy = "revolve"\nplace = "memory"\nslots = 3': "revolve, memory",
+            'strategy = "revolve"\nplace = "both"\nslots = 1\ndisk_slots = 3\nblock = 2': "revolve, both",
+            'strategy = "store"\nplace = "disk"\ndirectories = ["fast"]\nthreads = 1': "store, disk",
+            'strategy = "revolve"\nmemory = "1MB"\nplace = "memory"': "revolve, memory",
+            'strategy = "revolve"\nplace = "disk"\nkeep = "source"\nrestart_every = 60': "revolve, disk",
+        }.items()
+    ):
+        got, facts = run(tmp_path, f"job{number}", section)
+        assert got.sha256 == plain.sha256, section
+        assert facts["strategy"] == name
+        assert facts["differing"] == []
+        assert len(facts["shots"]) == 3
+        for shot in facts["shots"].values():
+            assert shot["planned"] == shot["counted"]
+            assert shot["bytes_written"][0] == shot["bytes_written"][1]
+            assert shot["bytes_read"][0] == shot["bytes_read"][1]
+        moved = facts["sums"]["bytes_written"]
+        assert (moved > 0) == ("disk" in name or "both" in name)
+        left = sorted(p.name for p in (tmp_path / f"job{number}.run" / "snapshots").rglob("*.snap"))
+        assert left == (["source.r00.snap"] * 3 if "keep" in section else [])
+    assert not list((tmp_path / "fast").rglob("*.snap"))
+
+
+def test_a_change_of_strategy_goes_on_in_the_same_run(tmp_path):
+    write_files(tmp_path)
+    first, _ = run(tmp_path, "line")
+    (tmp_path / "line.run" / "images" / "shot_000002.r00.img").unlink(missing_ok=True)
+    again, facts = run(tmp_path, "line", 'strategy = "revolve"\nslots = 2')
+    assert again.sha256 == first.sha256
+    assert facts["strategy"] == "revolve, memory"
+
+
+def test_folders_that_cannot_be_used_are_named_before_the_first_shot(tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "file").write_text("")
+    for name, why in (("nowhere", "does not exist"), ("file", "is no folder")):
+        with pytest.raises(FindingsError) as caught:
+            run(tmp_path, "line", f'directories = ["{name}"]')
+        (finding,) = [f for f in caught.value.findings if f.level == "error"]
+        assert (finding.code, why in finding.message) == ("E665", True)
+    assert not (tmp_path / "line.run").exists()
+
+
+def told(**changes):
+    """Return what a shot says that did what was planned, but for some changes."""
+    same = dict.fromkeys(("puts", "gets", "damaged", "recomputed", "resumed"), 0)
+    same |= dict.fromkeys(("stall_seconds", "put_seconds", "get_seconds"), 0.0)
+    counts = {"planned": [5] * len(NAMES), "counted": [5] * len(NAMES)}
+    return same | counts | {"bytes_written": [8, 8], "bytes_read": [8, 8]} | changes
+
+
+def test_a_shot_that_does_something_else_is_told():
+    off = {"counted": [6] + [5] * (len(NAMES) - 1)}
+    shots = {
+        1: told(),
+        2: told(**off),
+        3: told(bytes_written=[8, 9]),
+        4: told(bytes_read=[8, 4], resumed=10),
+        5: told(**off, damaged=1, recomputed=7),
+    }
+    assert differing(shots) == [2, 3]
+    (finding,) = findings_of(shots)
+    assert (finding.code, finding.level) == ("W664", "warning")
+    assert "2, 3" in finding.message
+    assert findings_of({1: told()}) == []
+
+
+def test_what_shots_said_is_read_from_the_events(tmp_path):
+    events = [
+        {"event": "start", "shot": 1},
+        {"event": "done", "shot": 1, "checkpoint": {"n": 1}},
+        {"event": "done", "shot": 1, "checkpoint": {"n": 2}},
+        {"event": "done", "shot": 2},
+    ]
+    text = "\n".join(json.dumps(e) for e in events) + '\n{"event": "do'
+    (tmp_path / "events.jsonl").write_text(text)
+    assert told_of_shots(tmp_path, [1, 2, 3]) == {1: {"n": 2}}
+    assert told_of_shots(tmp_path / "none", [1]) == {}
