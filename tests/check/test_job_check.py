@@ -153,7 +153,7 @@ def test_several_mistakes_are_found_at_once(tmp_path):
 
 def test_a_job_that_cannot_fit_is_refused_with_numbers(tmp_path, monkeypatch):
     write_files(tmp_path)
-    monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: 100_000)
     result = found(tmp_path)
     assert codes(result) == ["E610"]
     assert result.exit_code() == 69
