@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subsalt.checkpoint.pieces import STAMP, cut, stored_bytes
 from subsalt.checkpoint.record import Layout
-from subsalt.checkpoint.scheme import STAMP, STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.shell import FLOAT, Chunks, chunk_samples, reversal_disk, reversal_memory
+from subsalt.checkpoint.storage import store_memory
 from subsalt.checkpoint.two_level import moves_of
 
 
@@ -48,8 +50,14 @@ class Sizes:
 
     @property
     def state_file(self) -> int:
-        """Bytes of a state on disk."""
-        return Layout(self.state).total
+        """Bytes of a state on disk, which may be cut into several records."""
+        count, record = cut(self.state // FLOAT)
+        return count * Layout(FLOAT * record).total
+
+    @property
+    def state_buffers(self) -> int:
+        """Bytes of the buffers of a store of states."""
+        return store_memory(cut(self.state // FLOAT)[1], STATE_BUFFERS)
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         # both wavefields are under way at the same time
         arrays["second wavefield"] = sizes.state
         arrays["states"] = moves_of(scheme.blocks, scheme.slots).memory * sizes.state
-        buffers += STATE_BUFFERS * sizes.state_file if scheme.disk_slots else 0
+        buffers += sizes.state_buffers if scheme.disk_slots else 0
         disk = scheme.disk_slots * sizes.state_file
     held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
     files = scheme.samples * sizes.snapshot_file
@@ -104,9 +112,9 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         buffers += (scheme.writes_source + (scheme.keep == "both")) * scheme.buffers * sizes.snapshot_file
         disk += files if scheme.writes_source and not kept else 0
     if scheme.restart_every:
-        buffers += STATE_BUFFERS * sizes.state_file
-        # two generations of the state under way, and the states of memory slots
-        disk += (2 + scheme.memory_slots) * sizes.state_file
+        buffers += sizes.state_buffers
+        # two points: the state under way with the accumulators, and the states of memory slots
+        disk += (4 + 2 * scheme.memory_slots) * sizes.state_file
     if buffers:
         arrays["buffers of files"] = buffers
     return Footprint(arrays, disk, kept)
@@ -138,7 +146,9 @@ def disk_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) ->
         Bytes of the image accumulators, which go with every restart point, in records of their own.
     """
     shells = shell_traffic(scheme, sizes) if scheme.strategy == "boundary" else 0
-    written = counts.states_stored_disk * sizes.state + counts.snapshots_written * sizes.snapshot
-    read = counts.states_loaded_disk * sizes.state + counts.snapshots_read * sizes.snapshot
-    records = counts.restart_states + counts.restart_points * -(-sums // max(1, sizes.state))
-    return written + shells + records * (sizes.state + FLOAT * STAMP), read + shells
+    state, record = stored_bytes(sizes.state), cut(sizes.state // FLOAT)[1]
+    written = counts.states_stored_disk * state + counts.snapshots_written * sizes.snapshot
+    read = counts.states_loaded_disk * state + counts.snapshots_read * sizes.snapshot
+    pieces = state // (FLOAT * record)
+    restart = pieces * counts.restart_states + counts.restart_points * max(1, -(-sums // (FLOAT * record)))
+    return written + shells + restart * FLOAT * (record + STAMP), read + shells
