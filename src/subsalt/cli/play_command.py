@@ -40,9 +40,6 @@ class Options:
 
 def play(run: Path, asked: Options, as_json: bool) -> None:
     """Write or serve the movie of a shot."""
-    from subsalt.run import progress
-    from subsalt.run.playback import movie_of  # type: ignore[import-not-found]
-
     _refuse_together(asked)
     fields = field_names(asked.fields)
     start, stop = _seconds(asked.start, "--from"), _seconds(asked.stop, "--to")
@@ -52,6 +49,9 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
         from subsalt.view.movie_server import refuse_batch_node
 
         refuse_batch_node(asked.force)
+    from subsalt.run import progress
+    from subsalt.run.playback import movie_of  # type: ignore[import-untyped]
+
     out = Out(as_json)
     with progress.for_stream("play") as bar:
         movie = movie_of(
@@ -153,10 +153,9 @@ def _serve(movie: Movie, asked: Options, out: Out) -> None:
 
     server = MovieServer(movie, asked.port or 0)
     out.row("open", server.address)
-    out.say(
-        f"{'':<9} for this machine only; from another one: ssh -L {server.port}:127.0.0.1:{server.port} HOST, then open it"
-    )
-    out.say(f"{'':<9} Ctrl-C ends it, and {IDLE / 60:.0f} minutes without a look")
+    port = server.port
+    out.row("", f"for this machine only; from another one first: ssh -L {port}:127.0.0.1:{port} HOST")
+    out.row("", f"Ctrl-C ends it, and {IDLE / 60:.0f} minutes without a look")
     out.json({"address": server.address, "port": server.port, "shot": movie.shot, "frames": len(movie.times)})
     if asked.open:
         import webbrowser

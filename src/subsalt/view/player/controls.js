@@ -12,23 +12,23 @@ const controls = {
     byId("clip").max = meta.percentiles.length - 1;
     byId("speed").append(...SPEEDS.map((s) => make("option", { value: s }, `× ${s}`)));
     byId("palette").append(...Object.entries(PALETTES).map(([k, p]) => make("option", { value: k }, p.label)));
-    this.bar(player);
+    const { low, high } = meta.velocity;
+    byId("low").textContent = shortest(low, 0);
+    byId("high").textContent = `${shortest(high, 0)} m/s`;
     this.point(player);
     this.regionInputs(player);
     this.listen(player);
     this.show(player);
   },
 
-  /** Colours of velocity with their ends. */
+  /** Colours of velocity as they are where there is no wave. */
   bar(player) {
     const pen = byId("bar").getContext("2d");
-    player.velocities.forEach((c, i) => {
-      pen.fillStyle = `rgb(${c.join(",")})`;
+    player.velocities.forEach((colour, i) => {
+      const seen = colour.map((c) => Math.round(GROUND + (c - GROUND) * player.state.under));
+      pen.fillStyle = `rgb(${seen.join(",")})`;
       pen.fillRect(i * 2, 0, 2, 10);
     });
-    const { low, high } = player.meta.velocity;
-    byId("low").textContent = shortest(low, 0);
-    byId("high").textContent = `${shortest(high, 0)} m/s`;
   },
 
   /** A slider per axis: the planes in 3-D, the point whose values are shown in 2-D. */
@@ -176,6 +176,7 @@ const controls = {
     for (const [id, value] of Object.entries(values)) byId(id).value = value;
     const checks = { loop: state.loop, backward: state.backward, each: state.perFrame, marks: state.marks };
     for (const [id, value] of Object.entries(checks)) byId(id).checked = value;
+    this.bar(player);
     byId("is-clip").textContent = `${meta.percentiles[state.clip]} %`;
     byId("is-gain").textContent = `${state.gain} dB`;
     byId("is-under").textContent = `${Math.round(state.under * 100)} %`;
