@@ -1,0 +1,149 @@
+"""`subsalt play`: a page of a run, its server, and what is said about wrong options."""
+
+import json
+import re
+import threading
+import time
+import urllib.request
+
+import pytest
+from job_files import MIGRATE, write_files, write_job
+
+from subsalt.run.migrate import migrate_job
+from subsalt.run.region import parse_region
+
+KEEP = '\n[checkpoint]\nkeep = "both"\n'
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return a run directory whose wavefields are kept."""
+    from subsalt.job.job import Job
+
+    folder = tmp_path_factory.mktemp("play")
+    write_files(folder)
+    migrate_job(Job.from_toml(write_job(folder, MIGRATE + KEEP)), folder / "line.run")
+    return folder / "line.run"
+
+
+def meta_of(path):
+    """Return the facts in a page."""
+    return json.loads(re.search(r'id="meta">(.*?)</script>', path.read_bytes().decode("utf-8"))[1])
+
+
+def test_a_page_of_a_shot(subsalt_command, run, tmp_path):
+    page = tmp_path / "movie.html"
+    code, out, err = subsalt_command("play", run, "--shot", 2, "-o", page)
+    assert code == 0, err
+    assert "movie.html" in out
+    meta = meta_of(page)
+    assert meta["shot"] == 2
+    assert meta["title"] == "a line"
+    assert [f["name"] for f in meta["fields"]] == ["source", "receiver", "image"]
+    assert [(a["name"], a["n"]) for a in meta["axes"]] == [("x", 81), ("z", 51)]
+    assert meta["times"] == sorted(meta["times"])
+    assert all(len(f["clips"]) == len(meta["percentiles"]) and f["clips"][-1] > 0 for f in meta["fields"])
+    assert str(run) in meta["reimage"]
+
+
+def test_what_is_asked_for_is_shown(subsalt_command, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ["--fields", "image,source", "--every", 5, "--size", 41, "--from", "100 ms", "--to", "0.4 s"]
+    code, out, err = subsalt_command("play", run, "--shot", 3, *asked, "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    meta = meta_of(tmp_path / "line-shot3.html")
+    assert told["movie"] == "line-shot3.html"
+    assert told["bytes"] == (tmp_path / "line-shot3.html").stat().st_size
+    assert told["fields"] == ["source", "image"]
+    assert told["shape"] == [41, 26]
+    assert told["frames"] == len(meta["times"])
+    # samples nearest to what was asked for: within one of them
+    assert 0.1 - 0.01 <= meta["times"][0] <= meta["times"][-1] <= 0.4 + 0.01
+    assert {b - a for a, b in zip(meta["samples"], meta["samples"][1:], strict=False)} == {5}
+
+
+def test_the_region_of_a_page_is_one_that_reimage_reads(run):
+    """As `regionText` in the player writes it."""
+    assert parse_region("200:640,350.5:700") is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--shot", "99"], "E", "99"),
+        (["--fields", "source,pressure"], "E853", "no field is called 'pressure'"),
+        (["--fields", ","], "E853", "no field is named"),
+        (["--from", "3 km"], "E853", "--from"),
+        (["--max-size", "large"], "E662", "--max-size 'large'"),
+        (["--max-size", "1kB"], "E850", "frames"),
+        (["--serve", "-o", "a.html"], "E853", "not both"),
+        (["--port", "8000"], "E853", "--port is for the server"),
+        (["--open"], "E853", "add --serve"),
+        (["-o", "none/a.html"], "E630", "none"),
+        (["-o", "."], "E630", "folder"),
+        (["--every", "0"], "E002", "--every"),
+    ],
+)
+def test_what_cannot_be_is_said(subsalt_command, run, tmp_path, monkeypatch, words, code, says):
+    monkeypatch.chdir(tmp_path)
+    left, out, err = subsalt_command("play", run, *words)
+    assert left != 0
+    assert f"error {code}" in err
+    assert says in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_run(subsalt_command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("nothing", "."):
+        code, _, err = subsalt_command("play", name)
+        assert code == 66, err
+        assert "Traceback" not in err
+
+
+def test_a_batch_node_is_told_before_anything_is_computed(subsalt_command, run, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    code, _, err = subsalt_command("play", run, "--serve")
+    assert code == 69
+    assert "error E851" in err
+
+
+def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypatch):
+    from subsalt.view import movie_server
+
+    for name in movie_server.BATCH:
+        monkeypatch.delenv(name, raising=False)
+    before = sorted(run.rglob("*"))
+    servers = []
+    start = movie_server.MovieServer.__init__
+
+    def remembered(self, *args, **named):
+        start(self, *args, **named)
+        servers.append(self)
+
+    monkeypatch.setattr(movie_server.MovieServer, "__init__", remembered)
+    answers = []
+
+    def look():
+        for _ in range(3000):
+            if servers:
+                break
+            time.sleep(0.02)
+        server = servers[0]
+        ask = urllib.request.Request(
+            f"http://127.0.0.1:{server.port}/movie", headers={"X-Subsalt-Token": server.token}
+        )
+        with urllib.request.urlopen(ask, timeout=20) as answer:
+            answers.append(json.load(answer))
+        server.shutdown()
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    code, out, err = subsalt_command("play", run, "--shot", 1, "--serve")
+    reader.join(20)
+    assert code == 0, err
+    assert answers[0]["shot"] == 1
+    assert f"http://127.0.0.1:{servers[0].port}/#token={servers[0].token}" in out
+    assert sorted(run.rglob("*")) == before
