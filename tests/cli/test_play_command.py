@@ -7,8 +7,8 @@ import time
 import urllib.request
 
 import pytest
-from job_files import MIGRATE, write_files, write_job
 
+from job_files import GRID, MIGRATE, write_files, write_job
 from subsalt.run.migrate import migrate_job
 from subsalt.run.region import parse_region
 
@@ -63,9 +63,10 @@ def test_what_is_asked_for_is_shown(subsalt_command, run, tmp_path, monkeypatch)
     assert {b - a for a, b in zip(meta["samples"], meta["samples"][1:], strict=False)} == {5}
 
 
-def test_the_region_of_a_page_is_one_that_reimage_reads(run):
+def test_the_region_of_a_page_is_one_that_reimage_reads():
     """As `regionText` in the player writes it."""
-    assert parse_region("200:640,350.5:700") is not None
+    box = parse_region("200:640,350.5:700", GRID)
+    assert (box.lo, box.hi) == ((20, 0, 36), (65, 1, 71))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_the_region_of_a_page_is_one_that_reimage_reads(run):
 )
 def test_what_cannot_be_is_said(subsalt_command, run, tmp_path, monkeypatch, words, code, says):
     monkeypatch.chdir(tmp_path)
-    left, out, err = subsalt_command("play", run, *words)
+    left, _, err = subsalt_command("play", run, *words)
     assert left != 0
     assert f"error {code}" in err
     assert says in err
