@@ -65,8 +65,8 @@ def test_what_is_asked_for_is_shown(subsalt_command, run, tmp_path, monkeypatch)
 
 def test_the_region_of_a_page_is_one_that_reimage_reads():
     """As `regionText` in the player writes it."""
-    box = parse_region("200:640,350.5:700", GRID)
-    assert (box.lo, box.hi) == ((20, 0, 36), (65, 1, 71))
+    box = parse_region("200:640,350.5:450", GRID)
+    assert (box.lo, box.hi) == ((20, 0, 36), (65, 1, 46))
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,8 @@ def test_what_was_asked_for_is_kept_or_refused():
     assert thinning((1000, 500), 400, 3, 50e6, size=250, every=4) == (4, 4)
     assert thinning((1000, 500), 400, 1, 50e6, size=1000)[0] == 1
     assert thinning((300, 200), 1, 3, 50e6) == (1, 1)
+    # few frames, since so few were asked for
+    assert thinning((300, 200), 40, 3, 50e6, every=10) == (1, 10)
     with pytest.raises(ConfigError, match="400 frames takes 600 MB") as caught:
         thinning((1000, 500), 400, 3, 50e6, size=1000, every=1)
     assert caught.value.code == "E850"

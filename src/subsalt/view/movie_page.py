@@ -87,7 +87,7 @@ def facts_of(movie: Movie) -> dict[str, Any]:
     """Return what a page knows of a movie besides its frames; texts are shown as text, never as markup."""
     low, high = velocity_levels(movie)[1]
     two = len(movie.axes) == 2
-    marks = {k: style.thin(np.atleast_2d(p), MOST_MARKS) for k, p in _marks(movie).items()}
+    marks = {"sources": thinned(movie.sources), "receivers": thinned(movie.receivers)}
     return {
         "title": style.printable(movie.title),
         "run": style.printable(movie.run_id),
@@ -124,8 +124,15 @@ def velocity_levels(movie: Movie) -> tuple[NDArray[np.uint8], tuple[float, float
     return np.rint(np.clip(np.nan_to_num(v), 0, 255)).astype(np.uint8), (float(low), float(high))
 
 
-def _marks(movie: Movie) -> dict[str, NDArray[np.float64]]:
-    return {"sources": movie.sources, "receivers": movie.receivers}
+def thinned(places: NDArray[np.float64], most: int = MOST_MARKS) -> NDArray[np.float64]:
+    """Return at most `most` of the places (n, 3): of a line every so many, of a carpet whole rows and columns."""
+    places = np.atleast_2d(places)
+    known = [np.unique(places[:, k]) for k in (0, 1)]
+    for step in range(1, max(map(len, known)) + 1):
+        kept = np.isin(places[:, 0], known[0][::step]) & np.isin(places[:, 1], known[1][::step])
+        if kept.sum() <= most:
+            return places[kept]
+    return style.thin(places, most)
 
 
 def _velocity_colours() -> str:

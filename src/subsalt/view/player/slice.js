@@ -1,6 +1,6 @@
 // One plane of one field: its pixels, and over them axes, survey, cursor, region.
 
-const MARGIN = { left: 52, right: 10, top: 6, bottom: 30 };
+const MARGIN = { left: 52, right: 18, top: 6, bottom: 30 };
 
 class Slice {
   /** `axis` is the one that the plane is normal to; in 2-D 1, as if there were a y. `h` and `v` are those across and down. */
@@ -195,8 +195,15 @@ class Slice {
     pen.strokeStyle = "rgba(0,0,0,.65)";
     pen.lineWidth = 0.75;
     pen.fillStyle = receiver;
-    for (const p of meta.receivers.filter(inside)) {
+    const seen = meta.receivers.filter(inside);
+    // many on a map are dots, or nothing else would be seen
+    const dots = this.up && seen.length > 60;
+    for (const p of seen) {
       const [x, y] = [this.across(p[this.h]), this.down(p[this.v])];
+      if (dots) {
+        pen.fillRect(x - 1, y - 1, 2, 2);
+        continue;
+      }
       pen.beginPath();
       pen.moveTo(x - 3, y - 2.5);
       pen.lineTo(x + 3, y - 2.5);
