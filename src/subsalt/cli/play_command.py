@@ -50,7 +50,7 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
 
         refuse_batch_node(asked.force)
     from subsalt.run import progress
-    from subsalt.run.playback import movie_of  # type: ignore[import-untyped]
+    from subsalt.run.playback import movie_of
 
     out = Out(as_json)
     with progress.for_stream("play") as bar:
