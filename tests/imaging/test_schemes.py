@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in
+from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in, setup_of, shot_of
 
+from subsalt.checkpoint.kept import open_kept
 from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.errors import ConfigError
+from subsalt.imaging.kept import sums_of_kept
 from subsalt.kernels import cpu
 
 #: strategy and what it is given; every one in every medium
@@ -69,6 +71,22 @@ def test_stores_move_what_the_counts_say(tmp_path: Path) -> None:
     snapshot = setup_bytes["snapshots on disk"] // made("vti 2-D", "snapshots on disk").samples
     assert snapshot == 4 * 44 * 31
     assert setup_bytes["kept"] == 2 * snapshot * made("vti 2-D", "kept").samples
+
+
+@pytest.mark.parametrize("case", ["vti 2-D", "free surface"])  # samples that divide the steps, and not
+@pytest.mark.parametrize("strategy", ["store", "revolve"])
+def test_kept_wavefields_are_those_that_made_the_image(case: str, strategy: str, tmp_path: Path) -> None:
+    more = {"block": 3, "memory_slots": 2} if strategy == "revolve" else {"snapshots_on": "disk"}
+    scheme, scratch = scheme_of(case, strategy, keep="both", chunk=4, **more), scratch_in(tmp_path)
+    image = migrated(case, scheme, scratch)
+    scratch.close()
+    both = [open_kept(scratch.directories, 7, name) for name in ("source", "receiver")]
+    setup, samples = setup_of(case), range(1, scheme.samples + 1)
+    window = setup.window(shot_of(case))
+    sums = sums_of_kept(setup, window, list(image.sums), samples, *both)
+    assert {name: a.tobytes() for name, a in sums.items()} == bits(image)
+    if scheme.steps == scheme.samples * scheme.image_step:
+        assert not both[1].read(scheme.samples).any()  # before the first step of the receiver wavefield
 
 
 def test_scratch_is_gone_after_a_shot_but_for_what_is_kept(tmp_path: Path) -> None:

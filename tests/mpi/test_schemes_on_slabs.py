@@ -127,7 +127,9 @@ def test_damage_on_one_rank_is_mended_by_all(answers: Path, tmp_path: Path) -> N
 
 
 def test_a_group_goes_on_from_the_newest_point_that_all_have(answers: Path, tmp_path: Path) -> None:
-    program = HEAD.replace("ANSWERS", repr(str(answers))) + f"""
+    program = (
+        HEAD.replace("ANSWERS", repr(str(answers)))
+        + f"""
         from subsalt.checkpoint.tasks import tasks_of
         from subsalt.imaging import executor
         for number, (strategy, more) in enumerate([
@@ -156,6 +158,7 @@ def test_a_group_goes_on_from_the_newest_point_that_all_have(answers: Path, tmp_
                 image = migrated("vti 2-D", scheme, scratch(folder), group)
                 print(right("vti 2-D", image), image.resumed, image.recomputed)
         """
+    )
     struck = program.replace("import sys\n", "import json, sys\n        sys.argv.append('struck')\n", 1)
     done = run(2, struck)
     assert done.rc == 0, done

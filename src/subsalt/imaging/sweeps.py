@@ -256,19 +256,24 @@ class Sweeps:
             fields = self._source_samples(numbers)
             rooms = {} if self.kept is None else {i: self.kept.room(i) for i in numbers}
         at = {i: receiver_time(scheme, i) for i in numbers}
+        for i, room in rooms.items():
+            if at[i] == 0:  # at rest, before any step
+                room[...] = 0
         correlation = shooting.condition.correlation({at[i]: u for i, u in fields.items()}, shooting.scale)
         snapshots = Snapshots(correlation.box, {at[i]: room for i, room in rooms.items()})
         done, before = self.source_steps + self.receiver_steps + self.recomputed, self.receivers.it
-        with self.clock("receivers"):
-            shooting.prop.advance(
-                self.receivers,
-                steps_of(scheme, task),
-                sources=[shooting.receivers],
-                snapshots=snapshots if rooms else None,
-                correlation=correlation if fields else None,
-                progress=lambda it: self.reached(done + it - before),
-            )
-        self.receiver_steps += steps_of(scheme, task)
+        steps = steps_of(scheme, task)
+        if steps:  # none for the last sample, when it is the last time step too: it meets a field at rest
+            with self.clock("receivers"):
+                shooting.prop.advance(
+                    self.receivers,
+                    steps,
+                    sources=[shooting.receivers],
+                    snapshots=snapshots if rooms else None,
+                    correlation=correlation if fields else None,
+                    progress=lambda it: self.reached(done + it - before),
+                )
+        self.receiver_steps += steps
         with self.clock("snapshots"):
             for i in rooms:
                 assert self.kept is not None
