@@ -33,6 +33,7 @@ def bare(count: int, put: Passed, get: Passed, *, durable: bool) -> Row:
     """Return what moving `count` records to a directory and back took; seconds are those of the clock."""
     share = None if get.fetched is None else min(1.0, get.fetched / get.nbytes)
     return _row("bare", (count, put.nbytes, put.seconds), (count, get.nbytes, get.seconds)) | {
+        "flushed": durable,
         "put_reaches": "durable" if durable else "cached",
         "get_reaches": reached([] if share is None else [share]),
         "stall_seconds": put.stall + get.stall,
@@ -62,6 +63,7 @@ def overlapped(did: Counts, counts: StoreCounts, seconds: float, fetched: int | 
         (did.snapshots_written + did.states_stored_disk, counts.bytes_written, counts.put_seconds),
         (did.snapshots_read + did.states_loaded_disk, counts.bytes_read, counts.get_seconds),
     ) | {
+        "flushed": False,
         "put_reaches": "device" if direct else "cached",
         "get_reaches": reached([] if share is None else [share]),
         "stall_seconds": counts.stall_seconds,
@@ -96,7 +98,7 @@ def middle(samples: Sequence[Row]) -> Row:
 
 
 #: what makes two rows the same case but for what is compared
-_CASE = ("mode", "checkpoints", "threads", "how", "put_reaches")
+_CASE = ("mode", "checkpoints", "threads", "how", "flushed")
 
 
 def compared(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -104,8 +106,8 @@ def compared(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
 
     Notes
     -----
-    Only rows whose puts reached the same are compared: the page cache of one directory is not faster than another
-    directory's disk.
+    Only rows that did the same are compared: the page cache of one directory is not faster than another directory's
+    disk. What a directory in memory did is said of its rows.
     """
     first: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     fewest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
