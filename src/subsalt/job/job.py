@@ -240,10 +240,12 @@ class Job(Section):
 
     @property
     def streaming(self) -> bool:
-        """Whether the volumes of the model stay in their files, as they do in a run of several ranks."""
+        """Whether the volumes of the model stay in their files, as they do in a run of several ranks, or when asked."""
         from subsalt.comm import world
 
-        return self._streaming if self._streaming is not None else world().size > 1
+        if self._streaming is not None:
+            return self._streaming
+        return self.parallel.stream_model or world().size > 1
 
     def stream(self, streaming: bool = True) -> None:
         """Say whether the volumes of the model stay in their files; what was read is dropped."""
@@ -253,7 +255,7 @@ class Job(Section):
     def open_model(self) -> ModelLike:
         """Return the earth model as a run uses it: numbers about the whole, values by window.
 
-        On one process it is `load_model`. A job that streams reads planes when a window asks for them; then the call is
+        On one process it is `load_model`, unless ``[parallel] stream_model`` asks otherwise. A job that streams reads planes when a window asks for them; then the call is
         collective over all ranks, which go through the model together to find the numbers.
         """
         if not self.streaming:

@@ -137,6 +137,9 @@ class ParallelSection(Section):
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
     )
+    stream_model: bool = Field(
+        False, description="one process, too, leaves the model in its files and reads what a shot needs"
+    )
     watchdog: AutoTime = Field(
         "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
     )

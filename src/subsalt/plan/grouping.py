@@ -110,6 +110,8 @@ def group_size(
     world: World,
     asked: GroupSize = "auto",
     checkpointing: Checkpointing | None = None,
+    *,
+    streamed: bool = False,
 ) -> Decision:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
@@ -127,6 +129,8 @@ def group_size(
         the survey that is predicted to end first is taken.
     checkpointing : Checkpointing, optional
         What decides between strategies; all snapshots are in memory when None.
+    streamed : bool
+        One rank alone leaves the model in its files, too.
 
     Raises
     ------
@@ -135,7 +139,9 @@ def group_size(
     ConfigError
         When the group asked for has slabs thinner than their halo.
     """
-    decision = decide(Needs(setup, shots, world.ranks, world.threads, checkpointing), world, asked)
+    decision = decide(
+        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed), world, asked
+    )
     if decision.error is not None:
         raise decision.error
     return decision

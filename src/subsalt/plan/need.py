@@ -94,6 +94,8 @@ class Needs:
         Of each rank.
     checkpointing : Checkpointing, optional
         What decides between strategies; when None, all snapshots are in memory.
+    streamed : bool
+        One rank alone reads the planes of the model that it needs, too.
     """
 
     def __init__(
@@ -103,7 +105,10 @@ class Needs:
         ranks: int = 1,
         threads: int = 1,
         checkpointing: Checkpointing | None = None,
+        *,
+        streamed: bool = False,
     ) -> None:
+        self.streamed = streamed
         self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
         self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
         self.medium = physics.medium_of(setup.model, setup.propagation.medium)
@@ -146,11 +151,13 @@ class Needs:
 
     def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
         """Return the needs of the same survey with another setup, or of more ranks."""
-        return Needs(setup, self.shots, ranks or self.ranks, self.threads, self.checkpointing)
+        return Needs(
+            setup, self.shots, ranks or self.ranks, self.threads, self.checkpointing, streamed=self.streamed
+        )
 
     def choosing(self, checkpointing: Checkpointing) -> Needs:
         """Return the needs of the same survey with other strategies to choose from."""
-        return Needs(self.setup, self.shots, self.ranks, self.threads, checkpointing)
+        return Needs(self.setup, self.shots, self.ranks, self.threads, checkpointing, streamed=self.streamed)
 
     def of(self, group: int, limit: int | None = None) -> RankNeed:
         """Return the memory of the rank that takes most when `group` ranks share a shot.
@@ -253,7 +260,7 @@ class Needs:
         held = {"program": PROGRAM + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
         if self.ranks > 1:
             held["MPI"] = MPI
-        else:
+        elif not self.streamed:
             names = self.setup.model.as_medium(self.medium).volumes
             # angles stand in degrees, as they were read and checked, beside those in radians
             count = len(names) + sum(name in ("theta", "phi") for name in names)

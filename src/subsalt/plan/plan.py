@@ -138,7 +138,7 @@ def plan_job(
     setup, survey, files = setup_of(job)
     asked_threads = threads if threads is not None else job.propagation_options.threads
     world = World.planned(ranks, memory_per_rank, asked_threads)
-    needs = Needs(setup, survey.shots, world.ranks, world.threads)
+    needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     known, why_not = machine_of(machine)

@@ -106,14 +106,15 @@ def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Pa
     told = None
     with world.together():
         if world.is_root and run_dir is not None:
-            needs = Needs(setup, shots, found.ranks, found.threads)
+            needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
             formats = job.output.formats
             # rates and room as rank 0 finds them: all ranks must choose alike
             how = checkpointing_of(job.checkpoint_options, needs, found, run_dir, formats, machine_if_known())
             told = how.to_dict()
     told = world.bcast(told)
     with world.together():
-        return group_size(setup, shots, found, asked, None if told is None else Checkpointing.from_dict(told))
+        chosen = None if told is None else Checkpointing.from_dict(told)
+        return group_size(setup, shots, found, asked, chosen, streamed=job.parallel.stream_model)
 
 
 def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:
