@@ -50,10 +50,10 @@ BAR = {"u16": 7.5e9, "f32": 10e9}
 
 #: rows of the table, and the phases of a run that belong to them
 GROUPS = {
-    "read": ("model input", "survey", "traces", "check", "provenance"),
+    "read": ("check", "model input", "survey", "provenance", "setup", "trace input", "traces"),
     "kernel": ("source", "receivers"),
-    "checkpoints": ("put", "get", "snapshots put", "snapshots get", "checkpoint"),
-    "write": ("image sum", "output", "partial", "report"),
+    "checkpoints": ("snapshots", "states", "restart points"),
+    "write": ("partial image", "image sum", "output", "report"),
 }
 
 
@@ -137,6 +137,7 @@ formats = ["rsf"]
 pictures = false
 [parallel]
 threads = {asked.threads}
+stream_model = true
 [checkpoint]
 strategy = "{asked.strategy}"
 {disk}memory = "{asked.memory}"
@@ -184,7 +185,19 @@ def table(facts: dict[str, Any], storage: str) -> tuple[str, dict[str, Any]]:
     bar = BAR[storage]
     lines.append(f"peak memory {peak / 1e9:.2f} GB, bar {bar / 1e9:g} GB; 2009: 7.5 GB")
     rate = facts["point_steps"] / max(seconds["kernel"], 1e-9)
-    lines.append(f"{rate / 1e9:.3f} 10^9 point-steps/s; checkpoints: {facts.get('checkpoint') or 'none'}")
+    lines.append(f"{rate / 1e9:.3f} 10^9 point-steps/s of the last start")
+    checkpoint = facts["checkpoint"]
+    sums = checkpoint["sums"]
+    lines.append(
+        f"{checkpoint['strategy']} ({checkpoint['why']}): {sums['puts']} puts, {sums['bytes_written'] / 1e9:.2f} GB, "
+        f"{sums['put_seconds']:.1f} s busy; {sums['gets']} gets, {sums['bytes_read'] / 1e9:.2f} GB, "
+        f"{sums['get_seconds']:.1f} s busy; waited {sums['stall_seconds']:.1f} s"
+    )
+    lines.append(
+        f"{sums['source_steps']} + {sums['receiver_steps']} steps, {sums['restart_points']} restart points; "
+        + ("gone on from one" if sums["resumed"] else "done in one go")
+        + f"; plan and counters {'differ' if checkpoint['differing'] else 'agree'}"
+    )
     return "\n".join(lines), {
         "seconds": seconds,
         "phases": facts["phases"],
@@ -192,7 +205,7 @@ def table(facts: dict[str, Any], storage: str) -> tuple[str, dict[str, Any]]:
         "bar_bytes": bar,
         "document": DOCUMENT,
         "point_steps": facts["point_steps"],
-        "checkpoint": facts.get("checkpoint"),
+        "checkpoint": {k: checkpoint[k] for k in ("strategy", "why", "sums", "differing")},
         "sha256": facts["image"]["sha256"],
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--memory", "1MB"]
+SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--memory", "100MB"]
 
 
 def start(folder, *more):
@@ -54,7 +54,8 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     )
     assert found["peak_memory_bytes"] < found["bar_bytes"]
     assert "writing" not in done.stdout  # model and shot are those of the first start
-    for words in ("peak memory", "484.9", "892.4"):
+    assert found["checkpoint"]["sums"]["snapshots_read"] == 400 // 16
+    for words in ("peak memory", "484.9", "892.4", "store, disk (as asked for)", "plan and counters agree"):
         assert words in done.stdout
 
     other = start(tmp_path, "--order", "4")
