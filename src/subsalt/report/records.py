@@ -150,6 +150,10 @@ def reproduce(facts: RunFacts) -> Markup | None:
     lines = []
     if version:
         lines.append(f"# with subsalt {version}; the hashes of its code stand above")
+    if section(facts.run, "reimage"):
+        lines.append(
+            "# a fresh run propagates what this one took from another: the same image, unless only a part of it"
+        )
     lines += [
         "# with the inputs above at the places the job names, beside a copy of job.resolved.toml",
         "subsalt migrate job.resolved.toml --run again.run",

@@ -26,6 +26,7 @@ CONTENTS = (
     "run.json",
     "job.resolved.toml",
     "events.jsonl",
+    "progress.json",
     "pictures",
     "images",
     "quarantine",

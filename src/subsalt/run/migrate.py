@@ -36,6 +36,7 @@ from subsalt.run.reuse import Reuse, unserved
 from subsalt.run.shared import check_formats, check_shared, inputs_of
 from subsalt.run.shots import Progress, ShotRunner, migrate_shots
 from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
+from subsalt.run.wavefields import facts_of as facts_of_wavefields
 from subsalt.survey import Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import watch
@@ -238,6 +239,7 @@ def migrate_job(
                     "checkpoint": facts_of(plan, told),
                     "findings": [vars(f) for f in findings],
                     "shots": rows,
+                    "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
                     "point_steps": point_steps,
                     "image": {"path": written.image.name, "sha256": written.sha256},
                     "files": [str(f.relative_to(folder)) for f in written.files],
