@@ -34,7 +34,7 @@ def _origin(facts: RunFacts) -> Markup:
         f": {wish}" if wish else "",
         f". Sums of shots: {origins}." if origins else ".",
         " The bytes are those of a fresh run with this job."
-        if not {"region", "times"} & set(section(made, "wish"))
+        if not {"region", "times"} & set(section(made, "wish")) and "lossy" not in made
         else "",
     )
 

@@ -37,6 +37,7 @@ from subsalt.run.shared import check_formats, check_shared, inputs_of
 from subsalt.run.shots import Progress, ShotRunner, migrate_shots
 from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.run.wavefields import facts_of as facts_of_wavefields
+from subsalt.run.wavefields import places
 from subsalt.survey import Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import watch
@@ -217,6 +218,8 @@ def migrate_job(
         strategies = stack.enter_context(
             Strategies.of_run(setup, plan, parts.group, job.checkpoint_options, folder, fields_id)
         )
+        if ledger is not None:
+            ledger.scratch = places(strategies.scratch.directories, folder)
         runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies)
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)

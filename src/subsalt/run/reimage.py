@@ -35,7 +35,7 @@ from subsalt.run.migrate import RunResult, migration_setup, survey_of, write_rep
 from subsalt.run.outputs import write_outputs
 from subsalt.run.partial import intact, write_partial
 from subsalt.run.region import parse_region
-from subsalt.run.reuse import PLURAL, Reuse, Times
+from subsalt.run.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.run.shared import check_formats, check_shared
 from subsalt.run.shots import Progress, Report, deal_shots
 from subsalt.run.source_run import SourceRun
@@ -153,8 +153,6 @@ def reimage_run(
             check_formats(job, model.grid, everybody)
             numerics = numerics_of(device.describe(), options)
             _check_source(run, wish, setup, numerics)
-    with clock("provenance"):
-        run_id = id_of(job.run_id(run.inputs), wish, region)
     with ExitStack() as stack:
         stack.enter_context(watch(everybody, job.parallel.patience))
         ledger, facts, images = None, {}, folder / "images"
@@ -163,6 +161,9 @@ def reimage_run(
             reuse = _offer(run, wish, setup, held)
             with everybody.together():
                 _refuse_impossible(reuse, survey, run)
+            origins = Counter(reuse.source_of(s.id) for s in survey.shots)
+            lossy = run.job.checkpoint.compression if origins[WAVEFIELDS] else "none"
+            run_id = id_of(job.run_id(run.inputs), wish, region, lossy)
             with everybody.together():
                 if everybody.is_root:
                     make_folder(folder, 0o700)
@@ -184,8 +185,11 @@ def reimage_run(
             if ledger is not None:
                 ledger.keep(set(there))
         left = [s for s in survey.shots if s.id not in done]
-        origins = Counter(reuse.source_of(s.id) for s in survey.shots)
         say(_said(origins, len(done), len(survey)))
+        if lossy != "none":
+            say(
+                f"the wavefields were compressed by {lossy}: the image is that of a fresh run but for what it lost"
+            )
         parts = ranks.form(everybody, 1, 1, max(1, len(left)))
         imager = _Imager(setup, reuse, run, images, parts.group, clock)
         before = TRACES.now()
@@ -210,6 +214,8 @@ def reimage_run(
         with everybody.together():
             if everybody.is_root:
                 facts["reimage"] |= {"shots_from": dict(origins)}
+                if lossy != "none":
+                    facts["reimage"]["lossy"] = lossy
                 if region is not None:
                     facts["grid"] = _grid_facts(model.grid.window(region))
                 facts |= {
@@ -238,9 +244,10 @@ def reimage_run(
     )
 
 
-def id_of(run_id: str, wish: Wish, region: Box | None) -> str:
+def id_of(run_id: str, wish: Wish, region: Box | None = None, lossy: str = "none") -> str:
     """Return the id of a new image: that of a fresh run with its job, unless it is one that no job makes."""
     beyond = wish.beyond_a_job | ({} if region is None else {"region": [region.lo, region.hi]})
+    beyond |= {} if lossy == "none" else {"lossy": lossy}
     if not beyond:
         return run_id
     return hashlib.sha256(json.dumps([run_id, beyond], sort_keys=True).encode()).hexdigest()

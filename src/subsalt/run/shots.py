@@ -30,6 +30,7 @@ from subsalt.run.live import Live
 from subsalt.run.partial import write_partial
 from subsalt.run.reuse import Reuse, reused
 from subsalt.run.strategies import Strategies
+from subsalt.run.wavefields import told_of
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import note
@@ -128,6 +129,8 @@ class ShotRunner:
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         if self.strategies is not None:
             told["checkpoint"] = self.strategies.finished(shot, part)
+            if group.is_root and self.strategies.choice(shot).scheme.keep != "none":
+                told["wavefields"] = told_of(shot.id, self.strategies.scratch.directories)
         return told
 
     def _of_what_is_kept(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:

@@ -1,0 +1,107 @@
+"""`[checkpoint] keep` in a run: the same image, wavefields in the run directory and in its ledger, whatever the strategy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from survey_case import job_of, make_survey
+
+import subsalt
+from subsalt.io import volume
+from subsalt.run.migrate import migrate_job
+from subsalt.run.reimage import Wish, reimage_run
+
+WINDOWS = "[imaging]\naperture = 150\n"
+MEDIA = {
+    "isotropic": "",
+    "vti": "[model.epsilon]\nvalue = 0.1\n[model.delta]\nvalue = 0.05\n",
+    "tti": "[model.epsilon]\nvalue = 0.1\n[model.delta]\nvalue = 0.05\n[model.theta]\nvalue = 20\n",
+}
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory) -> Path:
+    folder = make_survey(tmp_path_factory.mktemp("survey"))
+    migrate_job(job_of(folder, more=WINDOWS), folder / "plain")
+    return folder
+
+
+def keeping(survey, words, more=WINDOWS):
+    return job_of(survey, "keeping", more + "[checkpoint]\n" + words + "\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'strategy = "store"\nplace = "memory"',
+        'strategy = "store"\nplace = "disk"',
+        'strategy = "revolve"\nslots = 2\nblock = 3',
+        'strategy = "revolve"\nplace = "disk"\nrestart_every = 40',
+        'directories = ["one", "two"]',
+    ],
+    ids=lambda w: w.replace("\n", ", "),
+)
+def test_wavefields_are_kept_and_make_the_image_again(survey, tmp_path, words):
+    for name in ("one", "two"):
+        (survey / name).mkdir(exist_ok=True)
+    run = tmp_path / "run"
+    kept = migrate_job(keeping(survey, words + '\nkeep = "both"'), run)
+    plain = json.loads((survey / "plain" / "run.json").read_text())
+    assert kept.sha256 == plain["image"]["sha256"]
+    facts = json.loads((run / "run.json").read_text())
+    assert facts["wavefields"]["both"] == [1, 2, 3]
+    folders = [run / f for f in facts["wavefields"]["folders"]]
+    # nothing but what is kept is left
+    names = {p.name for f in folders for p in f.rglob("*") if p.is_file()}
+    assert names == {f"{n}.r00.{s}" for n in ("source", "receiver") for s in ("snap", "json")}
+    size = sum(p.stat().st_size for f in folders for p in f.rglob("*.snap"))
+    assert facts["wavefields"]["bytes"] == size
+    again = reimage_run(run, tmp_path / "again", Wish(wavefields=True))
+    assert again.sha256 == kept.sha256
+    other = reimage_run(run, tmp_path / "other", Wish(condition="inverse-scattering", wavefields=True))
+    fresh = keeping(survey, words).changed("imaging", condition="inverse-scattering")
+    assert other.sha256 == migrate_job(fresh, tmp_path / "fresh").sha256
+    for f in folders:
+        shutil.rmtree(f)
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_in_every_medium_another_condition_has_the_bytes_of_a_fresh_run(survey, tmp_path, medium):
+    run, more = tmp_path / "run", MEDIA[medium]
+    job = keeping(survey, 'keep = "both"', more).changed("imaging", condition="cross-correlation")
+    migrate_job(job, run)
+    said = []
+    lit = migrate_job(job.changed("imaging", condition="source-normalised"), run, say=said.append)
+    assert (lit.point_steps, said) == (0, ["using again the kept wavefields of 3 shots: no propagation"])
+    fresh = migrate_job(job_of(survey, "fresh", more), tmp_path / "fresh")
+    assert lit.sha256 == fresh.sha256
+    assert lit.sha256 != json.loads((survey / "plain" / "run.json").read_text())["image"]["sha256"]
+
+
+def test_the_source_alone_takes_half_the_room(survey, tmp_path):
+    run = tmp_path / "run"
+    migrate_job(keeping(survey, 'keep = "source"'), run)
+    found = json.loads((run / "run.json").read_text())["wavefields"]
+    assert (found["shots"], found["both"]) == ([1, 2, 3], [])
+    with subsalt.kept(run, 2) as shot:
+        assert shot.receiver is None
+        light = sum(u.astype(np.float64) ** 2 for u in shot.source)
+    assert light.shape == (61, 41)
+    assert light.max() > 0
+
+
+def test_compressed_wavefields_make_nearly_the_image(survey, tmp_path):
+    pytest.importorskip("zfpy")
+    run = tmp_path / "run"
+    words = 'strategy = "store"\nplace = "disk"\ncompression = "zfp"\ntolerance = 1e-4\nkeep = "both"'
+    first = migrate_job(keeping(survey, words), run)
+    again = reimage_run(run, tmp_path / "again", Wish(wavefields=True))
+    images = [volume.read(r.run_dir / "image.rsf").values.astype(np.float64) for r in (first, again)]
+    # the run itself reads what it has written: receiver samples too are kept to 1e-4 of their largest value
+    assert np.sqrt(np.mean((images[0] - images[1]) ** 2)) <= 1e-2 * np.sqrt(np.mean(images[0] ** 2))
+    facts = json.loads((tmp_path / "again" / "run.json").read_text())
+    assert "zfp" in facts["reimage"]["lossy"]
