@@ -2,9 +2,11 @@
 
 import json
 import re
+import stat
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,13 @@ def test_a_page_of_a_shot(subsalt_command, run, tmp_path):
     assert meta["times"] == sorted(meta["times"])
     assert all(len(f["clips"]) == len(meta["percentiles"]) and f["clips"][-1] > 0 for f in meta["fields"])
     assert str(run) in meta["reimage"]
+
+
+def test_the_first_shot_under_its_name(subsalt_command, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = subsalt_command("play", run, "--fields", "image")
+    assert code == 0, err
+    assert meta_of(tmp_path / "line-shot1.html")["shot"] == 1
 
 
 def test_what_is_asked_for_is_shown(subsalt_command, run, tmp_path, monkeypatch):
@@ -117,7 +126,8 @@ def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypat
     for name in movie_server.BATCH:
         monkeypatch.delenv(name, raising=False)
     before = sorted(run.rglob("*"))
-    servers = []
+    servers, opened = [], []
+    monkeypatch.setattr("webbrowser.open", opened.append)
     start = movie_server.MovieServer.__init__
 
     def remembered(self, *args, **named):
@@ -125,11 +135,11 @@ def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypat
         servers.append(self)
 
     monkeypatch.setattr(movie_server.MovieServer, "__init__", remembered)
-    answers = []
+    answers, pages = [], []
 
     def look():
         for _ in range(3000):
-            if servers:
+            if servers and opened:
                 break
             time.sleep(0.02)
         server = servers[0]
@@ -138,13 +148,20 @@ def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypat
         )
         with urllib.request.urlopen(ask, timeout=20) as answer:
             answers.append(json.load(answer))
+        page = Path(opened[0].removeprefix("file://"))
+        pages.append((stat.S_IMODE(page.parent.stat().st_mode), page.read_text()))
         server.shutdown()
 
     reader = threading.Thread(target=look)
     reader.start()
-    code, out, err = subsalt_command("play", run, "--shot", 1, "--serve")
+    code, out, err = subsalt_command("play", run, "--shot", 1, "--serve", "--open")
     reader.join(20)
     assert code == 0, err
     assert answers[0]["shot"] == 1
     assert f"http://127.0.0.1:{servers[0].port}/#token={servers[0].token}" in out
+    # the browser is started with a page that only this user may read, not with the token
+    assert servers[0].token not in opened[0]
+    assert pages[0][0] == 0o700
+    assert f"url=http://127.0.0.1:{servers[0].port}/#token={servers[0].token}" in pages[0][1]
+    assert not Path(opened[0].removeprefix("file://")).exists()
     assert sorted(run.rglob("*")) == before

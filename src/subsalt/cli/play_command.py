@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,8 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
     fields = field_names(asked.fields)
     start, stop = _seconds(asked.start, "--from"), _seconds(asked.stop, "--to")
     most = memory_bytes(asked.max_size or (SERVED_BYTES if asked.serve else PAGE_BYTES), "--max-size")
-    target = _target(run, asked)
+    if asked.out is not None:
+        _refuse_target(asked.out)
     if asked.serve:
         from subsalt.view.movie_server import refuse_batch_node
 
@@ -64,14 +66,15 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
             start=start,
             stop=stop,
             folder=_scratch(run) if asked.serve else None,
-            progress=bar,
+            # its stages are parts of the one shot
+            progress=lambda done, total, message="": bar(done / total, 1, message),
             say=out.say,
         )
     movie.reimage = f"subsalt reimage {shlex.quote(str(run))}"
     if asked.serve:
         _serve(movie, asked, out)
     else:
-        _write(movie, target, out)
+        _write(movie, asked.out or Path(f"{run.resolve().stem}-shot{movie.shot}.html"), out)
 
 
 def field_names(text: str) -> tuple[str, ...]:
@@ -107,10 +110,8 @@ def _seconds(text: str | None, option: str) -> float | None:
         raise ConfigError(f"{option}: {e.message}", e.fix, code="E853") from e
 
 
-def _target(run: Path, asked: Options) -> Path:
-    """Return the file to write; that it can be is checked before anything is computed."""
-    shot = "" if asked.shot is None else f"-shot{asked.shot}"
-    target = asked.out or Path(f"{run.resolve().stem}{shot}.html")
+def _refuse_target(target: Path) -> None:
+    """Refuse a file that cannot be written, before anything is computed."""
     if target.is_dir():
         raise CannotCreateError(
             f"{target} is a folder", "give the name of a file, such as movie.html", code="E630"
@@ -119,7 +120,6 @@ def _target(run: Path, asked: Options) -> Path:
         raise CannotCreateError(
             f"the folder {target.parent} does not exist", "make it, or name another file", code="E630"
         )
-    return target
 
 
 def _scratch(run: Path) -> Path:
@@ -157,11 +157,27 @@ def _serve(movie: Movie, asked: Options, out: Out) -> None:
     out.row("", f"for this machine only; from another one first: ssh -L {port}:127.0.0.1:{port} HOST")
     out.row("", f"Ctrl-C ends it, and {IDLE / 60:.0f} minutes without a look")
     out.json({"address": server.address, "port": server.port, "shot": movie.shot, "frames": len(movie.times)})
-    if asked.open:
-        import webbrowser
+    with ExitStack() as stack:
+        if asked.open:
+            _open(
+                server.address, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="subsalt-play-")))
+            )
+        try:
+            server.run()
+        except KeyboardInterrupt:
+            out.say("ended")
 
-        webbrowser.open(server.address)
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        out.say("ended")
+
+def _open(address: str, folder: Path) -> None:
+    """Open an address in the desktop's browser by a page in `folder`, which nobody else may read: what a program is
+    started with can be seen by all users of a machine, and the address holds the token.
+    """
+    import webbrowser
+
+    from subsalt.io.publish import publish_text
+
+    page = folder / "open.html"
+    publish_text(
+        page, f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n'
+    )
+    webbrowser.open(page.resolve().as_uri())
