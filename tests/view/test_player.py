@@ -291,6 +291,7 @@ def test_the_value_under_the_pointer(show, flat):
     ix, iz = np.unravel_index(np.abs(movie.fields["source"].level(frame)).argmax(), movie.shape)
     box = page.locator('canvas[data-field="receiver"]').bounding_box()
     page.mouse.move(box["x"] + (ix + 0.5) * box["width"] / 60, box["y"] + (iz + 0.5) * box["height"] / 40)
+    until(page, "document.querySelector('#where').textContent.startsWith('x')")
     shown = [page.text_content(f"section:nth-of-type({k}) output") for k in (1, 2, 3)]
     for text, frames in zip(shown, movie.fields.values(), strict=True):
         value = float(frames.frame(frame)[ix, iz])

@@ -9,6 +9,7 @@ class Player {
     this.unit = unitOf(meta.axes);
     this.velocities = velocityColours(meta.velocity.colours);
     this.cursor = null;
+    this.hovering = null;
     this.drawn = 0;
     this.shown = -1;
     this.panels = meta.fields.map((field) => new Panel(this, field));
@@ -150,8 +151,12 @@ class Player {
   /** Show values under the pointer, or at the point that was clicked. */
   hover(point) {
     this.cursor = point;
-    this.markAll();
-    this.values();
+    // a mouse reports faster than a screen shows
+    this.hovering ??= requestAnimationFrame(() => {
+      this.hovering = null;
+      this.markAll();
+      this.values();
+    });
   }
 
   values() {
