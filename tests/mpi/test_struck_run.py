@@ -12,6 +12,9 @@ import pytest
 from launch import MPI, Launched, alive, descendants, run
 
 from job_files import MIGRATE, survey, write_files
+from subsalt.run.ledger import peek
+from subsalt.run.stopping import ask
+from subsalt.run.watching import view_of
 
 pytestmark = MPI
 
@@ -100,6 +103,34 @@ def test_what_is_finished_is_kept(folder, job, number, struck, code, said, withi
     # nothing finished was computed again, nothing was left out
     after = done_shots(folder / name)
     assert sorted(after) == list(range(1, SHOTS + 1)), (before, after)
+
+
+@pytest.mark.parametrize("finish", [False, True])
+def test_a_run_of_ranks_is_watched_and_stopped(folder, finish):
+    name = f"watched-{finish}"
+    launched, _, below = started(folder, "job.toml", name, 3)
+    seen, until = set(), time.monotonic() + 20
+    while len(seen) < 2 and launched.process.poll() is None and time.monotonic() < until:
+        seen |= {r.rank for r in view_of(folder / name).running}
+        time.sleep(0.02)
+    answer = ask(folder / name, finish)
+    done = launched.wait(30)
+    assert (done.rc, answer.stopped) == (75, True), done
+    assert answer.seconds < 10
+    everything = "".join(done.err)
+    assert everything.count("error E801") == 1, done
+    assert ("finished first" if finish else "given back") in everything, done
+    until = time.monotonic() + 5
+    while any(map(alive, below)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(alive, below)), "processes are left"
+    assert len(seen) > 1, seen
+    assert view_of(folder / name).state == "stopped"
+    again = run(2, ["subsalt", "resume", name], cwd=folder)
+    assert again.rc == 0, again
+    assert digest(folder / name) == digest(folder / "whole")
+    if finish:
+        assert {r["attempt"] for r in peek(folder / name)} == {1}
 
 
 def test_the_log_of_a_run_is_small(folder):

@@ -1,6 +1,7 @@
 """Who does which shot, in which group, with which cores; and traces read ahead."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ from subsalt.comm import single
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.grid import Grid
 from subsalt.job.job import Job
-from subsalt.run import shared
-from subsalt.run.deal import MESSAGE, REASON, Deal, _pack, _unpack
+from subsalt.run import deal, shared
+from subsalt.run.deal import MESSAGE, REASON, Deal, Dealer, Player, _pack, _unpack
 from subsalt.run.feed import TraceFeed
 from subsalt.run.groups import form, group_sizes, share_of_cores
 from subsalt.run.lock import RunLock
@@ -22,16 +23,78 @@ def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     deal = Deal(
         [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_told=told.append
     )
-    assert deal.next() == {"shot": 7, "ahead": 3}
-    assert deal.next() == {"shot": 5, "ahead": 9}
+    assert dealt.next() == {"shot": 7, "ahead": 3}
+    assert dealt.next() == {"shot": 5, "ahead": 9}
     # one shot is left for two groups: whoever is free first has it
-    assert deal.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
+    assert dealt.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
     assert started == [7, 5, 3]
-    assert deal.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
-    assert deal.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
-    assert deal.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
-    assert deal.finished == 4
+    assert dealt.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
+    assert dealt.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
+    assert dealt.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
+    assert dealt.finished == 4
     assert [t["shot"] for t in told] == [7, 3, 5, 1]
+
+
+class Wire:
+    """MPI between a player and a dealer in one process: what is sent lies there until it is asked for."""
+
+    def __init__(self):
+        self.sent, self.answers, self.into = [], [], None
+
+    def Isend(self, data, rank):
+        self.sent.append(data)
+        return self
+
+    def Send(self, data, rank):
+        (self.sent if rank == 0 else self.answers).append(data)
+
+    def Irecv(self, into, *source):
+        self.into = into
+        return self
+
+    def Test(self):
+        return True
+
+
+def test_groups_tell_how_far_their_shots_are(monkeypatch):
+    """Now and then, without an answer, and before the message that asks for the next shot."""
+    heard, now = [], [100.0]
+    monkeypatch.setattr(deal.time, "monotonic", lambda: now[0])
+    channel = SimpleNamespace(mpi=Wire(), rank=3, host="node2")
+    player = Player(channel)
+    for fraction in (0.1, 0.2, 0.3):
+        player.tell(7, fraction, "source")
+    now[0] += deal.TELL
+    player.tell(7, 0.5, "receivers")
+    assert len(channel.mpi.sent) == 2
+    dealt = Deal([], groups=2)
+    dealt.on_heard = lambda *said: heard.append(said)
+    dealer = Dealer(dealt, channel, 1)
+    for message in channel.mpi.sent:
+        dealer._request, dealer._buffer = channel.mpi, message
+        assert dealer._answer()
+        assert dealer._asking == 1
+    dealer.tell(8, 0.9, "source")
+    assert heard == [(7, 0.1, "source", "node2"), (7, 0.5, "receivers", "node2"), (8, 0.9, "source", "node2")]
+    assert not channel.mpi.answers
+
+
+def test_a_deal_that_was_halted_gives_out_no_more():
+    dealt = Deal([1, 2, 3, 4], groups=1)
+    assert dealt.next() == {"shot": 1, "ahead": 2}
+    dealt.halt()
+    assert dealt.next({"shot": 1}, ready=2) == {"shot": None, "ahead": None}
+    assert dealt.finished == 1
+
+
+def test_a_shot_that_is_tried_again_comes_last():
+    told = []
+    dealt = Deal([1, 2], on_told=lambda t: told.append(t) or len(told) == 1)
+    assert dealt.next() == {"shot": 1, "ahead": 2}
+    assert dealt.next({"shot": 1, "reason": "x"}, ready=2) == {"shot": 2, "ahead": 1}
+    assert dealt.next({"shot": 2}, ready=1) == {"shot": 1, "ahead": None}
+    assert dealt.next({"shot": 1}) == {"shot": None, "ahead": None}
+    assert dealt.finished == 2
 
 
 def test_a_reason_of_any_letters_fits_into_a_message():
