@@ -34,6 +34,7 @@ class Case:
     def __post_init__(self) -> None:
         self.run, self.scratch = self.folder / "run", self.folder / "scratch"
         self.under = f"{self.run}:{self.scratch}"
+        self.fresh()
         end = self.striker("migrate", self.job, "--run", self.run, here=True)
         assert end.code == 0, end.err
         self.sha256, self.names, self.shots = digest(self.run), self.files(), len(peek(self.run))
@@ -44,6 +45,9 @@ class Case:
         """Remove what a run has made."""
         for folder in (self.run, self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
+        # the disks of a job are there before it
+        for name in ("a", "b"):
+            (self.scratch / name).mkdir(parents=True)
 
     def files(self) -> set[str]:
         """Return the names of all files of the run."""

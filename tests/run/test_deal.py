@@ -20,7 +20,7 @@ from subsalt.survey import Survey
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     started, told = [], []
-    deal = Deal(
+    dealt = Deal(
         [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_told=told.append
     )
     assert dealt.next() == {"shot": 7, "ahead": 3}

@@ -220,6 +220,8 @@ def migrate_job(
         )
         if ledger is not None:
             ledger.scratch = places(strategies.scratch.directories, folder)
+        if live is not None:
+            live.facts["scratch"] = [str(d.resolve()) for d in strategies.scratch.directories]
         runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies)
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)

@@ -125,6 +125,9 @@ class ShotRunner:
             if group.is_root:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
                 quarantine.record(self.images.parent, self.setup, self.survey, shot, error, where)
+            if self.strategies is not None:
+                # what it left may be what was wrong
+                self.strategies.scratch.remove(shot.id)
             return {"shot": shot.id, "reason": quarantine.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         if self.strategies is not None:

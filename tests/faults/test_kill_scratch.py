@@ -1,0 +1,92 @@
+"""F1 with snapshots, states, kept wavefields and restart points on two disks: struck anywhere, the same bytes."""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import pytest
+from small_run import digest
+from strikes import FOREVER, KILL, ONCE, SHORT, TORN, Striker, spread
+from struck_survey import Case
+from test_fault_loop import failed
+
+DIRECTORIES = 'directories = ["FOLDER/scratch/a", "FOLDER/scratch/b"]\n'
+#: what a job says of its checkpoints, by what is struck
+JOBS = {
+    "kept": '[checkpoint]\nstrategy = "store"\nplace = "disk"\nkeep = "both"\nrestart_every = 25\n'
+    + DIRECTORIES,
+    "states": '[checkpoint]\nstrategy = "revolve"\nplace = "both"\nslots = 2\ndisk_slots = 3\nblock = 2\n'
+    "restart_every = 25\n" + DIRECTORIES,
+}
+
+
+@pytest.fixture(scope="module", params=list(JOBS))
+def jobs(request: pytest.FixtureRequest, case: Case) -> Case:
+    """The survey with its wavefields on disk; the image must be that of the survey without."""
+    job = case.folder / f"{request.param}.toml"
+    job.write_text(case.job.read_text() + JOBS[request.param].replace("FOLDER", str(case.folder)))
+    with Striker(case.folder, case.striker.shim) as striker:
+        other = Case(case.folder, job, striker)
+        assert other.sha256 == case.sha256, "checkpoints changed the image"
+        yield other
+    case.fresh()
+
+
+def test_killed_with_records_on_two_disks(jobs: Case) -> None:
+    inside = [p for p in jobs.points if p.part == "scratch"]
+    points = [*inside[:: len(inside) // 18], *spread([p for p in jobs.points if p.part != "scratch"], 8)]
+    jobs.striker.struck.clear()
+    faults = []
+    for i, point in enumerate(points):
+        fault, _ = jobs.kill(point, by_directory=i % 2 == 1, mode=TORN if i % 4 > 1 else KILL)
+        faults += [f"{point}: {fault}"] if fault else []
+    assert not faults, "\n".join(faults)
+    assert sum(jobs.striker.struck.values()) == len(points)
+    assert sum(n for (_, part), n in jobs.striker.struck.items() if part == "scratch") > 16
+
+
+def test_killed_again_with_records_on_two_disks(jobs: Case) -> None:
+    """Twice in the same shot, early, in the middle and late."""
+    inside = [p for p in jobs.points if p.part == "scratch"]
+    for i, point in enumerate(inside[5 :: max(1, len(inside) // 6)]):
+        fault, _ = jobs.kill(point, again=30 + 11 * i, by_directory=i % 2 == 0)
+        assert not fault, f"{point}: {fault}"
+
+
+def test_a_killed_shot_goes_on_from_its_restart_point(jobs: Case) -> None:
+    """Less is computed than when what it left is taken away."""
+    inside = [p for p in jobs.points if p.part == "scratch"]
+    point, steps = inside[len(inside) // 2], []
+    for left in (True, False):
+        jobs.fresh()
+        assert jobs.start(point.k, KILL).code == -9
+        if not left:
+            for file in jobs.scratch.rglob("restart*"):
+                file.unlink()
+        end = jobs.striker("migrate", jobs.job, "--run", jobs.run, "--json")
+        assert jobs.verdict(end) == ""
+        steps.append(json.loads(end.out.splitlines()[-1])["point_steps"])
+        resumed = json.loads((jobs.run / "run.json").read_text())["checkpoint"]["sums"]["resumed"]
+        assert (resumed > 0) == left
+    assert steps[0] < steps[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "mode"), [(errno.ENOSPC, ONCE), (errno.ENOSPC, FOREVER), (errno.EIO, ONCE)]
+)
+def test_records_that_cannot_be_written(jobs: Case, number: int, mode: int) -> None:
+    """The threads behind the stores included."""
+    inside = [p for p in jobs.points if p.part == "scratch"]
+    chosen = inside[:: max(1, len(inside) // 14)]
+    results = [failed(jobs, point.k, number, mode) for point in chosen]
+    faults = [fault for fault, _ in results if fault]
+    assert not faults, "\n".join(faults)
+    assert sum(code in (73, 74) for _, code in results) > len(chosen) // 2
+
+
+def test_short_transfers_of_records_are_invisible(jobs: Case) -> None:
+    """F6, over the threads behind the stores."""
+    jobs.fresh()
+    assert jobs.verdict(jobs.start(0, SHORT, 1000)) == ""
+    assert digest(jobs.run) == jobs.sha256
