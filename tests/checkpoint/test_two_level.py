@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk import walk
 
-from subsalt.checkpoint.revolve import forward_steps
+from subsalt.checkpoint.revolve import forward_steps, reversal
 from subsalt.checkpoint.two_level import (
     Slots,
     best_way,
@@ -19,6 +19,7 @@ from subsalt.checkpoint.two_level import (
     multistage_cost,
     segment_lengths,
     two_level,
+    uses,
     way_cost,
 )
 
@@ -124,3 +125,12 @@ def test_multistage_has_the_steps_and_the_disk_traffic_of_checkpoint_schedules()
         done = walk(two_level(length, ours))
         assert done.advances == steps == forward_steps(length, memory + disk)
         assert done.stores["disk"] <= stores
+
+
+def test_uses_of_slots_are_those_of_the_moves() -> None:
+    for length, slots in ((1, 3), (9, 1), (40, 39), (300, 7), (1500, 33), (700, 300), (900, 420)):
+        counted = [[0, 0] for _ in range(slots)]
+        for move in reversal(length, slots):
+            if move.kind in ("store", "load"):
+                counted[move.depth][move.kind == "load"] += 1
+        assert [list(pair) for pair in uses(length, slots)] == counted

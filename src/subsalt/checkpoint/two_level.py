@@ -22,7 +22,10 @@ from math import comb
 from typing import NamedTuple
 
 from subsalt.checkpoint.actions import Action, Level
-from subsalt.checkpoint.revolve import forward_steps, reversal
+from subsalt.checkpoint.revolve import distance, forward_steps, reversal
+
+#: slots up to which schedules are counted by recursion
+DEEP = 400
 
 
 class Slots(NamedTuple):
@@ -45,16 +48,32 @@ class Slots(NamedTuple):
     advance: int = 1
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 14)
 def uses(length: int, slots: int) -> tuple[tuple[int, int], ...]:
-    """Return the stores and loads of every depth of `revolve.reversal`; depth 0 is x_0, never stored."""
-    stores, loads = [0] * slots, [0] * slots
-    for move in reversal(length, slots):
-        if move.kind == "store":
-            stores[move.depth] += 1
-        elif move.kind == "load":
-            loads[move.depth] += 1
-    return tuple(zip(stores, loads, strict=True))
+    """Return the stores and loads of every depth of `revolve.reversal`; depth 0 is the start, never stored.
+
+    Notes
+    -----
+    Added up along the recursion of the schedule, whose parts come again and again; step by step where it is deep.
+    """
+    used = [[0, 0] for _ in range(slots)]
+    if slots > DEEP:
+        for move in reversal(length, slots):
+            if move.kind in ("store", "load"):
+                used[move.depth][move.kind == "load"] += 1
+        return tuple((stores, loads) for stores, loads in used)
+    left = length
+    while left > 1 and slots > 1:
+        m = distance(left, slots)
+        if left - m > 1:
+            used[1][0] += 1
+            for depth, (stores, loads) in enumerate(uses(left - m, slots - 1), 1):
+                used[depth][0] += stores
+                used[depth][1] += loads
+        used[0][1] += 1
+        left = m
+    used[0][1] += left - 1
+    return tuple((stores, loads) for stores, loads in used)
 
 
 def on_disk(length: int, slots: Slots) -> frozenset[int]:
@@ -78,14 +97,17 @@ def multistage_cost(length: int, slots: Slots) -> int:
 
 def multistage(length: int, slots: Slots) -> Iterator[Action]:
     """Yield the actions of the multistage schedule."""
-    total, disk = slots.memory + slots.disk + 1, on_disk(length, slots)
+    total = slots.memory + slots.disk + 1
+    if not slots.disk:  # nothing to be decided: the first action comes at once
+        return _placed(length, total, {d: ("memory", d - 1) for d in range(1, total)})
+    disk = on_disk(length, slots)
     places: dict[int, tuple[Level, int]] = {}
     numbers = {"memory": 0, "disk": 0}
     for depth in (d for d, (stores, _) in enumerate(uses(length, total)) if stores):
         level: Level = "disk" if depth in disk else "memory"
         places[depth] = level, numbers[level]
         numbers[level] += 1
-    yield from _placed(length, total, places)
+    return _placed(length, total, places)
 
 
 def _placed(
@@ -221,6 +243,8 @@ class Way(NamedTuple):
 @lru_cache(maxsize=1 << 12)
 def best_way(length: int, slots: Slots) -> Way:
     """Return the cheapest of: multistage with some or all disk slots, segments."""
+    if not slots.disk:
+        return Way(0, 0)
     ways = [Way(0, d) for d in sorted({*_some(min(slots.disk, max(0, length - 2 - slots.memory)))})]
     if slots.memory and slots.disk and length > 1:
         ways.append(Way(best_count(length, slots, most=slots.disk + 2), 0))
