@@ -12,6 +12,8 @@ for folder in ("", "mpi", "run"):
 
 # the cut of a segment changes no bit: tests take the default, and leave the user's cache alone
 os.environ["SUBSALT_TUNE"] = "off"
+# a plan measures nothing here, and leaves the machine.json of the user alone
+os.environ["SUBSALT_MEASURE"] = "off"
 
 # a shell starts what it puts behind (`make test &`) deaf to Ctrl-C, and children inherit that: the tests send it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -37,6 +37,10 @@ def test_every_strategy_makes_the_same_image_and_counts_what_was_planned(tmp_pat
         assert got.sha256 == plain.sha256, section
         assert facts["strategy"] == name
         assert facts["differing"] == []
+        planned = Job.from_toml(tmp_path / f"job{number}.toml").plan().survey.to_dict()
+        assert {k: v for k, v in facts["sums"].items() if k in planned} == {
+            k: v for k, v in planned.items() if k != "scratch_bytes"
+        }
         assert len(facts["shots"]) == 3
         for shot in facts["shots"].values():
             assert shot["planned"] == shot["counted"]
@@ -67,6 +71,21 @@ def test_folders_that_cannot_be_used_are_named_before_the_first_shot(tmp_path):
         (finding,) = [f for f in caught.value.findings if f.level == "error"]
         assert (finding.code, why in finding.message) == ("E665", True)
     assert not (tmp_path / "line.run").exists()
+
+
+def test_what_every_shot_did_is_planned_shot_by_shot(tmp_path):
+    """Windows differ under an aperture, and with them the bytes."""
+    write_files(tmp_path)
+    narrow = MIGRATE + "[imaging]\naperture = 60\n[checkpoint]\n"
+    text = narrow + 'strategy = "revolve"\nplace = "disk"\ndisk_slots = 4\n'
+    job = Job.from_toml(write_job(tmp_path, text))
+    plan = job.plan()
+    migrate_job(job, tmp_path / "line.run")
+    facts = json.loads((tmp_path / "line.run" / "run.json").read_text())
+    assert facts["plan"]["arrays"] == plan.decision.need.arrays
+    sums = facts["checkpoint"]["sums"]
+    assert (sums["bytes_written"], sums["bytes_read"]) == (plan.survey.written, plan.survey.read)
+    assert plan.survey.written > 0
 
 
 def told(**changes):

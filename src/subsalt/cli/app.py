@@ -345,11 +345,15 @@ def plan(
     ] = None,
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
     json: Json = False,
+    measure: Annotated[
+        bool,
+        typer.Option(help="Measure for some seconds what this machine was not measured for, and keep it."),
+    ] = True,
 ) -> None:
     """Say what memory, disk and time a job takes on so many ranks, and whether it fits; nothing is started."""
     from subsalt.cli import plan_command
 
-    plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json)
+    plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json, measure)
 
 
 @app.command(

@@ -20,6 +20,7 @@ def plan(
     run: Path | None,
     shots: str | None,
     as_json: bool,
+    measure: bool,
 ) -> None:
     """Plan a job."""
     from subsalt.job.job import Job
@@ -31,7 +32,7 @@ def plan(
     job = Job.from_toml(job_file)
     if shots is not None:
         job = job.with_shots(shots)
-    result = plan_job(job, ranks, size, threads, machine, run)
+    result = plan_job(job, ranks, size, threads, machine, run, measure, out.say)
     for line in lines(result):
         out.say(line)
     out.findings(result.findings)

@@ -7,6 +7,8 @@ the same shape, or a smaller one of the same kind when that is large, goes forwa
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -89,7 +91,8 @@ def measure(case: ShotCase) -> dict[str, Any]:
     dict
         The case; ``step_points_per_s`` of a time step, layer included; ``snapshot_points_per_s`` of a snapshot with its
         illumination, and ``product_points_per_s`` of a product, of window points; ``injection_seconds`` of a trace and
-        time step; ``copy_bytes_per_s`` of a state to memory.
+        time step; ``copy_bytes_per_s`` of a state to memory; ``setup_points_per_s`` of making a propagator and its
+        state; ``touch_bytes_per_s`` of memory that is used for the first time; ``start_seconds`` of the program.
     """
     grid = Grid(case.scaled, (10.0,) * len(case.shape))
     options = PropagationOptions(
@@ -117,6 +120,7 @@ def measure(case: ShotCase) -> dict[str, Any]:
         "receivers": case.receivers,
         "isa": device.describe().get("isa"),
         **spent,
+        "start_seconds": start_seconds(),
         "noisy": watch.noisy,
         "version": __version__,
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -141,15 +145,21 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
     x = np.linspace(5.0, length - 5.0, case.receivers)
     positions = np.stack([x, np.full_like(x, across), np.full_like(x, 25.0)], axis=1)
     dt = model.choose_dt(case.order, None, options.dt_reserve)
+    Propagator(model, options, dt, points=positions[:1]).free()  # what is read at its first use
+    making = time.perf_counter()
     with Propagator(model, options, dt, points=positions) as prop:
         signature = np.sin(np.arange(4000) * 0.3)
         source = prop.source(positions[:1], signature[None])
         receivers = prop.source(positions, np.tile(signature, (case.receivers, 1)))
+        state = prop.new_state()
+        making = time.perf_counter() - making
         shape, box = prop.interior.shape, prop.interior
         count = max(2, min(64, ARRAYS_BYTES // (4 * math.prod(shape))))
-        fields = list(prop.kernels.reserve(count * math.prod(shape), prop.dtype).reshape(count, *shape))
+        begin = time.perf_counter()
+        memory = prop.kernels.reserve(count * math.prod(shape), prop.dtype)
+        touching = time.perf_counter() - begin
+        fields = list(memory.reshape(count, *shape))
         sums: NDArray[np.float32] = np.zeros(shape, np.float32)
-        state = prop.new_state()
 
         def samples(first: int, n: int) -> dict[int, Any]:
             return {it: fields[(it // k) % count] for it in range(first + k, first + n + 1, k)}
@@ -191,7 +201,24 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
             "product_points_per_s": points / per_sample["products"],
             "injection_seconds": taken["injected"] / case.receivers,
             "copy_bytes_per_s": sum(a.nbytes for a in arrays) / copied,
+            "setup_points_per_s": prop.point_count / making,
+            "touch_bytes_per_s": memory.nbytes / touching,
         }
+
+
+def start_seconds() -> float:
+    """Return what a migration takes before it reads its job: the interpreter and all that is imported."""
+    begin = time.perf_counter()
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import subsalt.run.migrate, subsalt.job.checking, subsalt.report, subsalt.cli.app",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return time.perf_counter() - begin
 
 
 def _steps(run: Callable[[int], None], k: int) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.choice import Rates as ShotRates
 from subsalt.decomp import Slab
 from subsalt.options import CheckpointOptions, PropagationOptions
-from subsalt.plan.rates import Rates, step_seconds
+from subsalt.plan.rates import Parts, Rates, step_seconds
 
 #: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
 ASSUMED_DISK = 1.5e8
@@ -53,9 +53,8 @@ class Checkpointing:
         """Return the rates of one rank for a shot that `slabs` share."""
         step = self.sharing * step_seconds(shape3, ndim, options, slabs, self.rates)
         kernels = "measured" if self.rates.n else "assumed"
-        return ShotRates(
-            step, self.put / self.sharing, self.get / self.sharing, kernels=kernels, storage=self.storage
-        )
+        put, get, copy = (r / self.sharing for r in (self.put, self.get, self.rates.parts.copy))
+        return ShotRates(step, put, get, copy, kernels=kernels, storage=self.storage)
 
     def settled(self, choice: Choice) -> Checkpointing:
         """Return this with one class of numerics: what the largest shot takes decides for all."""
@@ -71,7 +70,7 @@ class Checkpointing:
         """Return plain values, for other ranks and for what is kept of a run."""
         return {
             "options": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self.options).items()},
-            "rates": vars(self.rates).copy(),
+            "rates": asdict(self.rates),
             **{k: getattr(self, k) for k in ("put", "get", "disk", "sharing", "storage", "where")},
         }
 
@@ -82,4 +81,5 @@ class Checkpointing:
             k: tuple(v) if isinstance(v, list) else v for k, v in told["options"].items()
         }
         rest = {k: told[k] for k in ("put", "get", "disk", "sharing", "storage")}
-        return cls(CheckpointOptions(**options), Rates(**told["rates"]), **rest, where=tuple(told["where"]))
+        rates = Rates(**{**told["rates"], "parts": Parts(**told["rates"]["parts"])})
+        return cls(CheckpointOptions(**options), rates, **rest, where=tuple(told["where"]))

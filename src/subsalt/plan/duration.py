@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab.machine import Machine
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
+from subsalt.plan.phases import shot_phases, survey_phases
 from subsalt.plan.rates import Rates, kernel_rates, step_seconds
 from subsalt.survey import Shot
 
@@ -28,12 +30,21 @@ class Duration:
         Grid points times time steps of all wavefields.
     notes : list of str
         What is assumed, or why there is no figure.
+    shot_phases, phases : dict of str to float
+        Seconds by phase, of the largest shot and of the whole run.
     """
 
     seconds: float | None
     shot_seconds: float | None
     point_steps: int
     notes: list[str]
+    shot_phases: dict[str, float] = field(default_factory=dict)
+    phases: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def wall(self) -> float | None:
+        """Seconds of the whole run, from its start to its report; None when no rate is known."""
+        return sum(self.phases.values()) if self.phases else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -43,10 +54,21 @@ class Duration:
             "largest_shot_seconds": self.shot_seconds,
             "point_steps": self.point_steps,
             "notes": self.notes,
+            "largest_shot_phases": self.shot_phases,
+            "phases": self.phases,
+            "wall_seconds": self.wall,
         }
 
 
-def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_not: str = "") -> Duration:
+def duration_of(
+    needs: Needs,
+    decision: Decision,
+    machine: Machine | None,
+    why_not: str = "",
+    files: Mapping[str, int] | None = None,
+    *,
+    pictures: bool = False,
+) -> Duration:
     """Return the seconds that the kernels take over the survey.
 
     Parameters
@@ -59,18 +81,25 @@ def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_n
         With rates of kernels.
     why_not : str
         Why there is no machine.
+    files : mapping of str to int, optional
+        Bytes that the run writes, by what they are.
+    pictures : bool
+        Pictures are drawn.
 
     Notes
     -----
     A rank has the rate of its node over the ranks of the node. A shot takes as long as its slowest slab; shots are
     dealt to groups as they come free, so the survey takes as long as an even share of all, and at least its last shot.
     """
-    point_steps = sum(_steps(needs) * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
+    done = {s.id: _steps(needs, decision, s) for s in needs.shots}
+    point_steps = sum(done[s.id] * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
     found: Rates | str = why_not
     if machine is not None:
         setup, world = needs.setup, decision.world
         threads = world.threads * world.ranks_per_node
-        found = kernel_rates(needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads)
+        found = kernel_rates(
+            needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points
+        )
     if isinstance(found, str):
         return Duration(None, None, point_steps, [found])
     share = 1.0 / decision.world.ranks_per_node
@@ -78,21 +107,44 @@ def duration_of(needs: Needs, decision: Decision, machine: Machine | None, why_n
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node
     nodes = -(-decision.world.ranks // decision.world.ranks_per_node)
-    notes = [
-        f"model: {found.core / 1e6:.0f} M point-steps/s outside the layer and {found.layer / 1e6:.0f} M inside, "
-        f"measured with {found.threads} threads at {found.n}^3"
-        + (", marked noisy" if found.noisy else "")
+    largest = needs.worst_shots[0]
+    return Duration(
+        total,
+        max(seconds),
+        point_steps,
+        [_note(found, sharing, nodes)],
+        shot_phases(needs, largest, decision, found),
+        survey_phases(needs, decision, found, files or {}, pictures=pictures),
+    )
+
+
+def _note(rates: Rates, sharing: int, nodes: int) -> str:
+    """Return what the figures rest on."""
+    if rates.core == rates.layer:
+        what = f"model: {rates.core / 1e6:.0f} M point-steps/s, measured with {_threads(rates)}"
+    else:
+        what = (
+            f"model: {rates.core / 1e6:.0f} M point-steps/s outside the layer and {rates.layer / 1e6:.0f} M inside, "
+            f"measured with {_threads(rates)} at {rates.n}^3"
+        )
+    return (
+        what
+        + (", marked noisy" if rates.noisy else "")
         + (f"; {sharing} ranks of a node share it" if sharing > 1 else "; a rank has a node for itself")
-        + (f", {nodes} nodes are alike" if nodes > 1 else ""),
-        "not counted: reading, mapping of traces, imaging, exchange of halos, writing",
-    ]
-    return Duration(total, max(seconds), point_steps, notes)
+        + (f", {nodes} nodes are alike" if nodes > 1 else "")
+    )
 
 
-def _steps(needs: Needs) -> int:
+def _threads(rates: Rates) -> str:
+    return f"{rates.threads} thread{'s' * (rates.threads != 1)}"
+
+
+def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
     """Return the time steps of all wavefields of a shot."""
-    wavefields = 2 if isinstance(needs.setup, MigrationSetup) else 1
-    return wavefields * (needs.setup.axis.nt - 1)
+    choice = decision.choice_of(shot, decision.group_size)
+    if choice is not None:
+        return choice.counts.source_steps + choice.counts.receiver_steps
+    return (2 if isinstance(needs.setup, MigrationSetup) else 1) * (needs.setup.axis.nt - 1)
 
 
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
@@ -100,4 +152,5 @@ def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) ->
     setup = needs.setup
     slabs = needs.slabs(shot, decision.group_size)
     shape3 = needs.domain(shot).grid.shape3
-    return _steps(needs) * step_seconds(shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    step = step_seconds(shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    return _steps(needs, decision, shot) * step

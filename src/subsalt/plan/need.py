@@ -114,6 +114,7 @@ class Needs:
         self.medium = physics.medium_of(setup.model, setup.propagation.medium)
         self.radius = radius_of(setup.propagation.order)
         self._known: dict[tuple[int, int | None], RankNeed] = {}
+        self._sizes: dict[tuple, Sizes] = {}
         self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions], Choice] = {}
 
     def window(self, shot: Shot) -> Box:
@@ -137,6 +138,11 @@ class Needs:
         largest = max(self.shots, key=lambda s: self.window(s).size)
         busiest = max(self.shots, key=lambda s: len(s.rcv))
         return [largest] if largest is busiest else [largest, busiest]
+
+    @property
+    def points(self) -> int:
+        """Points of the largest window."""
+        return self.window(self.worst_shots[0]).size
 
     @cached_property
     def largest_group(self) -> int:
@@ -210,6 +216,14 @@ class Needs:
         """Return a shot as a schedule sees it, with the bytes of one rank, or of the rank that has most of it."""
         setup = self.setup
         assert isinstance(setup, MigrationSetup)
+        domain = self.domain(shot, (0, group))
+        # shots whose windows are alike share an answer; receivers have no part in it
+        key = domain.grid.shape3, domain.pad, self.window(shot).shape, group, rank
+        if key not in self._sizes:
+            self._sizes[key] = self._measured(shot, group, rank, setup)
+        return self._sizes[key]
+
+    def _measured(self, shot: Shot, group: int, rank: int | None, setup: MigrationSetup) -> Sizes:
         ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
 
         def most(size: Callable[[MigrationSetup, Shot, Part], int]) -> int:

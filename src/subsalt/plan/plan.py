@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ from subsalt.modelling import ModellingSetup
 from subsalt.plan.disk import Disk, disk_of
 from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
+from subsalt.plan.measuring import measured
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.rates import machine_of
 from subsalt.plan.reading import Reading, reading_of
 from subsalt.plan.scratch import checkpointing_of
+from subsalt.plan.totals import Totals, of_shot, of_survey
 from subsalt.plan.world import World
 from subsalt.survey import Survey
 
@@ -51,7 +54,9 @@ class Plan:
     disk : Disk
         What is written.
     duration : Duration
-        Seconds in the kernels.
+        Seconds by phase.
+    largest_shot, survey : Totals or None
+        Steps, states and bytes of the shot with the largest window, and of all shots; None when nothing is imaged.
     findings : list of Finding
         Warnings, and the errors that a run would raise.
     """
@@ -66,6 +71,8 @@ class Plan:
     reading: Reading
     disk: Disk
     duration: Duration
+    largest_shot: Totals | None = None
+    survey: Totals | None = None
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -101,8 +108,16 @@ class Plan:
             "reading": self.reading.to_dict(),
             "disk": self.disk.to_dict(),
             "time": self.duration.to_dict(),
+            "checkpoint": self._checkpoint(),
             "findings": [vars(f) for f in self.findings],
         }
+
+    def _checkpoint(self) -> dict[str, Any] | None:
+        choice = self.decision.choice
+        if choice is None or self.largest_shot is None or self.survey is None:
+            return None
+        told = {"largest_shot": self.largest_shot.to_dict(), "survey": self.survey.to_dict()}
+        return choice.to_dict() | told
 
 
 def plan_job(
@@ -112,6 +127,8 @@ def plan_job(
     threads: int | None = None,
     machine: Path | None = None,
     run_dir: Path | None = None,
+    measure: bool = False,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Plan:
     """Plan the migration of a job, or its modelling when it has no `[data]`.
 
@@ -129,6 +146,10 @@ def plan_job(
         machine.json with rates of the machine that will run it; that of this machine when None.
     run_dir : Path, optional
         Where the run writes; the default folder when None.
+    measure : bool
+        Measure for some seconds what this machine was not measured for, and keep it in machine.json.
+    say : callable
+        Told what is measured.
 
     Raises
     ------
@@ -141,6 +162,9 @@ def plan_job(
     needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
+    if measure and machine is None and job.parallel.device == "cpu":
+        given = job.checkpoint_options
+        measured(needs, world, given, [Path(d) for d in given.directories] or [folder], say)
     known, why_not = machine_of(machine)
     if migrates:
         options, formats = job.checkpoint_options, job.output.formats
@@ -158,8 +182,14 @@ def plan_job(
         decision,
         reading,
         disk,
-        duration_of(needs, decision, known, why_not),
+        duration_of(needs, decision, known, why_not, disk.parts, pictures=migrates and job.output.pictures),
     )
+    if decision.choice is not None:
+        plan = replace(
+            plan,
+            largest_shot=of_shot(needs, decision, needs.worst_shots[0]),
+            survey=of_survey(needs, decision),
+        )
     return replace(plan, findings=[*_fewer(job, world), *_findings(plan)])
 
 

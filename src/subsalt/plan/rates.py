@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from subsalt.decomp import Slab
 from subsalt.errors import MissingInputError, SubsaltError
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
+from subsalt.lab.shot_rates import MOST_POINTS
 from subsalt.options import PropagationOptions
 
 #: how to get a rate
 HOW = "subsalt lab kernels"
 
+#: factor by which a measured shot may be larger or smaller: caches are filled alike
+NEAR = 1.5
+
 #: points per second and thread where nothing was measured: a slow core, so that recomputing is not taken lightly
 ASSUMED = 1.5e8
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a shot takes on a node besides its time steps (`subsalt.lab.shot_rates`).
+
+    Parameters
+    ----------
+    snapshot, product : float
+        Points of the window per second: of a snapshot with its illumination, of a product with one.
+    injection : float
+        Seconds of a trace and time step.
+    copy, touch : float
+        Bytes per second of a copy in memory, and of memory that is used for the first time.
+    setup : float
+        Points per second of making a propagator and its state.
+    start : float
+        Seconds of the program before it reads its job.
+    """
+
+    snapshot: float = 4e8
+    product: float = 4e8
+    injection: float = 1e-6
+    copy: float = 4e9
+    touch: float = 2e9
+    setup: float = 1e7
+    start: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +65,8 @@ class Rates:
         Points per axis of the measurement; 0 when it is assumed.
     noisy : bool
         The measurement was disturbed.
+    parts : Parts
+        Of a shot.
     """
 
     core: float
@@ -40,6 +74,7 @@ class Rates:
     threads: int
     n: int
     noisy: bool
+    parts: Parts = field(default_factory=Parts)
 
 
 def machine_of(path: Path | None = None) -> tuple[Machine | None, str]:
@@ -93,9 +128,14 @@ def step_seconds(
 
 
 def kernel_rates(
-    medium: str, ndim: int, options: PropagationOptions, machine: Machine, wanted: int
+    medium: str,
+    ndim: int,
+    options: PropagationOptions,
+    machine: Machine,
+    wanted: int,
+    points: int = 0,
 ) -> Rates | str:
-    """Return the rates of a node, or why there are none.
+    """Return the rates of a node, or why there are none: of a shot of that size, else of the kernels alone.
 
     Parameters
     ----------
@@ -109,7 +149,13 @@ def kernel_rates(
         With what was measured.
     wanted : int
         Threads of all ranks of a node.
+    points : int
+        Of the window of a shot.
     """
+    wanted = min(int(machine.machine.get("cores") or 1), wanted)
+    like = shot_rates(medium, ndim, options, machine, wanted, points)
+    if like is not None:
+        return like
     if ndim == 2:
         return f"no time: {HOW} measures kernels in 3-D, this model is 2-D"
     case = {
@@ -123,7 +169,6 @@ def kernel_rates(
     rows = machine.find("kernels", boundary="none", **case)
     if not rows:
         return f"no time: {HOW} has not measured {what}"
-    wanted = min(int(machine.machine.get("cores") or 1), wanted)
     row = next((r for r in rows if r.get("threads") == wanted), None)
     if row is None:
         known = ", ".join(sorted({str(r.get("threads")) for r in rows}))
@@ -141,3 +186,36 @@ def kernel_rates(
     # a layer is never cheaper than the core; noise may say so
     layer = min(core, (n**3 - inside) / spent) if spent > 0 else core
     return Rates(core, layer, wanted, n, bool(row.get("noisy") or layered[0].get("noisy")))
+
+
+def shot_rates(
+    medium: str, ndim: int, options: PropagationOptions, machine: Machine, wanted: int, points: int
+) -> Rates | None:
+    """Return the rates of a shot of nearly that size, None when none was measured."""
+    rows = machine.find(
+        "shots",
+        medium=medium,
+        dim=ndim,
+        order=options.order,
+        boundary=options.boundary,
+        layer_cells=options.layer_cells,
+        free_surface=options.free_surface,
+        model_storage=options.model_storage,
+        threads=wanted,
+    )
+    size = min(points, MOST_POINTS)
+    near = [r for r in rows if size <= NEAR * r["points"] and r["points"] <= NEAR * size]
+    if not near:
+        return None
+    row = min(near, key=lambda r: (bool(r.get("noisy")), abs(math.log(r["points"] / size))))
+    rate = float(row["step_points_per_s"])
+    parts = Parts(
+        snapshot=float(row["snapshot_points_per_s"]),
+        product=float(row["product_points_per_s"]),
+        injection=float(row["injection_seconds"]),
+        copy=float(row["copy_bytes_per_s"]),
+        touch=float(row["touch_bytes_per_s"]),
+        setup=float(row["setup_points_per_s"]),
+        start=float(row["start_seconds"]),
+    )
+    return Rates(rate, rate, wanted, int(row["points"]), bool(row.get("noisy")), parts)

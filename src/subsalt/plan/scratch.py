@@ -51,7 +51,7 @@ def checkpointing_of(
     setup = needs.setup
     threads = world.threads * world.ranks_per_node
     found = (
-        kernel_rates(needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads)
+        kernel_rates(needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points)
         if machine is not None
         else ""
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from subsalt.checkpoint.choice import Choice
 from subsalt.plan.plan import Plan, lost_time
 from subsalt.plan.reading import ratio
+from subsalt.plan.totals import Totals
 
 
 def lines(plan: Plan) -> list[str]:
@@ -23,8 +25,63 @@ def lines(plan: Plan) -> list[str]:
         if count:
             out.append(f"  {name:<24}{size(count):>10}{count / need.total:>7.0%}")
     out += [f"  {'in all':<24}{size(need.total):>10}", ""]
+    out += _strategy(plan)
     out += [*_rows(plan), ""]
     out.append(verdict(plan))
+    return out
+
+
+def _strategy(plan: Plan) -> list[str]:
+    """Return what a shot does to have its source wavefield again, and what else was weighed."""
+    choice, shot, survey = plan.decision.choice, plan.largest_shot, plan.survey
+    if choice is None or shot is None or survey is None:
+        return []
+    head = f"  {'strategy':<18}{'steps':>9}{'memory':>10}{'disk':>10}{'time':>9}"
+    rows = [f"source wavefield: {choice.best.name}, {choice.why}", head]
+    for c in choice.alternatives:
+        mark = "> " if c.name == choice.best.name else "  "
+        if c.counts is None:
+            rows.append(f"{mark}{c.name:<18}{c.problem}")
+            continue
+        steps = c.counts.source_steps + c.counts.receiver_steps
+        sizes = f"{size(c.need.memory):>10}{size(c.need.disk) if c.need.disk else '-':>10}"
+        text = f"{mark}{c.name:<18}{steps:>9}{sizes}{duration(c.seconds):>9}"
+        rows.append(text + (f"  {c.problem}" if c.problem else ""))
+    rows.append(f"  {_scheme(choice)}")
+    rows += ["", f"largest shot  {_done(shot)}"]
+    if plan.shots > 1:
+        rows.append(f"all shots     {_done(survey)}")
+    return [*rows, ""]
+
+
+def _scheme(choice: Choice) -> str:
+    """Return what the scheme is made of."""
+    scheme = choice.scheme
+    if scheme.strategy != "revolve":
+        return f"{scheme.samples} snapshots, one every {scheme.image_step} time steps"
+    slots = [
+        f"{n} {where}"
+        for n, where in ((scheme.memory_slots, "in memory"), (scheme.disk_slots, "on disk"))
+        if n
+    ]
+    return (
+        f"{scheme.blocks} blocks of {scheme.block} snapshots, "
+        f"states kept at a time: {' and '.join(slots) or 'none'}"
+    )
+
+
+def _done(totals: Totals) -> str:
+    """Return steps, states and bytes."""
+    c = totals.counts
+    out = f"{c.source_steps} + {c.receiver_steps} time steps"
+    for where, stored, loaded in (
+        ("in memory", c.states_stored_memory, c.states_loaded_memory),
+        ("on disk", c.states_stored_disk, c.states_loaded_disk),
+    ):
+        if stored or loaded:
+            out += f"; states {where}: {stored} stored, {loaded} loaded"
+    if totals.written or totals.read:
+        out += f"; {size(totals.written)} written, {size(totals.read)} read, {size(totals.scratch)} of disk"
     return out
 
 
@@ -52,16 +109,18 @@ def _rows(plan: Plan) -> list[str]:
         rows.append(("traces", _redundant(read.traces_read, read.traces_wanted, "of that shot")))
     parts = ", ".join(f"{name} {size(count)}" for name, count in disk.parts.items())
     rows.append(("disk", f"{size(disk.total)} of {size(disk.free)} free: {parts}"))
-    if plan.duration.seconds is not None:
-        rows.append(
-            (
-                "time",
-                f"{duration(plan.duration.seconds)} in the kernels, "
-                f"{duration(plan.duration.shot_seconds or 0.0)} for the largest shot",
-            )
-        )
+    spent = plan.duration
+    if spent.seconds is not None:
+        rows.append(("time", f"{duration(spent.wall or 0.0)} for the run: {_phases(spent.phases)}"))
+        rows.append(("", f"largest shot: {_phases(spent.shot_phases)}"))
     rows += [("" if plan.duration.seconds is not None else "time", note) for note in plan.duration.notes]
     return [f"{name:<8}{text}" for name, text in rows]
+
+
+def _phases(phases: dict[str, float]) -> str:
+    """Return seconds by phase, those that matter."""
+    total = sum(phases.values())
+    return ", ".join(f"{name} {duration(s)}" for name, s in phases.items() if s >= 0.01 * total)
 
 
 def _groups(plan: Plan) -> str:

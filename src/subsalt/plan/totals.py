@@ -1,0 +1,75 @@
+"""What shots do besides their image: steps, states, and bytes to and from disk; the numbers that a run counts again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from subsalt.checkpoint.footprint import disk_traffic
+from subsalt.checkpoint.scheme import Counts
+from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.sizes import snapshot_bytes
+from subsalt.plan.grouping import Decision
+from subsalt.plan.need import Needs
+from subsalt.survey import Shot
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts and bytes of shots.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of one rank of a group; all do the same.
+    written, read : int
+        Bytes to and from scratch, of all ranks of the groups.
+    scratch : int
+        Bytes of scratch at the same time, of all ranks of one group.
+    """
+
+    counts: Counts
+    written: int
+    read: int
+    scratch: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            **{f.name: getattr(self.counts, f.name) for f in fields(Counts)},
+            "bytes_written": self.written,
+            "bytes_read": self.read,
+            "scratch_bytes": self.scratch,
+        }
+
+
+def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Totals | None:
+    """Return what one shot does on a group of ranks, the smallest when 0; None where nothing is imaged."""
+    group = group or decision.group_size
+    choice, setup = decision.choice_of(shot, group), needs.setup
+    if choice is None or not isinstance(setup, MigrationSetup):
+        return None
+    accumulators = len(condition_of(setup.imaging.condition).accumulators)
+    written = read = scratch = 0
+    for rank in range(group):
+        sums = accumulators * snapshot_bytes(setup, shot, (rank, group))
+        put, get = disk_traffic(choice.scheme, choice.counts, needs.sizes(shot, group, rank), sums)
+        written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
+    return Totals(choice.counts, written, read, scratch)
+
+
+def of_survey(needs: Needs, decision: Decision) -> Totals | None:
+    """Return what all shots do together; scratch is that of the groups that work at the same time."""
+    found = [t for s in needs.shots if (t := of_shot(needs, decision, s)) is not None]
+    if not found:
+        return None
+    counts = found[0].counts
+    for t in found[1:]:
+        counts += t.counts
+    return Totals(
+        counts,
+        sum(t.written for t in found),
+        sum(t.read for t in found),
+        decision.groups * max(t.scratch for t in found),
+    )
