@@ -1,4 +1,4 @@
-"""`[checkpoint] keep` in a run: the same image, wavefields in the run directory and in its ledger, whatever the strategy."""
+"""`[checkpoint] keep` in a run: the same image, wavefields in its directory and ledger, whatever the strategy."""
 
 from __future__ import annotations
 

@@ -73,8 +73,10 @@ def test_coarser_samples_are_those_of_a_fresh_run(survey, tmp_path):
         survey, tmp_path / "fresh", wish
     )
     wish = Wish(image_step=step + 1)
-    with pytest.raises(DataError, match=f"kept every {step} time steps, not every {step + 1}"):
+    with pytest.raises(ConfigError, match=f"samples every {step} time steps") as found:
         reimage_run(survey / "run", tmp_path / "other", wish)
+    assert found.value.code == "E864"
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("condition", ["source-normalised", "inverse-scattering"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,33 @@ if TYPE_CHECKING:
 
 def reimage(run: Path, target: Path | None, as_json: bool, time_range: str | None, **asked: Any) -> None:
     """Make a new image from what a run has kept."""
+    from subsalt.run.reimage import Wish
+
+    wish = Wish(times=None if time_range is None else times_of(time_range), **asked)
+    make(run, target or default_name(run, wish), wish, as_json)
+
+
+def go_on(folder: Path, as_json: bool) -> bool:
+    """Go on in the directory of a new image, from what its run.json says; return whether it is one."""
+    from subsalt.run.reimage import Wish
+    from subsalt.view.run_image import run_facts
+
+    made = run_facts(folder).get("reimage")
+    if not isinstance(made, dict) or not isinstance(made.get("run"), str):
+        return False
+    asked = {f.name: made["wish"][f.name] for f in fields(Wish) if f.name in made.get("wish", {})}
+    if "times" in asked:
+        asked["times"] = tuple(asked["times"])
+    make(Path(made["run"]), folder, Wish(**asked), as_json)
+    return True
+
+
+def make(run: Path, folder: Path, wish: Wish, as_json: bool) -> None:
+    """Make the image, and say where it is and what is missing in it."""
     from subsalt.run import progress
-    from subsalt.run.reimage import Wish, reimage_run
+    from subsalt.run.reimage import reimage_run
 
     out = Out(as_json)
-    wish = Wish(times=None if time_range is None else times_of(time_range), **asked)
-    folder = target or default_name(run, wish)
     with progress.for_stream("imaging") as bar:
         result = reimage_run(run, folder, wish, bar, out.say)
     show_result(out, result)

@@ -24,7 +24,7 @@ def resume(
     time_limit: str | None,
 ) -> None:
     """Go on with the run of a directory: the same as its first command again."""
-    from subsalt.cli import commands
+    from subsalt.cli import commands, reimage_command
     from subsalt.run.job_of_run import job_of_run
     from subsalt.run.stopping import known_run
 
@@ -35,6 +35,8 @@ def resume(
         known_run(run)
         return job_of_run(run)
 
+    if reimage_command.go_on(run, as_json):
+        return
     with ranks.on_all_ranks(read, out) as job:
         commands.migrate_here(job, run, strict, out, going_on)
 

@@ -20,7 +20,7 @@ SECTIONS = (
     ("findings", "Warnings and findings", parts.findings),
     ("phases", "Where the time went", parts.phases),
     ("ranks", "Ranks", ranks.ranks),
-    ("kept", "Kept wavefields", kept.kept),
+    ("kept", "Wavefields used again", kept.kept),
     ("shots", "Shots", records.shots),
     ("job", "Job, with every default", records.job),
     ("provenance", "Provenance", records.provenance),

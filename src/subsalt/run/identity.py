@@ -70,6 +70,13 @@ def begin_run(
     way_out = f"restore job and inputs, or choose another directory with {option}"
     if known is not None:
         before = json.loads(known)
+        if ("reimage" in before) != ("reimage" in key):
+            maker = "reimage" if "reimage" in before else "migrate"
+            raise ConfigError(
+                f"{ledger.folder} holds an image that `subsalt {maker}` has made",
+                f"choose another directory with {option}; subsalt resume {ledger.folder} goes on with what is there",
+                code="E810",
+            )
         changes = differences(_of_the_fields(before), _of_the_fields(json.loads(json.dumps(key))))
         again = needed_again([c.split(":")[0] for c in changes])
         old_files = json.loads(known_files or "[]")

@@ -42,6 +42,7 @@ from subsalt.run.source_run import SourceRun
 from subsalt.run.wavefields import CURE, by_shot
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
+from subsalt.view.run_image import run_facts as run_facts_of
 from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
@@ -260,6 +261,13 @@ def _check_source(run: SourceRun, wish: Wish, setup: MigrationSetup, numerics: d
             f"{run.folder} was computed with the numerics {run.numerics}, here are {numerics['class']}: the sums would "
             "mix both",
             "use the instruction set of the run (SUBSALT_ISA), or migrate anew",
+            code="E864",
+        )
+    kept_step = run_facts_of(run.folder).get("image_step")
+    if wish.image_step is not None and isinstance(kept_step, int) and wish.image_step % kept_step:
+        raise ConfigError(
+            f"--image-step {wish.image_step}: {run.folder} has samples every {kept_step} time steps",
+            f"give a multiple of {kept_step}",
             code="E864",
         )
     first, last = wish.times or (None, None)
