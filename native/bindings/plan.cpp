@@ -162,7 +162,7 @@ void Plan::make_windows(const std::vector<float>& b) {
     const Index n = pb.n[2], lo = pb.width[4], hi = pb.width[5], reach = pb.radius;
     pb.wz.front = lo > 0 ? rounded(lo + reach) : 0;
     pb.wz.back = hi > 0 ? rounded(hi + reach) : 0;
-    const Index total = pb.wz.front + pb.wz.back;
+    const Index total = pb.wz.stride = pb.wz.front + pb.wz.back;
     window_b_.assign(total, 1.0f);
     window_in_.assign(total, 0.0f);
     window_near_.assign(total, 0.0f);

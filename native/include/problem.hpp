@@ -56,6 +56,7 @@ enum class Boundary : int { none = 0, pml = 1, damping = 2 };
 /// layer. A window holds the layer and the `radius` cells inside its edge. All tables have front + back entries.
 struct WindowsZ {
     Index front, back;
+    Index stride;           // front + back: floats per row of the memory fields of z
     const float* b;         // exp(-sigma dt) in the layer, 1 elsewhere
     const float* in_layer;  // all bits set in the layer, else none
     const float* near_side; // all bits set in layer + radius cells; a cell near both sides belongs to the front window

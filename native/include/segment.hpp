@@ -47,6 +47,13 @@ struct Shells {
     bool put_back; // else kept
 };
 
+/// How far a wavefield has come (isa/front.hpp): points from z = 0 on, for every row (nx, ny).
+struct Front {
+    std::int32_t* reach;
+    Index room;  // a row that is advanced no further than this may be cut, others are whole
+    Index least; // points that every row that is advanced has at least
+};
+
 /// How the work is cut; changes speed, never bits.
 struct Cut {
     Index rows;  // rows of y per tile; 0: as many as give each thread one tile
@@ -69,6 +76,7 @@ struct Segment {
     int threads;
     const Shells* shells = nullptr;
     const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
+    const Front* front = nullptr;
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

@@ -20,8 +20,10 @@ public:
     float* none;     // -0.0 everywhere
     float* work;     // zeros outside the windows
     const float* zeros;
+    mutable Problem cut; // rows that end before the back window of the layer along z; n[2] is set by who uses it
 
-    explicit Scratch(const Problem& pb) {
+    explicit Scratch(const Problem& pb) : cut(pb) {
+        cut.width[5] = cut.wz.back = 0;
         constexpr int count = 7;
         const Index room = 64, length = (pb.n[2] + 15) / 16 * 16 + 2 * room;
         const std::size_t bytes = static_cast<std::size_t>(count * length) * sizeof(float);
@@ -71,7 +73,7 @@ SUBSALT_INLINE bool has_layer_z(const Problem& pb) {
 
 /// Offset of row (ix, iy) in the memory fields of z.
 SUBSALT_INLINE Index memory_offset_z(const Problem& pb, Index ix, Index iy) {
-    return (ix * pb.n[1] + iy) * (pb.wz.front + pb.wz.back);
+    return (ix * pb.n[1] + iy) * pb.wz.stride;
 }
 
 /// Which rows, and how: `planes` rows at (ix, iy), (ix + 1, iy), whose next level is made in [z0, z1).
@@ -161,6 +163,11 @@ struct Layer {
                 const Index next = task.cold ? 2 * pb.n[1] * total : 0; // two planes on
                 (onto ? add_term_z_in_registers<M, true>
                       : add_term_z_in_registers<M, false>)(rows, task.planes, pb.wz, pb.n[2], pb.c[2], pb.d[2], next);
+                return;
+            }
+            if (task.advance_z && whole && pb.wz.front == 16 && pb.wz.back == 0) { // a row that ends before it
+                (onto ? add_front_term_z_in_registers<M, true>
+                      : add_front_term_z_in_registers<M, false>)(rows, task.planes, pb.wz, pb.c[2], pb.d[2]);
                 return;
             }
         }

@@ -1,7 +1,7 @@
 // One x plane of one step of a segment, or two at once: its rows, then what is injected into them and copied out.
 #pragma once
 
-#include "isa/fused.hpp"
+#include "isa/front.hpp"
 #include "isa/wait.hpp"
 #include "kernels/imaging.hpp"
 #include "kernels/points.hpp"
@@ -155,6 +155,8 @@ inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, c
                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
     if (seg.inner != nullptr)
         inner_rows(pb, step.levels, *seg.inner, kernels, scratch, ix, planes, y0, y1, cold);
+    else if (seg.front != nullptr)
+        front_rows(pb, step.levels, *seg.front, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     else
         plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     for (int i = 0; i < planes; ++i)

@@ -296,6 +296,24 @@ inline void add_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ
     f2.finish(b_front, near_front, in_front), g2.finish(b_back, near_back, in_back);
 }
 
+/// The same for rows whose only window is the front one.
+template <int M, bool Onto>
+inline void add_front_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ& wz, const float* c2,
+                                          const float* d1) {
+    const Weights c(c2, M), d(d1, M);
+    const Vec b = load(wz.b), near_side = load(wz.near_side), in_layer = load(wz.in_layer);
+    const auto front_of = [](const EndsZ& r) { return WindowZ<M, Onto>{r.u, r.psi, r.zeta, r.extra, {}, {}, {}}; };
+    WindowZ<M, Onto> f = front_of(rows[0]), f2 = front_of(rows[count - 1]);
+    f.differentiate(c, d);
+    if (count == 2) f2.differentiate(c, d);
+    f.advance_psi(b);
+    if (count == 2) f2.advance_psi(b);
+    f.differentiate_psi(d);
+    if (count == 2) f2.differentiate_psi(d);
+    f.finish(b, near_side, in_layer);
+    if (count == 2) f2.finish(b, near_side, in_layer);
+}
+
 #endif
 
 } // namespace subsalt::SUBSALT_NS
