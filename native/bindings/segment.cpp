@@ -45,6 +45,26 @@ public:
     Index it;
 };
 
+/// How far the wavefield has come, over the batches of a call: nobody else changes the state meanwhile.
+struct Reached {
+    Front front{};
+
+    Reached(const Plan& plan, bool wanted) {
+        if (!wanted) return;
+        const auto rows = static_cast<std::size_t>(plan.pb.n[0] * plan.pb.n[1]);
+        memory_.resize(4 * rows);
+        front.level[0] = memory_.data();
+        front.level[1] = memory_.data() + rows;
+        if (plan.pb.boundary == Boundary::pml)
+            for (int axis = 0; axis < 2; ++axis)
+                front.psi[axis] = memory_.data() + (2 + axis) * rows;
+    }
+    Reached(const Reached&) = delete;
+
+private:
+    std::vector<std::int32_t> memory_;
+};
+
 /// How many steps the next batch has: as many whole passes as fit in its time, or one where that takes not much longer,
 /// not beyond the next check.
 Index batch(Index left, Index to_check, double rate, Index depth) {
@@ -56,7 +76,7 @@ Index batch(Index left, Index to_check, double rate, Index depth) {
 bool advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
              const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
              bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
-             const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner) {
+             const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front) {
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
@@ -66,6 +86,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
     for (nb::handle field : state_object.attr("memory").attr("values")())
         memory.push_back(nb::cast<PlainArray>(field, false));
     Held state(std::move(state_object));
+    Reached reached(plan, front);
     if (state.it < 0) throw std::invalid_argument("the time index is negative");
     const double points = static_cast<double>(plan.pb.n[0] * plan.pb.n[1] * plan.pb.n[2]);
     double rate = 5e7 * threads / points / batch_seconds; // steps per second, low until one batch has been timed
@@ -87,6 +108,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
                     {cut[0], cut[1]},
                     threads};
         partly.enter(seg);
+        seg.front = front ? &reached.front : nullptr;
         const auto start = std::chrono::steady_clock::now();
         {
             nb::gil_scoped_release release;
@@ -96,6 +118,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         rate = static_cast<double>(n) / std::max(took.count(), 1e-6);
         steps -= n;
         state.moved(n);
+        if (n % 2 != 0) std::swap(reached.front.level[0], reached.front.level[1]);
         if (state.it % finite_every == 0 || (steps == 0 && check_last)) {
             const auto newest = nb::cast<std::vector<Padded>>(state.curr, false);
             const auto fields = level(plan, newest, "curr");
@@ -114,6 +137,7 @@ void bind_segment(nb::module_& m) {
     m.def(
         "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a, "finite_every"_a,
         "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(), "inner"_a.none(),
+        "front"_a,
         "Advance a state by some steps; false when it is no longer finite. The state stands between two steps whenever "
         "this returns or throws.");
 }

@@ -47,9 +47,12 @@ struct Shells {
     bool put_back; // else kept
 };
 
-/// How far a wavefield has come (isa/front.hpp): points from z = 0 on, for every row (nx, ny).
+/// How far a wavefield has come (isa/front.hpp), in points from z = 0 on of every row (nx, ny). Found by the segment
+/// that has it first, and carried on by those that follow on the same state.
 struct Front {
-    std::int32_t* reach;
+    std::int32_t* level[2]; // of the level that the next step reads, and of the one it writes over
+    std::int32_t* psi[2];   // of Psi of x and y; null without a PML
+    bool known;
     Index room;  // a row that is advanced no further than this may be cut, others are whole
     Index least; // points that every row that is advanced has at least
 };
@@ -76,7 +79,7 @@ struct Segment {
     int threads;
     const Shells* shells = nullptr;
     const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
-    const Front* front = nullptr;
+    Front* front = nullptr;     // null: what the wavefield has not reached is advanced too
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

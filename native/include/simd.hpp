@@ -234,6 +234,27 @@ SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
 
 constexpr Index lanes = SUBSALT_LANES;
 
+/// The number of the last lane at p whose bits are not all zero, and one; 0 when all are.
+SUBSALT_INLINE Index last_set(const float* p) {
+#if SUBSALT_LANES == 16
+    const __m512i bits = _mm512_loadu_si512(p);
+    const unsigned set = _mm512_test_epi32_mask(bits, bits);
+#elif SUBSALT_LANES == 8
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const __m256i zero = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
+    const unsigned set = ~static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(zero))) & 0xffu;
+#elif SUBSALT_LANES == 4
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i zero = _mm_cmpeq_epi32(bits, _mm_setzero_si128());
+    const unsigned set = ~static_cast<unsigned>(_mm_movemask_ps(_mm_castsi128_ps(zero))) & 0xfu;
+#else
+    unsigned set;
+    __builtin_memcpy(&set, p, sizeof set);
+    set = set != 0 ? 1 : 0;
+#endif
+    return set == 0 ? 0 : 32 - __builtin_clz(set);
+}
+
 /// After `stream`, which goes past the caches to an aligned place: make it visible to other threads.
 SUBSALT_INLINE void end_streams() {
 #if defined(__x86_64__)

@@ -49,41 +49,34 @@ inline void segment_work(const void* argument, int thread, int team) {
 struct Search {
     const Problem* pb;
     const Segment* seg;
-    Front front;
 };
 
 inline void search_work(const void* argument, int thread, int team) {
     const Search& search = *static_cast<const Search*>(argument);
     const Range x = part(0, search.pb->n[0], team, thread);
-    find_reaches(*search.pb, search.seg->even, search.front, x.lo, x.hi);
+    find_reaches(*search.pb, search.seg->even, *search.seg->front, x.lo, x.hi);
 }
 
-/// Find how far the wavefield and its sources have come; false when no row would be cut.
-inline bool find_front(const Problem& pb, const Segment& seg, const Front& front) {
-    const Search search{&pb, &seg, front};
-    run_team(seg.threads, search_work, &search);
-    add_feeds(pb, seg, front);
+/// Find how far the wavefield and its sources have come; whether there is a row that may be cut.
+inline bool find_front(const Problem& pb, const Segment& seg) {
+    Front& front = *seg.front;
+    if (!lay_out(pb, front)) return false;
+    if (!front.known) {
+        const Search search{&pb, &seg};
+        run_team(seg.threads, search_work, &search);
+        add_feeds(pb, seg, front);
+        front.known = true;
+    }
     for (Index r = 0; r < pb.n[0] * pb.n[1]; ++r)
-        if (front.reach[r] < pb.n[2]) return true;
+        if (front.level[0][r] + pb.radius <= front.room) return true;
     return false;
 }
 
-inline void run_segment_on(const Problem& pb, const Segment& seg);
-
-/// All steps, where the wavefield has come.
-inline void run_segment(const Problem& pb, const Segment& seg) {
-    const std::size_t rows = static_cast<std::size_t>(pb.n[0] * pb.n[1]);
-    auto* reach = static_cast<std::int32_t*>(std::malloc(rows * sizeof(std::int32_t)));
-    if (reach == nullptr) std::abort();
-    const Front front = front_of(pb, reach);
-    Segment with_front = seg;
-    if (front.room > 0 && seg.inner == nullptr && find_front(pb, seg, front)) with_front.front = &front;
-    run_segment_on(pb, with_front);
-    std::free(reach);
-}
-
-/// Allocates its counters and every thread's rows once, before the first step.
-inline void run_segment_on(const Problem& pb, const Segment& seg) {
+/// All steps; where the wavefield has come, if the segment has a front.
+inline void run_segment(const Problem& pb, const Segment& asked) {
+    Segment seg = asked;
+    if (seg.front != nullptr && (seg.inner != nullptr || !find_front(pb, seg))) seg.front = nullptr;
+    // counters and every thread's rows are allocated once, before the first step
     Run run{&pb, &seg, nullptr, nullptr, tiles_in_y(pb, seg), false};
     run.marches = pb.dim == 2 || run.tiles.count < seg.threads;
     const std::size_t counters = static_cast<std::size_t>(2 + (run.marches ? seg.threads : run.tiles.count));

@@ -22,11 +22,13 @@ public:
     const float* zeros;
     mutable Problem cut; // rows that end before the back window of the layer along z; n[2] is set by who uses it
 
+    std::int32_t* ends_of_rows; // room for a number per row of y
+
     explicit Scratch(const Problem& pb) : cut(pb) {
         cut.width[5] = cut.wz.back = 0;
         constexpr int count = 7;
         const Index room = 64, length = (pb.n[2] + 15) / 16 * 16 + 2 * room;
-        const std::size_t bytes = static_cast<std::size_t>(count * length) * sizeof(float);
+        const std::size_t bytes = static_cast<std::size_t>(count * length + pb.n[1]) * sizeof(float);
         memory_ = static_cast<float*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
         float* rows[count];
         for (int i = 0; i < count; ++i) {
@@ -39,6 +41,7 @@ public:
         none = rows[4];
         work = rows[5];
         zeros = rows[6];
+        ends_of_rows = reinterpret_cast<std::int32_t*>(memory_ + count * length);
     }
     ~Scratch() { std::free(memory_); }
     Scratch(const Scratch&) = delete;

@@ -25,13 +25,15 @@ struct Step {
     const Sample* samples; // of the new level
     Index n_samples;
     Planes planes; // what is advanced
+    Reaches reaches;
 
     SUBSALT_INLINE float* const* made() const { return levels.prev; }
 };
 
 /// Step number s of a segment.
 inline Step step_of(const Problem& pb, const Segment& seg, Index s) {
-    Step step{seg.even, seg.it + s, nullptr, 0, all_planes(pb)};
+    Step step{seg.even, seg.it + s, nullptr, 0, all_planes(pb), {nullptr, nullptr}};
+    if (seg.front != nullptr) step.reaches = {seg.front->level[s % 2], seg.front->level[1 - s % 2]};
     if (s % 2 != 0)
         for (int f = 0; f < 2; ++f) {
             step.levels.prev[f] = const_cast<float*>(seg.even.curr[f]);
@@ -156,7 +158,7 @@ inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, c
     if (seg.inner != nullptr)
         inner_rows(pb, step.levels, *seg.inner, kernels, scratch, ix, planes, y0, y1, cold);
     else if (seg.front != nullptr)
-        front_rows(pb, step.levels, *seg.front, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
+        front_rows(pb, step.levels, *seg.front, step.reaches, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     else
         plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
     for (int i = 0; i < planes; ++i)

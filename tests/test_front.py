@@ -1,0 +1,146 @@
+"""What a wavefield has not reached is not advanced: the same bits, and it is really left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_problems import make_problem
+from subsalt.grid import Box
+from subsalt.injection import Points
+from subsalt.kernels import cpu
+from subsalt.kernels.problem import Problem, State
+from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
+
+SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
+STEPS = 21
+
+
+@pytest.fixture(autouse=True)
+def no_forced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
+
+
+def source_at(problem: Problem, corner: tuple[int, int, int], strength: float, nt: int = 9) -> Source:
+    """Return a few points around a corner; weak ones make fields that are flushed to zero and to minus zero."""
+    rng = np.random.default_rng(1)
+    base = np.array([corner, np.minimum(np.array(corner) + 2, np.array(problem.layout.shape3) - 8)], np.int32)
+    weights = rng.uniform(-1, 1, (2, 3, 8)).astype(np.float32)
+    if problem.layout.ndim == 2:
+        base[:, 1], weights[:, 1] = 0, 0
+        weights[:, 1, 0] = 1
+    samples = np.asfortranarray((strength * rng.uniform(-1, 1, (2, nt))).astype(np.float32))
+    return Source(Points(base, weights), samples)
+
+
+def run(problem: Problem, sources: list[Source], *, native: bool, cuts: tuple[int, ...] = (STEPS,)) -> list:
+    """Return all arrays after some steps from rest, with a recorder, samples and an image."""
+    state, shape = cpu.new_state(problem), problem.layout.shape3
+    deep = source_at(problem, (shape[0] // 2, shape[1] // 2 if shape[1] > 8 else 0, shape[2] - 12), 1.0).points
+    recorder = Recorder(deep, np.full((2, STEPS + 1), 7.0, np.float32, order="F"))
+    box = Box((1, 0, 2), (shape[0] - 1, shape[1], shape[2]))
+    fields = {it: np.full(box.shape, np.nan, np.float32) for it in range(1, STEPS + 1, 2)}
+    energy, image = np.zeros(box.shape, np.float32), np.zeros(box.shape, np.float32)
+    partners = {it: np.ones(box.shape, np.float32) for it in range(2, STEPS + 1, 3)}
+    work = Work(
+        sources, [recorder], Snapshots(box, fields, energy, 0.5), Correlation(box, partners, image, 0.7)
+    )
+    for n in cuts:
+        assert (by_segment if native else by_step)(cpu, problem, state, n, work)
+    return [*state.arrays(), recorder.data, *fields.values(), energy, image]
+
+
+def same(a: list, b: list) -> bool:
+    return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+CORNERS = {
+    "in the layer": (0, 0, 0),
+    "inside": (30, 20, 30),
+    "deep": (12, 9, 70),
+}
+
+
+@pytest.mark.parametrize("free_surface", [False, True])
+@pytest.mark.parametrize("boundary", ["none", "pml", "damping"])
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_from_rest(
+    monkeypatch: pytest.MonkeyPatch, medium: str, ndim: int, boundary: str, free_surface: bool
+) -> None:
+    problem = make_problem(SHAPES[ndim], medium, boundary, 8, ndim=ndim, free_surface=free_surface)
+    for place, strength in ((p, s) for p in CORNERS.values() for s in (1.0, 1e-33)):
+        corner = tuple(min(c, n - 8 if n > 8 else 0) for c, n in zip(place, SHAPES[ndim], strict=True))
+        sources = [source_at(problem, corner, strength)]  # type: ignore[arg-type]
+        want = run(problem, sources, native=False)
+        for threads, rows, depth in ((1, 0, 1), (3, 7, 4), (2, 0, 6)):
+            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
+            problem.cache.clear()
+            with cpu.forced(threads=threads, front=True):
+                assert same(run(problem, sources, native=True), want), (corner, strength, threads, rows, depth)
+
+
+@pytest.mark.parametrize("order", [2, 4, 12, 16])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_every_order_and_instruction_set(ndim: int, order: int) -> None:
+    problem = make_problem(SHAPES[ndim], "vti", "pml", order, ndim=ndim)
+    corner = (30, 20, 30) if ndim == 3 else (30, 0, 30)
+    sources = [source_at(problem, corner, 1.0)]
+    for isa in cpu.available():
+        with cpu.forced(isa, threads=2, front=True):
+            assert same(run(problem, sources, native=True), run(problem, sources, native=False)), isa
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_parts_of_a_segment_find_the_front_again(ndim: int) -> None:
+    problem = make_problem(SHAPES[ndim], "isotropic", "pml", 8, ndim=ndim)
+    sources = [source_at(problem, (10, 9 if ndim == 3 else 0, 5), 1.0)]
+    want = run(problem, sources, native=False)
+    for cuts in ((1,) * STEPS, (3, 7, 11), (20, 1)):
+        assert same(run(problem, sources, native=True, cuts=cuts), want), cuts
+
+
+@pytest.mark.parametrize("what", ["curr", "prev", "psi_0", "zeta_0", "psi_2", "zeta_2"])
+@pytest.mark.parametrize("depth", [3, 115])
+def test_whatever_a_state_holds_is_advanced(what: str, depth: int) -> None:
+    """One number in one array of a state, shallow or in the back window of the layer; also minus zero."""
+    problem = make_problem(SHAPES[2], "isotropic", "pml", 8, ndim=2)
+    for value in (1e-3, -0.0):
+        results = []
+        for step in (by_step, by_segment):
+            state = cpu.new_state(problem)
+            a = getattr(state, what)[0] if what in ("curr", "prev") else state.memory[what]
+            row = a[8, 0] if what in ("curr", "prev") else a[2, 0]
+            row[16 + depth if what in ("curr", "prev") else min(depth, len(row) - 9)] = value
+            assert step(cpu, problem, state, 12, Work())
+            results.append(state.arrays())
+        assert same(*results), value
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_what_is_not_reached_is_left_out(ndim: int) -> None:
+    """A medium that is no number far away spoils a field that is advanced there, and no other."""
+    problem = make_problem(SHAPES[ndim], "isotropic", "pml", 8, ndim=ndim)
+    problem.layout.view(problem.params["m"])[..., 64:] = np.nan
+    source = source_at(problem, (10, 9 if ndim == 3 else 0, 5), 1.0)
+
+    def finite(front: bool) -> bool:
+        problem.cache.clear()
+        state: State = cpu.new_state(problem)
+        with cpu.forced(front=front):
+            return by_segment(cpu, problem, state, 4, Work([source]))
+
+    assert finite(True)
+    assert not finite(False)
+
+
+def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``SUBSALT_FRONT=off`` advances everything, for comparisons."""
+    import subprocess
+    import sys
+
+    program = "from subsalt.kernels.cpu import _Settings; print(_Settings.front)"
+    for value, wanted in (("off", "False"), ("", "True")):
+        monkeypatch.setenv("SUBSALT_FRONT", value)
+        out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert out.stdout.strip() == wanted
