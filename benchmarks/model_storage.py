@@ -116,7 +116,7 @@ def main() -> None:
     args = parser.parse_args()
     model, survey, wavelet = marmousi_case(args.model, args.shots) if args.model else demo_case(args.shots)
     model, _ = model.anisotropy_gate()
-    with cpu.forced(threads=args.threads):
+    with cpu.forced(threads=args.threads, front=False):
         report: dict[str, object] = {"version": ss.__version__, "shape": model.grid.shape} | cpu.describe()
         report["model error"] = vars(storage_error(model, "vti"))
         report["differences"] = differences(model, survey, wavelet)

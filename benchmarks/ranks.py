@@ -69,6 +69,7 @@ def work(n: int, medium: str, threads: int, fifos: str, depth: int | None) -> No
     """Be one rank of a layout: do what the lines of its pipe ask for, until it closes."""
     group = world()
     cpu.set_threads(threads)
+    cpu.set_front(False)  # slabs advance what the wave has not reached
     if depth:
         from subsalt import slab_passes
 

@@ -36,7 +36,9 @@ def source_at(problem: Problem, corner: tuple[int, int, int], strength: float, n
 def run(problem: Problem, sources: list[Source], *, native: bool, cuts: tuple[int, ...] = (STEPS,)) -> list:
     """Return all arrays after some steps from rest, with a recorder, samples and an image."""
     state, shape = cpu.new_state(problem), problem.layout.shape3
-    deep = source_at(problem, (shape[0] // 2, shape[1] // 2 if shape[1] > 8 else 0, shape[2] - 12), 1.0).points
+    deep = source_at(
+        problem, (shape[0] // 2, shape[1] // 2 if shape[1] > 8 else 0, shape[2] - 12), 1.0
+    ).points
     recorder = Recorder(deep, np.full((2, STEPS + 1), 7.0, np.float32, order="F"))
     box = Box((1, 0, 2), (shape[0] - 1, shape[1], shape[2]))
     fields = {it: np.full(box.shape, np.nan, np.float32) for it in range(1, STEPS + 1, 2)}
@@ -77,7 +79,13 @@ def test_from_rest(
             monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
             problem.cache.clear()
             with cpu.forced(threads=threads, front=True):
-                assert same(run(problem, sources, native=True), want), (corner, strength, threads, rows, depth)
+                assert same(run(problem, sources, native=True), want), (
+                    corner,
+                    strength,
+                    threads,
+                    rows,
+                    depth,
+                )
 
 
 @pytest.mark.parametrize("order", [2, 4, 12, 16])

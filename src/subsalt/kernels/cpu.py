@@ -45,7 +45,7 @@ def _default_threads() -> int:
 
 
 class _Settings:
-    """What tests change: threads, instruction set ("": the chosen one), run-time radius at orders 4 and 8, the front."""
+    """What tests change: threads, instruction set ("": the best), run-time radius at orders 4 and 8, the front."""
 
     threads = _default_threads()
     isa = ""
@@ -59,6 +59,11 @@ def set_threads(n: int) -> None:
     if n < 1:
         raise ConfigError(f"threads = {n}", "use 1 or more")
     _Settings.threads = int(n)
+
+
+def set_front(on: bool) -> None:
+    """Leave out, from now on, what a wavefield has not reached, or advance it too; no result depends on it."""
+    _Settings.front = on
 
 
 def in_use() -> tuple[int, str]:

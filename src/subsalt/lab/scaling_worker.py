@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from subsalt import comm, kernels
 from subsalt.grid import Box, Grid
+from subsalt.kernels import cpu
 from subsalt.lab.topology import Topology
 from subsalt.model import EarthModel
 from subsalt.model_like import Medium, ModelLike
@@ -130,11 +131,12 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     source = prop.source(middle, samples)
     recorder = prop.recorder(line, work.warm + work.steps + 1)
     state = prop.new_state()
-    prop.advance(state, work.warm, sources=[source], recorders=[recorder])
-    world.max(0)  # all begin together
-    begin = time.perf_counter()
-    prop.advance(state, work.steps, sources=[source], recorders=[recorder])
-    seconds = world.max(time.perf_counter() - begin)
+    with cpu.forced(front=False):  # one process would leave out what the wave has not reached, slabs do not
+        prop.advance(state, work.warm, sources=[source], recorders=[recorder])
+        world.max(0)  # all begin together
+        begin = time.perf_counter()
+        prop.advance(state, work.steps, sources=[source], recorders=[recorder])
+        seconds = world.max(time.perf_counter() - begin)
     return facts | {
         "seconds": seconds,
         "point_steps": work.steps * int(np.prod(work.grid)),
