@@ -74,9 +74,25 @@ def time_step(order: int) -> float:
     return math.floor(1e6 * model.choose_dt(order, None, 1e-3)) / 1e6
 
 
+#: what makes two cases different
+CASE = ("shape", "samples", "order", "storage", "strategy", "memory", "restart_every", "threads")
+
+
+def case_of(asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the case that is asked for."""
+    return {name: getattr(asked, name) for name in CASE} | {"shape": list(asked.shape)}
+
+
 def make(folder: Path, asked: argparse.Namespace) -> Path:
     """Write what is missing of volumes, shot and job file; return the job file."""
     folder.mkdir(parents=True, exist_ok=True)
+    case = folder / "case.json"
+    if not case.exists():
+        case.write_text(json.dumps(case_of(asked)))
+    elif json.loads(case.read_text()) != case_of(asked):
+        raise SystemExit(
+            f"{folder} holds another case ({case.read_text()}); remove it, or give another folder"
+        )
     shape = tuple(n - 2 * LAYER for n in asked.shape)
     grid = ss.Grid(shape, (SPACING,) * 3)
     for name, values in made_model(shape).items():
@@ -88,11 +104,8 @@ def make(folder: Path, asked: argparse.Namespace) -> Path:
         print("writing the shot", flush=True)
         write_shot(folder / "shot.sgy", shape, asked.samples, dt)
     job = folder / "job.toml"
-    text = job_text(asked, dt)
     if not job.exists():
-        job.write_text(text)
-    elif job.read_text() != text:
-        raise SystemExit(f"{job} is of another case; remove {folder}, or give another folder")
+        job.write_text(job_text(asked, dt))
     return job
 
 
@@ -236,20 +249,19 @@ def main() -> None:
     facts = json.loads(path.read_text()) if path.exists() else {"state": "not begun"}
     if facts["state"] != "finished":
         raise SystemExit(f"{asked.folder}: {facts['state']}; start the same command again")
-    text, said = table(facts, asked.storage)
+    case = json.loads((asked.folder / "case.json").read_text())
+    text, said = table(facts, case["storage"])
     print(text)
-    result = {
+    result: dict[str, Any] = {
         "question": "founding job",
-        "command": f"python benchmarks/founding_job.py FOLDER --order {asked.order} --storage {asked.storage}",
+        "command": f"python benchmarks/founding_job.py FOLDER --order {case['order']} --storage {case['storage']}",
         "version": __version__,
-        "machine": machine(asked.threads),
-        "shape": list(asked.shape),
-        "samples": asked.samples,
-        "order": asked.order,
-        "storage": asked.storage,
-    } | said
+        "machine": machine(case["threads"]),
+        **case,
+        **said,
+    }
     if asked.publish:
-        name = f"founding-job-{asked.order}-{asked.storage}.json"
+        name = f"founding-job-{case['order']}-{case['storage']}.json"
         (HERE.parent / "docs" / "performance" / name).write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
     raise SystemExit(said["peak_memory_bytes"] > said["bar_bytes"])

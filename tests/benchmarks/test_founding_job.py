@@ -60,4 +60,4 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
 
     other = start(tmp_path, "--order", "4")
     assert other.returncode == 1
-    assert "of another case" in other.stderr
+    assert "holds another case" in other.stderr

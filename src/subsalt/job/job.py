@@ -255,8 +255,9 @@ class Job(Section):
     def open_model(self) -> ModelLike:
         """Return the earth model as a run uses it: numbers about the whole, values by window.
 
-        On one process it is `load_model`, unless ``[parallel] stream_model`` asks otherwise. A job that streams reads planes when a window asks for them; then the call is
-        collective over all ranks, which go through the model together to find the numbers.
+        On one process it is `load_model`, unless ``[parallel] stream_model`` asks otherwise. A job that streams reads
+        planes when a window asks for them; then the call is collective over all ranks, which go through the model
+        together to find the numbers.
         """
         if not self.streaming:
             return self.load_model()
