@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from reversal_cases import Case, case_of
 
-from subsalt.checkpoint.scheme import Scheme
+from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.shell import Chunks, reversal_disk
 from subsalt.checkpoint.storage import Scratch
 from subsalt.imaging.boundary_run import image_by_reversal
@@ -131,7 +131,7 @@ def image(case: Case, how: str, *, chunk: int = 0, scratch: Scratch | None = Non
         prop.advance(state, steps, sources=[receivers], correlation=condition.correlation(partners, scale))
         return condition.sums, None
     seen: list[int] = []
-    counts = image_by_reversal(
+    done = image_by_reversal(
         prop,
         source,
         receivers,
@@ -146,7 +146,9 @@ def image(case: Case, how: str, *, chunk: int = 0, scratch: Scratch | None = Non
         reached=seen.append,
     )
     assert max(seen) == 2 * steps
-    return condition.sums, counts
+    planned = counts_of(Scheme("boundary", steps, k))
+    assert (done.source_steps, done.receiver_steps) == (planned.source_steps, planned.receiver_steps)
+    return condition.sums, done.storage
 
 
 @pytest.mark.parametrize("image_step", [1, 2, 5])

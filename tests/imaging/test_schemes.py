@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in, setup_of, shot_of
 
@@ -115,3 +116,21 @@ def test_a_scheme_of_another_shot_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"a scheme for \d+ steps, every 3th imaged; shot 7 has") as caught:
         migrated("iso 2-D", Scheme("store", scheme.steps + 1, 3))
     assert caught.value.code == "E870"
+
+
+@pytest.mark.parametrize("case", ["iso 2-D", "vti 3-D", "tti 2-D"])
+def test_boundary_gives_the_image_to_rounding_and_the_planned_counts(case: str, tmp_path: Path) -> None:
+    plain = migrated(case)
+    scratch = scratch_in(tmp_path)
+    for more in ({}, {"chunk": 3}, {"chunk": 3, "snapshots_on": "disk"}):
+        scheme = scheme_of(case, "boundary", **more)
+        image = migrated(case, scheme, scratch)
+        assert image.counts == counts_of(scheme)
+        assert image.sums["illumination"].tobytes() == plain.sums["illumination"].tobytes()
+        wanted, found = (i.sums["correlation"].astype(np.float64) for i in (plain, image))
+        error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+        # a rounding error per step back, of two fields: at worst they add up (tests/imaging/test_reversal.py)
+        assert 0 < error < 2 * scheme.steps * np.finfo(np.float32).eps
+    scratch.close()
+    with pytest.raises(ConfigError, match="without a folder"):
+        migrated(case, scheme_of(case, "boundary", snapshots_on="disk"))

@@ -27,7 +27,7 @@ from subsalt.segment import Shells, Snapshots, Source
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
-    from subsalt.imaging.rtm import SnapshotPool
+    from subsalt.imaging.samples import SnapshotPool
 
 
 @dataclass
@@ -45,6 +45,23 @@ class Sweeps:
     reached: Callable[[int], None]
 
 
+@dataclass
+class Reversed:
+    """What a shot took.
+
+    Parameters
+    ----------
+    source_steps, receiver_steps : int
+        Time steps done; of the source wavefield both ways.
+    storage : StoreCounts
+        Of the shells.
+    """
+
+    source_steps: int
+    receiver_steps: int
+    storage: StoreCounts
+
+
 def image_by_reversal(
     prop: Propagator,
     source: Source,
@@ -60,7 +77,7 @@ def image_by_reversal(
     clock: Phases,
     reached: Callable[[int], None],
     pool: SnapshotPool | None = None,
-) -> StoreCounts:
+) -> Reversed:
     """Run both sweeps of a shot; the sums of the condition hold the image afterwards. Collective over the group.
 
     Parameters
@@ -92,8 +109,8 @@ def image_by_reversal(
 
     Returns
     -------
-    StoreCounts
-        Of the shells: a record is a chunk.
+    Reversed
+        Time steps done, and what became of the shells: a record is a chunk.
     """
     shell = shell_of(prop.domain, prop.medium)
     shape, row = prop.interior.shape, (prop.problem.n_fields, shell.cells)
@@ -113,11 +130,12 @@ def image_by_reversal(
     else:
         shelf = MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
     sweeps = Sweeps(prop, source, receivers, condition, samples[0], steps, scale, clock, reached)
+    reversal = _Reversal(sweeps, shell, chunks, shelf, list(fields.reshape(chunks.buffers, *shape)))
     try:
-        _Reversal(sweeps, shell, chunks, shelf, list(fields.reshape(chunks.buffers, *shape))).run()
+        reversal.run()
     finally:
         shelf.close()
-    return shelf.counts
+    return Reversed(reversal.source_steps, reversal.receiver_steps, shelf.counts)
 
 
 class _Reversal:
@@ -129,6 +147,7 @@ class _Reversal:
         self.sweeps, self.shell, self.chunks, self.shelf, self.room = sweeps, shell, chunks, shelf, room
         self.samples = range(sweeps.image_step, chunks.last + 1, sweeps.image_step)
         self.clock, self.prop = sweeps.clock, sweeps.prop
+        self.source_steps = self.receiver_steps = 0
 
     def run(self) -> None:
         """Do both."""
@@ -156,6 +175,7 @@ class _Reversal:
         def advance(until: int, shells: Shells | None = None) -> None:
             if until == state.it:
                 return
+            self.source_steps += until - state.it
             prop.advance(
                 state,
                 until - state.it,
@@ -178,6 +198,7 @@ class _Reversal:
         first, end = self.chunks.steps(number)
         last = self.chunks.last
         fields = dict(zip((n for n in self.samples if first <= n <= end), self.room, strict=False))
+        self.source_steps += end + 1 - first
         with self.shelf.reading(number, end + 1 - first) as rows:
             bare.advance(
                 back,
@@ -194,6 +215,7 @@ class _Reversal:
         steps = self.sweeps.steps
         until = steps - min(fields) if until is None else until
         partners = {steps - n: u for n, u in fields.items()}
+        self.receiver_steps += until - state.it
         with self.clock("receivers"):
             self.prop.advance(
                 state,

@@ -15,6 +15,7 @@ from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
 from subsalt.checkpoint.tasks import tasks_of
 from subsalt.checkpoint.two_level import moves_of
 from subsalt.errors import ConfigError
+from subsalt.imaging.boundary_run import image_by_reversal
 from subsalt.imaging.restart import Point, RestartPoints
 from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
 from subsalt.imaging.sweeps import Shooting, Sweeps
@@ -140,12 +141,15 @@ def image_by_scheme(
     reached : callable
         Called with the steps done.
     """
-    if scratch is None and (scheme.writes_source or scheme.disk_slots or scheme.restart_every):
+    on_disk = scheme.snapshots_on == "disk" or scheme.writes_source
+    if scratch is None and (on_disk or scheme.disk_slots or scheme.restart_every):
         raise ConfigError(
             f"shot {shot}: a scheme that writes to disk without a folder for it",
             "give a scratch, or a scheme in memory",
             code="E871",
         )
+    if scheme.strategy == "boundary":
+        return _by_reversal(shooting, scheme, shot, scratch, pool, clock, reached)
     prop = shooting.prop
     with clock("setup"):
         arrays = pool.take(prop.kernels, _held(scheme), prop.interior.shape, prop.dtype)
@@ -177,6 +181,35 @@ def image_by_scheme(
     storage = files.storage() + (points.storage if points is not None else StoreCounts())
     saved = 0 if point is None else point.counts.source_steps + point.counts.receiver_steps
     return Done(sweeps.counts(), storage, sweeps.recomputed, saved)
+
+
+def _by_reversal(
+    shooting: Shooting,
+    scheme: Scheme,
+    shot: int,
+    scratch: Scratch | None,
+    pool: SnapshotPool,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Done:
+    """Let the source wavefield run backwards from what its edges left."""
+    k = scheme.image_step
+    done = image_by_reversal(
+        shooting.prop,
+        shooting.source,
+        shooting.receivers,
+        shooting.condition,
+        samples=range(k, scheme.steps + 1, k),
+        scale=shooting.scale,
+        steps=scheme.steps,
+        scheme=scheme,
+        shot=shot,
+        scratch=scratch,
+        clock=clock,
+        reached=reached,
+        pool=pool,
+    )
+    return Done(Counts(done.source_steps, done.receiver_steps), done.storage)
 
 
 def _held(scheme: Scheme) -> int:
