@@ -11,6 +11,7 @@ from scheme_cases import bits, migrated, scheme_of, scratch_in
 from subsalt.checkpoint import pieces
 from subsalt.checkpoint.file_store import FileStore
 from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.errors import SnapshotDamaged
 
 CASE = "vti 2-D"
 SCHEMES = {
@@ -123,3 +124,17 @@ def test_states_of_several_records(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         image = spoiler.migrated(scheme, tmp_path / str(turn), {turn})
         assert bits(image) == wanted
         assert image.storage.damaged == 1
+
+
+def test_a_damaged_shell_begins_the_way_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheme = scheme_of(CASE, "boundary", chunk=3, snapshots_on="disk")
+    spoiler = Spoiler(monkeypatch, flip)
+    wanted = bits(spoiler.migrated(scheme, tmp_path / "good", set()))
+    for turn in range(spoiler.gets):
+        image = spoiler.migrated(scheme, tmp_path / str(turn), {turn})
+        assert bits(image) == wanted
+        assert image.storage.damaged == 1
+        assert image.recomputed > 0
+        assert image.counts == counts_of(scheme)
+    with pytest.raises(SnapshotDamaged, match="fails its checksum"):
+        spoiler.migrated(scheme, tmp_path / "all", set(range(1000)))

@@ -8,7 +8,8 @@ a few arrays, and the receiver wavefield comes over the same samples and is corr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
 from subsalt.checkpoint.storage import Scratch, StoreCounts
+from subsalt.errors import SnapshotDamaged
 from subsalt.imaging.conditions import Condition
 from subsalt.imaging.reversal import Backwards, shell_of
 from subsalt.kernels.problem import State
@@ -28,6 +30,10 @@ from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.imaging.samples import SnapshotPool
+
+
+#: attempts of a shot whose shells are damaged on disk
+TRIES = 3
 
 
 @dataclass
@@ -55,11 +61,14 @@ class Reversed:
         Time steps done; of the source wavefield both ways.
     storage : StoreCounts
         Of the shells.
+    recomputed : int
+        Time steps of attempts that met a damaged shell.
     """
 
     source_steps: int
     receiver_steps: int
     storage: StoreCounts
+    recomputed: int = 0
 
 
 def image_by_reversal(
@@ -122,20 +131,34 @@ def image_by_reversal(
     size = room if on_disk else room + chunks.rows * math.prod(row)
     memory = pool.take(prop.kernels, 1, (size, 1, 1), prop.dtype)[0] if pool else np.empty(size, prop.dtype)
     fields, rest = np.split(memory.reshape(-1), [room])
-    shelf: Shelf
-    if on_disk:
+
+    def shelf() -> Shelf:
+        if not on_disk:
+            return MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
         assert scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
-        shelf = StoreShelf(scratch.open("shells", shot, record, buffers, records=chunks.count), chunks, row)
-    else:
-        shelf = MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
+        return StoreShelf(scratch.open("shells", shot, record, buffers, records=chunks.count), chunks, row)
+
     sweeps = Sweeps(prop, source, receivers, condition, samples[0], steps, scale, clock, reached)
-    reversal = _Reversal(sweeps, shell, chunks, shelf, list(fields.reshape(chunks.buffers, *shape)))
-    try:
-        reversal.run()
-    finally:
-        shelf.close()
-    return Reversed(reversal.source_steps, reversal.receiver_steps, shelf.counts)
+    done = Reversed(0, 0, StoreCounts())
+    for left in reversed(range(TRIES)):
+        reversal = _Reversal(sweeps, shell, chunks, shelf(), list(fields.reshape(chunks.buffers, *shape)))
+        try:
+            reversal.run()
+        except SnapshotDamaged:
+            # what lies before a damaged shell cannot be reached: the way begins anew
+            if not left:
+                raise
+            done.recomputed += reversal.source_steps + reversal.receiver_steps
+            for a in condition.sums.values():
+                a.fill(0)
+        else:
+            done.source_steps, done.receiver_steps = reversal.source_steps, reversal.receiver_steps
+            break
+        finally:
+            reversal.shelf.close()
+            done.storage += reversal.shelf.counts
+    return done
 
 
 class _Reversal:
@@ -199,7 +222,7 @@ class _Reversal:
         last = self.chunks.last
         fields = dict(zip((n for n in self.samples if first <= n <= end), self.room, strict=False))
         self.source_steps += end + 1 - first
-        with self.shelf.reading(number, end + 1 - first) as rows:
+        with self._shells(number, end + 1 - first) as rows:
             bare.advance(
                 back,
                 end + 1 - first,
@@ -209,6 +232,22 @@ class _Reversal:
                 inner=self.shell.inside,
             )
         return fields
+
+    @contextmanager
+    def _shells(self, number: int, rows: int) -> Iterator[NDArray]:
+        """Lend the shells of a chunk; when they are damaged on any rank of a group, all raise `SnapshotDamaged`."""
+        with ExitStack() as stack:
+            found, damage = None, None
+            try:
+                found = stack.enter_context(self.shelf.reading(number, rows))
+            except SnapshotDamaged as error:
+                damage = error
+            group = self.prop.group if isinstance(self.shelf, StoreShelf) else None
+            if group is not None and group.max(int(damage is not None)) and damage is None:
+                damage = SnapshotDamaged(number, "another rank cannot read its part")
+            if found is None or damage is not None:
+                raise damage or SnapshotDamaged(number, "it is not there")
+            yield found
 
     def receive(self, state: State, fields: dict[int, NDArray], until: int | None = None) -> None:
         """Advance the receiver wavefield over some samples of the source's, and correlate it with them."""

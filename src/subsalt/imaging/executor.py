@@ -209,7 +209,7 @@ def _by_reversal(
         reached=reached,
         pool=pool,
     )
-    return Done(Counts(done.source_steps, done.receiver_steps), done.storage)
+    return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
 def _held(scheme: Scheme) -> int:
