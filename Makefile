@@ -63,13 +63,13 @@ sanitize: $(STAMP) ## run the kernel tests on a build with the address and undef
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	PYTHONMALLOC=malloc OMP_NUM_THREADS=2 $(PY) tests/native/sanitized.py build/sanitize
 
-sanitize-thread: $(STAMP) ## run the segment tests on a build with the thread sanitizer
+sanitize-thread: $(STAMP) ## run the tests of segments and snapshots on a build with the thread sanitizer
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize-thread -G Ninja -DSUBSALT_SANITIZE_THREAD=ON -DPython_EXECUTABLE=$(abspath $(PY))
 	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize-thread -j 2
 	@# OMP_THREAD_LIMIT: only the segments run on many threads, for libgomp hides its synchronisation from the sanitizer;
 	@# setarch: gcc 12 refuses the address randomisation of recent kernels
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1:exitcode=66 OMP_THREAD_LIMIT=1 \
-	setarch "$$(uname -m)" -R $(PY) tests/native/sanitized.py build/sanitize-thread test_segment.py
+	setarch "$$(uname -m)" -R $(PY) tests/native/sanitized.py build/sanitize-thread test_segment.py checkpoint/test_pool.py checkpoint/test_stores.py
 
 fuzz: build ## damaged files against every reader: COUNT=20000 per format
 	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)

@@ -39,6 +39,8 @@ def main() -> int:
         "test_packing.py",
         "test_segment.py",
         "test_slab_passes.py",
+        "checkpoint/test_pool.py",
+        "checkpoint/test_stores.py",
         "lab/test_lab_memory.py",
         "lab/test_lab_kernels.py",
     ]

@@ -14,7 +14,7 @@ from subsalt.checkpoint.found import find_records
 from subsalt.checkpoint.kept import index_path, publish_index, shot_folder, snap_name
 from subsalt.checkpoint.packed import INNER, open_packed
 from subsalt.checkpoint.record import Identity, Layout
-from subsalt.checkpoint.store import Store
+from subsalt.checkpoint.store import Store, record_of
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Pool
 from subsalt.io import scratch_files
@@ -114,8 +114,9 @@ class Scratch:
         buffers : int
             Records in memory at most; `storage.store_memory` says what they take.
         meta : mapping, optional
-            ``shape`` of a record; ``shapes`` where it is several arrays one behind the other. For a kept wavefield
-            also ``box`` ([[lo], [hi]] on the model grid), ``dt``, ``image_step``, and what else it is to say of itself.
+            ``shape`` of a record; ``shapes`` where it is several arrays one behind the other; ``dtype``, if it is
+            not float32: such a record is never compressed. For a kept wavefield also ``box`` ([[lo], [hi]] on the
+            model grid), ``dt``, ``image_step``, and what else it is to say of itself.
         keep : bool
             Whether the files stay when the store is closed.
         records : int
@@ -133,6 +134,8 @@ class Scratch:
         meta = dict(meta or {})
         shapes = [tuple(s) for s in meta.get("shapes", [meta.get("shape", (record,))])]
         codec = self.compression if name in LOSSY and record else "none"
+        if meta.get("dtype", "<f4") != "<f4" or record_of(shapes) != record:
+            codec = "none"  # not arrays of float32
         shape = shapes[0] if len(shapes) == 1 else (record,)
         identity = Identity(self.run_id, name, shot, self.rank, self.ranks, record, shape, codec)
         folders = self._make(shot)
@@ -170,8 +173,8 @@ class Scratch:
     def remove_strays(self, restart: bool = True) -> int:
         """Remove what earlier processes of this run left; return how many bytes that frees.
 
-        Kept wavefields stay, and on request the shots that can go on in the middle. To be called by one rank, before
-        any opens a store.
+        Kept wavefields stay, and on request the shots that can go on in the middle. To be called before any rank opens
+        a store; by one of each host, or by all.
         """
         shots = {p.name for d in self.directories for p in Path(d).glob("shot_*") if p.is_dir()}
         return sum(self._clear([Path(d) / name for d in self.directories], restart) for name in sorted(shots))

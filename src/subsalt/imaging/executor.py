@@ -60,6 +60,7 @@ class Files:
         if prop.interior.size:
             meta = {
                 "shape": list(shape),
+                "dtype": np.dtype(prop.dtype).str,
                 "box": _corners(prop.image_box),
                 "window": _corners(prop.window),
                 "image_step": scheme.image_step,
@@ -75,6 +76,7 @@ class Files:
         floats = state_floats(state)
         count, record = cut(floats)
         meta = {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
+        meta["dtype"] = state.arrays()[0].dtype.str
         store = self._open("states", record, STATE_BUFFERS, meta, 0, keep=False, resume=resume)
         return Pieces(store, floats, copy)
 

@@ -123,8 +123,10 @@ def clear_folder(path: Path, staying: Container[str] = ()) -> int:
     freed = 0
     with suppress(OSError):
         for entry in list(os.scandir(path)):
-            if entry.name not in staying and entry.is_file(follow_symlinks=False):
-                freed += entry.stat(follow_symlinks=False).st_blocks * 512
-                remove(Path(entry.path))
+            with suppress(OSError):  # another rank may be at it, too
+                if entry.name not in staying and entry.is_file(follow_symlinks=False):
+                    nbytes = entry.stat(follow_symlinks=False).st_blocks * 512
+                    remove(Path(entry.path))
+                    freed += nbytes
         os.rmdir(path)
     return freed

@@ -222,6 +222,9 @@ def migrate_job(
             ledger.scratch = places(strategies.scratch.directories, folder)
         if live is not None:
             live.facts["scratch"] = [str(d.resolve()) for d in strategies.scratch.directories]
+        with clock("ledger"), everybody.together():
+            # all ranks: directories may be of one host alone
+            strategies.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
         runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies)
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)

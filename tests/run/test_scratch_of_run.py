@@ -1,0 +1,74 @@
+"""Scratch of a run: what a killed process left goes when the run is started again, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from subsalt.checkpoint.storage import scratch_folders
+from subsalt.errors import SubsaltError
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job, model_job
+
+GRID = "[grid]\nspacing = 10\nshape = [41, 31]\n[source]\nf0 = 15\n"
+MODEL = (
+    "[model]\nvp = 2000\n[acquisition]\nshots = { first = [100, 0], last = [300, 0], n = 2 }\n"
+    'receivers = { first = [0, 0], last = [400, 0], n = 41 }\nrecord_length = 0.2\ndt = 0.002\nfiles = "per-shot"\n'
+    + GRID
+)
+MIGRATE = (
+    '[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = 2000\n[output]\npictures = false\n'
+    '[checkpoint]\nstrategy = "store"\nplace = "disk"\ndirectories = ["scratch a", "scratch b"]\n' + GRID
+)
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    (tmp_path / "model.toml").write_text(MODEL)
+    for name in ("scratch a", "scratch b"):
+        (tmp_path / name).mkdir()
+    model_job(Job.from_toml(tmp_path / "model.toml"), tmp_path / "shots")
+    (tmp_path / "job.toml").write_text(MIGRATE)
+    return tmp_path
+
+
+def folders_in(survey: Path) -> list[Path]:
+    return sorted(p for name in ("scratch a", "scratch b") for p in (survey / name).iterdir())
+
+
+def test_scratch_goes_with_its_shot_and_strays_with_the_next_start(survey: Path) -> None:
+    job = Job.from_toml(survey / "job.toml")
+    migrate_job(job, survey / "first.run")
+    folders = folders_in(survey)
+    assert [f.name.startswith("first.run-") for f in folders] == [True, True]
+    assert not [p for f in folders for p in f.rglob("*")]
+    assert all(f.stat().st_mode & 0o777 == 0o700 for f in folders)
+    strays = [f / "shot_000001" / "states.r00.snap" for f in folders]
+    foreign = survey / "scratch a" / "second.run-12345678" / "shot_000001" / "states.r00.snap"
+    for stray in [*strays, foreign]:
+        stray.parent.mkdir(parents=True)
+        stray.write_bytes(bytes(10000))
+    migrate_job(job, survey / "first.run")
+    assert not any(s.exists() for s in strays)
+    assert foreign.exists()
+
+
+def test_copies_of_a_run_do_not_share_scratch(survey: Path) -> None:
+    names = {scratch_folders(survey / run, "a" * 64, [survey])[0] for run in ("one/job.run", "two/job.run")}
+    assert len(names) == 2
+    assert scratch_folders(survey / "job.run", "a" * 64) == [survey / "job.run" / "snapshots"]
+
+
+def test_a_folder_of_somebody_else_stops_the_run(survey: Path) -> None:
+    job = Job.from_toml(survey / "job.toml")
+    migrate_job(job, survey / "first.run")
+    mine = folders_in(survey)[0]
+    mine.rmdir()
+    (survey / "elsewhere").mkdir()
+    mine.symlink_to(survey / "elsewhere")
+    (survey / "first.run" / "ledger.sqlite").unlink()
+    with pytest.raises(SubsaltError) as caught:
+        migrate_job(job, survey / "first.run")
+    assert caught.value.code == "E651"
+    assert not list((survey / "elsewhere").iterdir())
