@@ -5,7 +5,7 @@ const controls = {
   start(player) {
     const { meta } = player;
     byId("title").textContent = `${meta.title}, shot ${meta.shot}`;
-    byId("facts").textContent = [...meta.facts.map(([k, v]) => `${k} ${v}`), meta.run && `run ${meta.run.slice(0, 16)}`]
+    byId("facts").textContent = [...meta.facts.map(([k, v]) => `${k}: ${v}`), meta.run && `run ${meta.run.slice(0, 16)}`]
       .filter(Boolean).join(" · ");
     document.title = `${meta.title}, shot ${meta.shot}`;
     byId("time").max = meta.times.length - 1;
