@@ -77,7 +77,7 @@ def test_what_every_shot_did_is_planned_shot_by_shot(tmp_path):
     """Windows differ under an aperture, and with them the bytes."""
     write_files(tmp_path)
     narrow = MIGRATE + "[imaging]\naperture = 60\n[checkpoint]\n"
-    text = narrow + 'strategy = "revolve"\nplace = "disk"\ndisk_slots = 4\n'
+    text = narrow + 'strategy = "revolve"\nplace = "disk"\ndisk_slots = 4\nblock = 2\n'
     job = Job.from_toml(write_job(tmp_path, text))
     plan = job.plan()
     migrate_job(job, tmp_path / "line.run")

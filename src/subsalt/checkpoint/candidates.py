@@ -214,12 +214,15 @@ def _with_slots(
             return None
     if disk <= 0:
         return None if place == "both" else replace(scheme, disk_slots=max(0, min(1, left)))
-    step = max(rates.step, 1e-12)
-    between = scheme.block * scheme.image_step * step  # what a transfer can hide behind
-    write = max(0.0, sizes.state / rates.put - between) / step
-    read = max(0.0, sizes.state / rates.get - between) / step
-    costs = (round(100 * write), round(100 * read))
+    write, read = (_not_hidden(scheme, sizes, rates, rate) / rates.step for rate in (rates.put, rates.get))
+    # slots that somebody asked for are used; others where they are worth their time
+    costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
     return replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
+
+
+def _not_hidden(scheme: Scheme, sizes: Sizes, rates: Rates, rate: float) -> float:
+    """Return the seconds of a state on its way at `rate` that are not hidden behind the steps of a block."""
+    return max(0.0, sizes.state / rate - scheme.block * scheme.image_step * rates.step)
 
 
 def _revolve_steps(scheme: Scheme) -> float:
@@ -242,7 +245,6 @@ def _costed(name: str, scheme: Scheme, sizes: Sizes, rates: Rates) -> Candidate:
     streams = replace(counts, states_stored_disk=0, states_loaded_disk=0)
     put, get = disk_traffic(scheme, streams, sizes)
     seconds += max(0.0, put / rates.put - source) + max(0.0, get / rates.get - receivers)
-    write, read = scheme.disk_costs
-    stalls = counts.states_stored_disk * write + counts.states_loaded_disk * read
-    seconds += stalls / 100 * rates.step
+    write, read = (_not_hidden(scheme, sizes, rates, rate) for rate in (rates.put, rates.get))
+    seconds += counts.states_stored_disk * write + counts.states_loaded_disk * read
     return Candidate(name, scheme, counts, footprint(scheme, sizes), seconds)
