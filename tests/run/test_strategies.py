@@ -1,12 +1,18 @@
 """A run by any strategy has the image of every other, does what its plan says, and cleans up behind itself."""
 
+import contextlib
 import json
+import shutil
+import sqlite3
 
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.errors import FindingsError
+from subsalt.errors import DiskError, FindingsError
 from subsalt.job.job import Job
+from subsalt.options import CheckpointOptions
+from subsalt.run.identity import of_the_run
+from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
 from subsalt.run.strategies import NAMES, differing, findings_of, told_of_shots
 
@@ -123,3 +129,40 @@ def test_what_shots_said_is_read_from_the_events(tmp_path):
     (tmp_path / "events.jsonl").write_text(text)
     assert told_of_shots(tmp_path, [1, 2, 3]) == {1: {"n": 2}}
     assert told_of_shots(tmp_path / "none", [1]) == {}
+
+
+def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkeypatch):
+    write_files(tmp_path)
+    text = MIGRATE + '[checkpoint]\nkeep = "both"\n'
+    job = Job.from_toml(write_job(tmp_path, text))
+    plan = job.plan()
+    kept = plan.disk.parts["kept wavefields"]
+    # two fields of every sample of three shots, in what is imaged
+    assert kept == 3 * 2 * plan.decision.choice.scheme.samples * 4 * 81 * 51
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total - 1))
+    with pytest.raises(DiskError, match="kept wavefields") as caught:
+        migrate_job(job, tmp_path / "line.run")
+    assert caught.value.code == "E663"
+    assert not (tmp_path / "line.run").exists()
+    assert job.plan().error.code == "E663"
+    monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total))
+    assert job.plan().fits
+
+
+@pytest.mark.parametrize("numerics", ["fma", "fma, u16 models, boundary", None])
+def test_a_run_keeps_the_class_of_numerics_it_chose(tmp_path, numerics):
+    free = CheckpointOptions(exact=False)
+    if numerics is None:
+        assert of_the_run(free, tmp_path) == free
+        return
+    with contextlib.closing(sqlite3.connect(tmp_path / NAME)) as db:
+        db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        db.execute("INSERT INTO meta VALUES ('key', ?)", (json.dumps({"numerics": numerics}),))
+        db.commit()
+    kept = of_the_run(free, tmp_path)
+    assert kept.strategy == ("boundary" if "boundary" in numerics else "auto")
+    assert kept.exact == ("boundary" not in numerics)
+    # who asks for a strategy gets it, or a refusal
+    forced = CheckpointOptions(strategy="revolve")
+    assert of_the_run(forced, tmp_path) == forced

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
+from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.imaging.setup import gate
 from subsalt.modelling import ModellingSetup
-from subsalt.plan.disk import Disk, disk_of
+from subsalt.plan.disk import Disk
 from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
 from subsalt.plan.measuring import measured
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.rates import machine_of
 from subsalt.plan.reading import Reading, reading_of
-from subsalt.plan.scratch import checkpointing_of
+from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
 from subsalt.plan.totals import Totals, of_shot, of_survey
 from subsalt.plan.world import World
 from subsalt.survey import Survey
@@ -57,6 +57,8 @@ class Plan:
         Seconds by phase.
     largest_shot, survey : Totals or None
         Steps, states and bytes of the shot with the largest window, and of all shots; None when nothing is imaged.
+    scratch : list of Disk
+        What goes to other file systems than that of the run directory.
     findings : list of Finding
         Warnings, and the errors that a run would raise.
     """
@@ -73,6 +75,7 @@ class Plan:
     duration: Duration
     largest_shot: Totals | None = None
     survey: Totals | None = None
+    scratch: list[Disk] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -80,13 +83,9 @@ class Plan:
         """What a run would raise: memory goes before disk; None when it may start."""
         if self.decision.error is not None:
             return self.decision.error
-        if not self.disk.fits:
-            return DiskError(
-                f"the run writes {self.disk.total / 1e9:.2f} GB, "
-                f"{self.disk.where} has {self.disk.free / 1e9:.2f} GB free",
-                "free space, or choose another folder with --run",
-                code="E663",
-            )
+        refused = disk_error([self.disk, *self.scratch])
+        if refused is not None:
+            return refused
         return None
 
     @property
@@ -107,6 +106,7 @@ class Plan:
             "memory": self.decision.to_dict(),
             "reading": self.reading.to_dict(),
             "disk": self.disk.to_dict(),
+            "scratch": [{"where": str(d.where), **d.to_dict()} for d in self.scratch],
             "time": self.duration.to_dict(),
             "checkpoint": self._checkpoint(),
             "findings": [vars(f) for f in self.findings],
@@ -170,7 +170,7 @@ def plan_job(
         options, formats = job.checkpoint_options, job.output.formats
         needs = needs.choosing(checkpointing_of(options, needs, world, folder, formats, known))
     decision = decide(needs, world, job.parallel.ranks_per_shot)
-    disk = disk_of(needs, folder, job.output.formats)
+    disk, *scratch = disks_of(needs, decision, folder, job.output.formats)
     reading = reading_of(needs, decision.group_size, files, migrates)
     plan = Plan(
         job.name,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from subsalt.errors import DiskError
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes
 from subsalt.lab.machine import Machine
@@ -14,7 +16,8 @@ from subsalt.lab.storage import Rates as StorageRates
 from subsalt.lab.storage import rates_of
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
-from subsalt.plan.disk import existing, outputs_of
+from subsalt.plan.disk import Disk, disk_of, existing, outputs_of
+from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
 from subsalt.plan.rates import assumed, kernel_rates
 from subsalt.plan.world import World
@@ -113,6 +116,47 @@ def room_of(
         free = shutil.disk_usage(existing(folder)).free - share * kept - (outputs if device == home else 0)
         room = min(room, SHARE * free / share)
     return room
+
+
+def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[str] = ()) -> list[Disk]:
+    """Return what a run writes by file system: that of its directory first, then those of its scratch.
+
+    Notes
+    -----
+    Scratch is that of the shots that are done at the same time; wavefields that are kept stay for all shots.
+    """
+    first = disk_of(needs, run_dir, formats)
+    how, choice = needs.checkpointing, decision.choice
+    if how is None or choice is None:
+        return [first]
+    folders = [Path(w) for w in how.where] or [run_dir]
+    ranks = decision.world.ranks - decision.idle
+    parts = {
+        "snapshots and states": ranks * choice.best.need.disk,
+        "kept wavefields": sum(kept_bytes(needs, how.options).values()),
+    }
+    home, disks = existing(run_dir).stat().st_dev, [first]
+    for device, share in _shares(folders).items():
+        own = {name: round(share * size) for name, size in parts.items() if size}
+        if device == home:
+            disks[0] = replace(first, parts=first.parts | own)
+        elif own:
+            where = existing(next(f for f in folders if existing(f).stat().st_dev == device))
+            disks.append(Disk(own, shutil.disk_usage(where).free, where))
+    return disks
+
+
+def disk_error(disks: Sequence[Disk]) -> DiskError | None:
+    """Return the error of the first file system that is too small, None when all have the room."""
+    for disk in disks:
+        if not disk.fits:
+            names = ", ".join(f"{name} {size / 1e9:.2f} GB" for name, size in disk.parts.items())
+            return DiskError(
+                f"the run writes {disk.total / 1e9:.2f} GB, {disk.where} has {disk.free / 1e9:.2f} GB free: {names}",
+                "free space, choose another folder with --run, or name folders in [checkpoint] directories",
+                code="E663",
+            )
+    return None
 
 
 def kept_bytes(needs: Needs, options: CheckpointOptions) -> dict[int, int]:

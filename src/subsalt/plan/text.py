@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from subsalt.checkpoint.choice import Choice
+from subsalt.plan.disk import Disk
 from subsalt.plan.plan import Plan, lost_time
 from subsalt.plan.reading import ratio
 from subsalt.plan.totals import Totals
@@ -90,7 +91,7 @@ def verdict(plan: Plan) -> str:
     decision = plan.decision
     if not decision.fits:
         return "does not fit: see below; nothing was started"
-    state = "in core" if plan.disk.fits else "in core, but the disk is too small"
+    state = "in core" if plan.error is None else "in core, but the disk is too small"
     return f"{state}: {_count(decision.group_size, 'rank')} per shot, {decision.reason}"
 
 
@@ -107,14 +108,19 @@ def _rows(plan: Plan) -> list[str]:
         rows.append(("model", _redundant(read.model_read, read.model_wanted, "per shot")))
     if read.traces_wanted:
         rows.append(("traces", _redundant(read.traces_read, read.traces_wanted, "of that shot")))
-    parts = ", ".join(f"{name} {size(count)}" for name, count in disk.parts.items())
-    rows.append(("disk", f"{size(disk.total)} of {size(disk.free)} free: {parts}"))
+    rows.append(("disk", _disk(disk)))
+    rows += [("", f"{other.where}: {_disk(other)}") for other in plan.scratch]
     spent = plan.duration
     if spent.seconds is not None:
         rows.append(("time", f"{duration(spent.wall or 0.0)} for the run: {_phases(spent.phases)}"))
         rows.append(("", f"largest shot: {_phases(spent.shot_phases)}"))
     rows += [("" if plan.duration.seconds is not None else "time", note) for note in plan.duration.notes]
     return [f"{name:<8}{text}" for name, text in rows]
+
+
+def _disk(disk: Disk) -> str:
+    parts = ", ".join(f"{name} {size(count)}" for name, count in disk.parts.items())
+    return f"{size(disk.total)} of {size(disk.free)} free: {parts}"
 
 
 def _phases(phases: dict[str, float]) -> str:

@@ -16,8 +16,9 @@ from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.rates import machine_if_known
-from subsalt.plan.scratch import checkpointing_of
+from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
 from subsalt.run.deal import LOOK
+from subsalt.run.identity import of_the_run
 from subsalt.survey import Shot
 
 if TYPE_CHECKING:
@@ -109,12 +110,19 @@ def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Pa
             needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
             formats = job.output.formats
             # rates and room as rank 0 finds them: all ranks must choose alike
-            how = checkpointing_of(job.checkpoint_options, needs, found, run_dir, formats, machine_if_known())
+            options = of_the_run(job.checkpoint_options, run_dir)
+            how = checkpointing_of(options, needs, found, run_dir, formats, machine_if_known())
             told = how.to_dict()
     told = world.bcast(told)
     with world.together():
         chosen = None if told is None else Checkpointing.from_dict(told)
-        return group_size(setup, shots, found, asked, chosen, streamed=job.parallel.stream_model)
+        decision = group_size(setup, shots, found, asked, chosen, streamed=job.parallel.stream_model)
+    with world.together():
+        if world.is_root and run_dir is not None and decision.needs is not None:
+            refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))
+            if refused is not None:
+                raise refused
+    return decision
 
 
 def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
 from subsalt.run.facts import log_event
-from subsalt.run.ledger import Ledger
+from subsalt.run.ledger import Ledger, read_only
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
-    from subsalt.options import PropagationOptions
+    from subsalt.options import CheckpointOptions, PropagationOptions
 
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
@@ -24,10 +27,39 @@ AFTER_THE_FIELDS = ("condition", "illumination")
 TRACES = "data.files"
 
 
-def numerics_of(device: dict[str, object], options: PropagationOptions) -> dict[str, object]:
-    """Return what computes, with a class that names all that bits depend on: kind of arithmetic, model storage."""
-    packed = options.model_storage == "u16"
-    return device | {"class": f"{device['class']}, u16 models"} if packed else device
+def numerics_of(
+    device: dict[str, object], options: PropagationOptions, strategy: str = "store"
+) -> dict[str, object]:
+    """Return what computes, with a class that names all that bits depend on.
+
+    Parameters
+    ----------
+    device : dict
+        What the kernels say of themselves, their kind of arithmetic among it.
+    options : PropagationOptions
+        With the storage of the model.
+    strategy : str
+        Of the source wavefield: ``"boundary"`` is right to rounding alone.
+    """
+    more = ["u16 models"] * (options.model_storage == "u16") + ["boundary"] * (strategy == "boundary")
+    return device | {"class": ", ".join([str(device["class"]), *more])} if more else device
+
+
+def of_the_run(options: CheckpointOptions, folder: Path) -> CheckpointOptions:
+    """Return options that keep a run in its class of numerics: what was chosen freely at first is so no longer."""
+    if options.strategy != "auto" or options.exact or not options.lossless:
+        return options
+    try:
+        with read_only(folder) as db:
+            row = db.execute("SELECT value FROM meta WHERE key = 'key'").fetchone()
+            numerics = json.loads(row[0])["numerics"] if row else None
+    except (OSError, sqlite3.Error, ValueError, KeyError):
+        return options
+    if numerics is None:
+        return options
+    if "boundary" in str(numerics).split(", "):
+        return replace(options, strategy="boundary", exact=False)
+    return replace(options, exact=True)
 
 
 def begin_run(

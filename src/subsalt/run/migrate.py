@@ -162,7 +162,9 @@ def migrate_job(
     with clock("provenance"):
         inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
-        numerics = numerics_of(device.describe(), options)
+        numerics = numerics_of(
+            device.describe(), options, plan.choice.scheme.strategy if plan.choice else "store"
+        )
     with ExitStack() as stack:
         # for programs: around the command the watch began before the job was checked
         stack.enter_context(watch(everybody, job.parallel.patience))
