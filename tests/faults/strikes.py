@@ -21,44 +21,6 @@ ROOT = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
 
 COUNT, KILL, TORN, ONCE, FOREVER, SHORT = range(6)
 
-SERVER = """
-import ctypes, json, os, sys
-import subsalt.cli.app as cli
-from subsalt.cli import guard
-shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
-
-
-def command(asked):
-    for fd, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
-    os.chdir(asked["cwd"])
-    shim.fault_arm(
-        ctypes.c_long(asked["at"]), asked["mode"], asked["arg"], asked["under"].encode(), asked["log"].encode()
-    )
-    try:
-        return guard.run(cli.app, asked["argv"])
-    except SystemExit as leave:
-        return leave.code
-    finally:
-        sys.stderr.flush()
-
-
-answers = os.fdopen(os.dup(1), "w")
-for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["here"]:
-        # once, so that all is imported; a fork of a process with threads could hang
-        code = command(asked)
-        tasks = os.listdir("/proc/self/task")
-        assert len(tasks) == 1, tasks
-    else:
-        child = os.fork()
-        if child == 0:
-            os._exit(command(asked))
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    print(json.dumps(code), file=answers, flush=True)
-"""
-
 
 def build(folder: Path) -> Path | None:
     """Compile the shim; None where there is no compiler."""
@@ -114,6 +76,8 @@ class End:
     out: str
     err: str
     struck: Point | None = None
+    #: shots that were called done just before the end
+    done: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -144,7 +108,7 @@ class Striker:
 
     def __enter__(self) -> Striker:
         self.server = subprocess.Popen(
-            [sys.executable, "-c", SERVER],
+            [sys.executable, str(Path(__file__).with_name("strike_server.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -161,9 +125,29 @@ class Striker:
         self.server.stdout.close()
 
     def __call__(
-        self, *words: object, at: int = 0, mode: int = -1, arg: int = 0, under: str = "", here: bool = False
+        self,
+        *words: object,
+        at: int = 0,
+        mode: int = -1,
+        arg: int = 0,
+        under: str = "",
+        here: bool = False,
+        after: float = -1.0,
+        run: str = "",
+        disk: str = "",
     ) -> End:
-        """Run the command in a forked process, struck as asked; with `here` once in the process that is forked."""
+        """Run the command in a forked process, struck as asked.
+
+        Parameters
+        ----------
+        at, mode, arg, under
+            The operation, what befalls it, and the folders in which operations count.
+        here : bool
+            Once in the process that is forked, so that all is imported.
+        after : float
+            Seconds after which the process is killed; negative for never. Behind the shots of `run` that are done by
+            then, and behind a power cut of `disk`, a mounted ext4, when they are given.
+        """
         log = self.folder / "struck.log"
         log.unlink(missing_ok=True)
         files = {name: str(self.folder / name) for name in ("out", "err")}
@@ -176,15 +160,18 @@ class Striker:
             "log": str(log) if mode >= 0 else "",
             "cwd": str(self.folder),
             "here": here,
+            "after": after,
+            "run": run,
+            "disk": disk,
             **files,
         }
         assert self.server.stdin is not None
         assert self.server.stdout is not None
         self.server.stdin.write(json.dumps(asked) + "\n")
         self.server.stdin.flush()
-        code = json.loads(self.server.stdout.readline())
+        answer = json.loads(self.server.stdout.readline())
         out, err = (Path(files[n]).read_text(errors="replace") for n in ("out", "err"))
-        return End(code, out, err, self._last(log) if mode > COUNT else None)
+        return End(answer["code"], out, err, self._last(log) if mode > COUNT else None, answer["done"])
 
     def run(
         self,

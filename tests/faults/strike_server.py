@@ -1,0 +1,70 @@
+"""Runs commands of subsalt in forks of itself, struck as a line of JSON on its input asks; see `strikes.Striker`."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import struct
+import sys
+import time
+from pathlib import Path
+
+import subsalt.cli.app as cli
+from subsalt.cli import guard
+from subsalt.run.ledger import peek
+
+shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
+
+
+def command(asked: dict) -> int:
+    """Do a command in this process and return its exit code."""
+    for fd, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
+    os.chdir(asked["cwd"])
+    shim.fault_arm(
+        ctypes.c_long(asked["at"]),
+        asked["mode"],
+        asked["arg"],
+        asked["under"].encode(),
+        asked["log"].encode(),
+    )
+    try:
+        return guard.run(cli.app, asked["argv"])
+    except SystemExit as leave:
+        return leave.code
+    finally:
+        sys.stderr.flush()
+
+
+def end_later(child: int, seconds: float, run: str, disk: str) -> list[int]:
+    """Kill the child after so long, its disk first; return the shots that were called done before."""
+    time.sleep(seconds)
+    done = [r["id"] for r in peek(Path(run)) if r["state"] == "done"] if run else []
+    if disk:
+        fd = os.open(disk, os.O_RDONLY)
+        fcntl.ioctl(fd, 0x8004587D, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without flushing the log
+        os.close(fd)
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    return done
+
+
+answers = os.fdopen(os.dup(1), "w")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["here"]:
+        # once, so that all is imported; a fork of a process with threads could hang
+        answer = {"code": command(asked), "done": []}
+        tasks = os.listdir("/proc/self/task")
+        assert len(tasks) == 1, tasks
+    else:
+        child = os.fork()
+        if child == 0:
+            os._exit(command(asked))
+        done = end_later(child, asked["after"], asked["run"], asked["disk"]) if asked["after"] >= 0 else []
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        answer = {"code": code, "done": done}
+    print(json.dumps(answer), file=answers, flush=True)
