@@ -15,7 +15,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
-.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz bench-kernels bench-peers bench-founding founding-job clean
+.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ sanitize-thread: $(STAMP) ## run the tests of segments and snapshots on a build 
 
 fuzz: build ## damaged files against every reader: COUNT=20000 per format
 	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)
+
+soak: build ## strike runs at every file operation, at random times, on ranks and failing disks: SOAK="--out soak"
+	OMP_NUM_THREADS=1 $(PY) tests/faults/soak.py $(SOAK)
 
 bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)

@@ -168,6 +168,8 @@ mkdir -p "$FOLDER/run/images"
 trap 'exit 75' USR1
 trap 'exit 75' TERM
 [[ -n ${SHOT:-} ]] && touch "$FOLDER/run/images/$SHOT"
+point="$FOLDER/run/snapshots/shot_000001"
+[[ -n ${POINT:-} ]] && mkdir -p "$point" && touch "$point/restart.r00.json"
 [[ -n ${CODE:-} ]] && exit "$CODE"
 touch "$FOLDER/at-work"
 for k in {1..600}; do sleep 0.05; done
@@ -226,6 +228,18 @@ def test_before_the_limit_the_run_stops_and_is_queued_again(cluster):
     code, out, _, asked = strike(cluster, signal.SIGUSR1, SHOT="one")
     assert (code, asked) == (75, "requeue 7\n")
     assert "queued again" in out
+
+
+def test_a_shot_that_came_to_a_restart_point_is_queued_again(cluster):
+    code, _, _, asked = strike(cluster, signal.SIGUSR1, POINT="one")
+    assert (code, asked) == (75, "requeue 7\n")
+
+
+def test_who_is_stopped_by_hand_is_not_queued_again(cluster):
+    """`subsalt stop` ends the program with 75 too, but nobody told the script that the time is over."""
+    process = cluster(SHOT="one", CODE="75")
+    process.communicate(timeout=60)
+    assert (process.returncode, _asked(cluster)) == (75, "")
 
 
 def test_a_run_that_finishes_no_shot_is_not_queued_for_ever(cluster):

@@ -194,7 +194,10 @@ class Batch:
 _END = """\
 finished() { find "$run_dir/images" -maxdepth 1 -type f ! -name '.*' 2>/dev/null | wc -l; }
 
-before=$(finished)
+# [checkpoint] restart_every: the step from which a shot goes on
+restarts() { find "$run_dir/snapshots" -name 'restart*.json' -printf '%p %T@\\n' 2>/dev/null | sort; }
+
+before=$(finished) restarts_before=$(restarts)
 asked= child=
 # the time is nearly over: the shot being migrated is given back, what is finished is kept (exit code 75)
 trap 'asked=yes; [[ -z $child ]] || kill -USR1 "$child"' USR1
@@ -210,11 +213,11 @@ done
 
 # 75 without having been told comes from `subsalt stop` or `scancel`: somebody wants it to end
 if [[ $code -ne 0 && -n $asked ]]; then
-    if (( $(finished) > before )); then
+    if (( $(finished) > before )) || [[ $(restarts) != "$restarts_before" ]]; then
         echo "stopped before the end of the time; queued again, it goes on from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75
     fi
-    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot" >&2
+    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot, or set restart_every" >&2
     exit 75
 fi
 exit "$code\"""".splitlines()
