@@ -1,0 +1,56 @@
+"""A source wavefield that runs backwards on the slabs of a group: the bits of one process, whatever the cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launch import MPI, run
+
+pytestmark = MPI
+
+HERE = str(Path(__file__).parent)
+BESIDE = str(Path(__file__).parents[1] / "imaging")
+
+PROGRAM = """
+    import sys
+    sys.path[:0] = [{here!r}, {beside!r}]
+    import numpy as np
+    from pathlib import Path
+    from reversal_shots import CASES, by_reversal, differences
+    from subsalt.checkpoint.storage import Scratch
+    from subsalt.comm import world
+    group = world() if world().size > 1 else None
+    answers = dict(np.load({answers!r}))
+    for name in CASES:
+        wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
+        for on_disk in (False, True):
+            scratch = None
+            if on_disk:
+                rank, ranks = (group.rank, group.size) if group else (0, 1)
+                scratch = Scratch("run", [Path({scratch!r})], rank=rank, ranks=ranks)
+            planes = by_reversal(name, group, scratch)
+            print(f"{{name}}: {{differences(planes, wanted)}} {{len(planes)}}")
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file with the images of one process."""
+    from reversal_shots import CASES, by_reversal
+
+    path = tmp_path_factory.mktemp("reversal") / "answers.npz"
+    np.savez(path, **{f"{name}|{k}": a for name in CASES for k, a in by_reversal(name, None).items()})
+    return path
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_images_of_a_group_are_those_of_one_process(answers: Path, ranks: int, tmp_path: Path) -> None:
+    program = PROGRAM.format(here=HERE, beside=BESIDE, answers=str(answers), scratch=str(tmp_path))
+    done = run(ranks, program)
+    assert done.rc == 0, done
+    told = [line for out in done.out for line in out.splitlines()]
+    assert len(told) % ranks == 0
+    assert len(told) >= 2 * ranks * 3
+    assert not [line for line in told if ": [] " not in line], done
