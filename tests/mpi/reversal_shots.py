@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-
 from shot_cases import CASES as SHOTS
 from shot_cases import RECORD, model_of, shot_of, traces_of
+
 from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.storage import Scratch
 from subsalt.comm import Comm
@@ -27,9 +27,7 @@ CASES = (
 )
 
 
-def by_reversal(
-    name: str, group: Comm | None, scratch: Scratch | None = None
-) -> dict[str, NDArray]:
+def by_reversal(name: str, group: Comm | None, scratch: Scratch | None = None) -> dict[str, NDArray]:
     """Return the planes of the sums that this rank has, by name and plane of the model."""
     aperture, layer = SHOTS[name][2:4]
     shot = shot_of(name)

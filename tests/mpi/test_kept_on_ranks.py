@@ -74,7 +74,16 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     assert new.out[1:] == ["", ""]
     part = run(
         3,
-        ["subsalt", "reimage", tmp_path / "run", "-o", tmp_path / "part", *asked, "--region", "400:1000,0:150"],
+        [
+            "subsalt",
+            "reimage",
+            tmp_path / "run",
+            "-o",
+            tmp_path / "part",
+            *asked,
+            "--region",
+            "400:1000,0:150",
+        ],
     )
     assert part.rc == 0, part
     reimage_run(
@@ -90,7 +99,9 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     assert (told["point_steps"], told["sha256"]) == (0, fresh.sha256)
     assert "using again the kept wavefields of 3 shots: no propagation" in back.err[0]
     # what cannot be is said once, by all ranks together
-    wrong = run(2, ["subsalt", "reimage", tmp_path / "run", "-o", tmp_path / "x", "--region", "5000:6000,0:1"])
+    wrong = run(
+        2, ["subsalt", "reimage", tmp_path / "run", "-o", tmp_path / "x", "--region", "5000:6000,0:1"]
+    )
     assert wrong.rc == 78, wrong
     assert wrong.err[0].count("E862") == 1
     assert "E862" not in wrong.err[1]

@@ -128,12 +128,12 @@ def image_by_reversal(
     chunks = Chunks(samples[0], len(samples), chunk)
     on_disk = scheme.snapshots_on == "disk"
     room = chunks.buffers * math.prod(shape)
-    size = room if on_disk else room + chunks.rows * math.prod(row)
+    size = room + (0 if on_disk else chunks.rows * math.prod(row))
     memory = pool.take(prop.kernels, 1, (size, 1, 1), prop.dtype)[0] if pool else np.empty(size, prop.dtype)
     fields, rest = np.split(memory.reshape(-1), [room])
 
     def shelf() -> Shelf:
-        if not on_disk:
+        if not on_disk or not shell.cells:  # a rank that owns nothing but layer has no file
             return MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
         assert scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
@@ -142,7 +142,8 @@ def image_by_reversal(
     sweeps = Sweeps(prop, source, receivers, condition, samples[0], steps, scale, clock, reached)
     done = Reversed(0, 0, StoreCounts())
     for left in reversed(range(TRIES)):
-        reversal = _Reversal(sweeps, shell, chunks, shelf(), list(fields.reshape(chunks.buffers, *shape)))
+        room_for = list(fields.reshape(chunks.buffers, *shape))
+        reversal = _Reversal(sweeps, shell, chunks, shelf(), room_for, may_fail=on_disk)
         try:
             reversal.run()
         except SnapshotDamaged:
@@ -165,11 +166,20 @@ class _Reversal:
     """The two sweeps, with what they share."""
 
     def __init__(
-        self, sweeps: Sweeps, shell: Shell, chunks: Chunks, shelf: Shelf, room: list[NDArray]
+        self,
+        sweeps: Sweeps,
+        shell: Shell,
+        chunks: Chunks,
+        shelf: Shelf,
+        room: list[NDArray],
+        *,
+        may_fail: bool,
     ) -> None:
         self.sweeps, self.shell, self.chunks, self.shelf, self.room = sweeps, shell, chunks, shelf, room
         self.samples = range(sweeps.image_step, chunks.last + 1, sweeps.image_step)
         self.clock, self.prop = sweeps.clock, sweeps.prop
+        #: the shells of some rank lie on disk, so that all ask after every read
+        self.may_fail = may_fail
         self.source_steps = self.receiver_steps = 0
 
     def run(self) -> None:
@@ -242,7 +252,7 @@ class _Reversal:
                 found = stack.enter_context(self.shelf.reading(number, rows))
             except SnapshotDamaged as error:
                 damage = error
-            group = self.prop.group if isinstance(self.shelf, StoreShelf) else None
+            group = self.prop.group if self.may_fail else None
             if group is not None and group.max(int(damage is not None)) and damage is None:
                 damage = SnapshotDamaged(number, "another rank cannot read its part")
             if found is None or damage is not None:
