@@ -160,6 +160,7 @@ def test_the_middle_sample_counts():
         (["--strategy", "boundary"], 2, "choose from store, revolve"),
         (["--mode", "fast"], 2, "--mode fast"),
         (["--table", "html"], 2, "--table html"),
+        (["--grid", "40000,4000,4000"], 69, "takes about 41.0 TB"),
         (["--names", "one,two"], 2, "2 names for 1 directories"),
         (["--out", "."], 74, "cannot be written"),
         (["missing"], 74, "missing is no directory"),

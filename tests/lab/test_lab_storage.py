@@ -241,7 +241,8 @@ def test_a_directory_that_cannot_be_measured_is_refused_first(tmp_path, monkeypa
         closed = tmp_path / "closed"
         closed.mkdir(mode=0o500)
         assert code(closed) == "E620"
-    monkeypatch.setattr(records, "free_bytes", lambda path: MIB)
+    for module in (records, storage):
+        monkeypatch.setattr(module, "free_bytes", lambda path: MIB)
     assert code(tmp_path) == "E787"
 
 

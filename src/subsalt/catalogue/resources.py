@@ -232,7 +232,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E787": (
         "No room to measure a directory",
         "What `subsalt lab storage` or `subsalt lab checkpoint` would write is more than half of what the directory "
-        "has room for; nothing was written.",
+        "has room for, or the shot of the latter does not fit into memory; nothing was written.",
         "The message names a size that fits.",
     ),
     "E788": (

@@ -12,7 +12,7 @@ from subsalt.cli.lab import Json, MachineFile, Table, lab
 Directories = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[DIR]...",
+        metavar="DIR",
         help="Where files are made: the file systems to be measured; this folder by default.",
         readable=False,
     ),

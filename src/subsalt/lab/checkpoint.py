@@ -75,12 +75,15 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
 
     Raises
     ------
+    MemoryPlanError
+        When the memory does not hold the shot.
     DiskError
         When a directory is missing, refuses to be written, or has no room.
     SubsaltError
         When the image depends on where the checkpoints were (E710).
     """
     case = settings.case
+    case.refuse_too_large()
     size = case.record_bytes
     need = room_needed(max(settings.checkpoints), size)
     for directory in settings.directories:

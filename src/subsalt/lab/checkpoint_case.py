@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.scheme import Scheme
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.grid import Grid
+from subsalt.host import available_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes, state_bytes
+from subsalt.io.os_errors import human
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.survey import Shot, TimeAxis
@@ -28,6 +30,9 @@ RECEIVERS_EVERY = 2
 F0 = 15.0
 #: bytes of the snapshots that go to the threads of the store in one piece, at most
 PIECE = 64 << 20
+#: bytes per point of the grid that a shot takes, its checkpoints aside: two levels of two fields, the model as it is
+#: made and as it is used, sums and layer, and what padding adds
+PER_POINT = 64
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,23 @@ class Case:
         arrival = (0.3 * t[-1] + self.shot.offset / 2000.0).astype(np.float32)
         a = (np.float32(math.pi * F0) * (t[None] - arrival[:, None])) ** 2
         return ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
+
+    def refuse_too_large(self) -> None:
+        """Refuse a grid that the memory does not hold, before anything of its size is made.
+
+        Raises
+        ------
+        MemoryPlanError
+            With a grid that fits.
+        """
+        need, have = PER_POINT * math.prod(self.grid), available_memory()
+        if need > have:
+            n = int((0.9 * have / PER_POINT) ** (1 / 3))
+            raise MemoryPlanError(
+                f"a shot on {' x '.join(map(str, self.grid))} points takes about {human(need)}, {human(have)} are free",
+                f"use a smaller --grid, such as {n},{n},{n}",
+                code="E787",
+            )
 
     @property
     def snapshot_bytes(self) -> int:

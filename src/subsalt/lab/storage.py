@@ -95,11 +95,9 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
         When what was read is not what was written.
     """
     for directory in settings.directories:
-        need = room_needed(settings.count, settings.record)
-        cure = (
-            f"use --size {human(SHARE * free_bytes(directory) * 0.9).replace(' ', '')}, or another directory"
-        )
-        refuse(directory, need, cure)
+        room = SHARE * free_bytes(directory)
+        smaller = f"use --size {human(0.9 * room).replace(' ', '')}, or " if room > MIB else "give "
+        refuse(directory, room_needed(settings.count, settings.record), f"{smaller}another directory")
     rows: list[Row] = []
     notes: list[str] = []
     with Watch(usable_cores()) as watch:
