@@ -79,6 +79,8 @@ void bind_snapshot(nb::module_& parent) {
             "transfer"_a, "seconds"_a)
         .def("stop", &Pool::stop, nb::call_guard<nb::gil_scoped_release>());
 
+    m.def("reserve_at", &reserve_at, "fd"_a, "offset"_a, "n"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Ask the file system for room; return errno, 0 when it is there or cannot be reserved.");
     m.def(
         "set_faults",
         [](std::int64_t fail_at, int error, bool forever, std::int64_t most, std::int64_t every, bool reads,

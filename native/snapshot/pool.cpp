@@ -152,8 +152,9 @@ void Pool::submit(const std::shared_ptr<Transfer>& transfer, bool urgent) {
     if (t.layout.payload < 1 || t.layout.block < page || t.layout.block % page != 0 ||
         t.layout.total() > t.buffer->bytes)
         throw std::invalid_argument("the record does not fit into its buffer");
-    t.left = t.layout.blocks();
-    t.sums.resize(t.left);
+    const std::int64_t blocks = t.layout.blocks();
+    t.left = blocks;
+    t.sums.resize(blocks);
     {
         const std::lock_guard<std::mutex> hold(mutex_);
         if (stopping_) throw std::runtime_error("the threads of the store have ended");
@@ -162,7 +163,7 @@ void Pool::submit(const std::shared_ptr<Transfer>& transfer, bool urgent) {
         else
             queue_.push_back(transfer);
     }
-    if (t.left > 1)
+    if (blocks > 1)
         wake_.notify_all();
     else
         wake_.notify_one();

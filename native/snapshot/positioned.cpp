@@ -1,5 +1,6 @@
 #include "snapshot/positioned.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +108,14 @@ Moved read_at(int fd, char* to, std::int64_t n, std::int64_t offset, bool direct
     return whole(n, false, direct, [&](std::int64_t done, std::int64_t may) -> std::int64_t {
         return ::pread(fd, to + done, static_cast<std::size_t>(may), offset + done);
     });
+}
+
+int reserve_at(int fd, std::int64_t offset, std::int64_t n) {
+    while (::fallocate(fd, 0, offset, n) != 0) {
+        if (errno == EINTR) continue;
+        return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
+    }
+    return 0;
 }
 
 } // namespace subsalt

@@ -34,4 +34,8 @@ struct Moved {
 Moved write_at(int fd, const char* from, std::int64_t n, std::int64_t offset, bool direct);
 Moved read_at(int fd, char* to, std::int64_t n, std::int64_t offset, bool direct);
 
+// Asks the file system for room, and makes the file as long; errno, 0 when it is there. A file system that cannot
+// reserve is left alone: posix_fallocate would write every block in its place.
+int reserve_at(int fd, std::int64_t offset, std::int64_t n);
+
 } // namespace subsalt

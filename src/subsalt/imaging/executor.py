@@ -75,7 +75,9 @@ class Files:
         """Return the store of the disk slots."""
         floats = state_floats(state)
         count, record = cut(floats)
-        meta = {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
+        meta: dict[str, object] = (
+            {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
+        )
         meta["dtype"] = state.arrays()[0].dtype.str
         store = self._open("states", record, STATE_BUFFERS, meta, 0, keep=False, resume=resume)
         return Pieces(store, floats, copy)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import mmap
 import os
 import stat
 from collections.abc import Container
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
 
+from subsalt import _native
 from subsalt.errors import CannotCreateError
 from subsalt.io.faults import ask
 from subsalt.io.os_errors import explain_os_error, free_bytes
@@ -84,28 +82,17 @@ def reopen(path: Path, direct: bool, writing: bool = True) -> tuple[int, bool]:
     return os.open(path, flags), False
 
 
-@cache
-def _fallocate() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).fallocate
-    function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-    return function
-
-
 def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
     """Ask the file system for the room of `nbytes` from `offset`; OSError when it has too little.
 
-    File systems that cannot reserve (EOPNOTSUPP) are left alone: the C library would write every block in their place.
+    File systems that cannot reserve are left alone.
     """
     ask("allocate", str(path), nbytes)
     if nbytes > free_bytes(path):
         # a file system may hand out all it has before it says that this is not enough
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-    while _fallocate()(fd, 0, offset, nbytes):
-        code = ctypes.get_errno()
-        if code == errno.EINTR:
-            continue
-        if code in (errno.EOPNOTSUPP, errno.ENOSYS):
-            return
+    code = _native.scratch.reserve_at(fd, offset, nbytes)
+    if code:
         raise OSError(code, os.strerror(code), str(path))
 
 
