@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.kept import KeptWavefield
 from subsalt.imaging.rtm import receiver_samples
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.io.unnamed import UnnamedFile
 from subsalt.kernels.problem import State
 from subsalt.propagator import Propagator
 from subsalt.survey import Shot, Survey
@@ -50,15 +52,25 @@ class Thinned:
 class Replayed:
     """A wavefield that was propagated again: thinned samples in an unnamed file."""
 
-    def __init__(self, fields: NDArray[np.float32], first: int) -> None:
-        self._fields, self._first = fields, first
+    def __init__(self, file: UnnamedFile, shape: tuple[int, ...], first: int) -> None:
+        self._file, self._shape, self._first = file, shape, first
+        self._bytes = 4 * math.prod(shape)
+        self._written: set[int] = set()
+
+    def put(self, sample: int, field: NDArray[np.float32]) -> None:
+        """Keep the field at a sample."""
+        self._file.write(np.ascontiguousarray(field).tobytes(), (sample - self._first) * self._bytes)
+        self._written.add(sample)
 
     def expect(self, samples: Sequence[int]) -> None:
         """Need nothing: all is there."""
 
     def read(self, sample: int) -> NDArray[np.float32]:
-        """Return the field at a sample."""
-        return self._fields[sample - self._first]
+        """Return the field at a sample; one that was never put is at rest."""
+        if sample not in self._written:
+            return np.zeros(self._shape, dtype=np.float32)
+        data = self._file.read(self._bytes, (sample - self._first) * self._bytes)
+        return np.frombuffer(data, dtype=np.float32).reshape(self._shape)
 
 
 class Replay:
@@ -137,14 +149,13 @@ class Replay:
         else:
             injected = prop.source(shot.rcv, receiver_samples(setup, shot, self.survey.traces(shot)))
             at = {n - i * k: i for i in range(self.first, self.last + 1)}
-        count = self.last - self.first + 1
-        with tempfile.TemporaryFile(dir=self.folder) as file:
-            # sparse until a sample is written: at time 0 the field is at rest and stays unwritten
-            fields = np.memmap(file, np.float32, "w+", shape=(count, *self.shape))
+        with closing(UnnamedFile(self.folder or tempfile.gettempdir())) as file:
+            # at time 0 the field is at rest, and is not put
+            fields = Replayed(file, self.shape, self.first)
 
             def take(state: State) -> None:
                 whole = prop.kernels.imaged(prop.problem, state.curr, prop.interior)
-                fields[at[state.it] - self.first] = whole[self._cut]
+                fields.put(at[state.it], whole[self._cut])
 
             prop.advance(
                 prop.new_state(),
@@ -155,4 +166,4 @@ class Replay:
                 progress=lambda it: progress(it / max(1, steps)),
             )
             progress(1.0)
-            yield Replayed(fields, self.first)
+            yield fields
