@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from launch import MPI, run
 
 from subsalt.io.publish import sha256_file

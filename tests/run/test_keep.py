@@ -105,3 +105,21 @@ def test_compressed_wavefields_make_nearly_the_image(survey, tmp_path):
     assert np.sqrt(np.mean((images[0] - images[1]) ** 2)) <= 1e-2 * np.sqrt(np.mean(images[0] ** 2))
     facts = json.loads((tmp_path / "again" / "run.json").read_text())
     assert "zfp" in facts["reimage"]["lossy"]
+
+
+@pytest.mark.parametrize("keep", ["source", "both"])
+def test_the_plan_knows_the_bytes_of_what_is_kept(survey, tmp_path, keep):
+    from subsalt.plan import plan_job
+    from subsalt.plan.scratch import kept_bytes
+
+    job, run = keeping(survey, f'keep = "{keep}"'), tmp_path / "run"
+    plan = plan_job(job, run_dir=run, measure=False)
+    planned = kept_bytes(plan.decision.needs, job.checkpoint_options)
+    assert plan.disk.parts["kept wavefields"] == sum(planned.values())
+    migrate_job(job, run)
+    facts = json.loads((run / "run.json").read_text())["wavefields"]
+    assert list(planned) == facts["shots"] == [1, 2, 3]
+    assert sum(planned.values()) == facts["bytes"]
+    # they are there now
+    again = plan_job(job, run_dir=run, measure=False)
+    assert again.disk.parts.get("kept wavefields", 0) == 0

@@ -33,7 +33,7 @@ BOX = Box((0, 0, 0), (3, 1, 4))
 
 def verified(ledger, images):
     """Return the done shots that are intact, and plan the others again, as the runner does."""
-    good = intact(images, ledger.hashes(), single())
+    good = set(intact(images, ledger.hashes(), single()))
     ledger.keep(good)
     return good
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import DiskError
+from subsalt.imaging.memory import FLOAT
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes
 from subsalt.lab.machine import Machine
@@ -107,7 +109,7 @@ def room_of(
     formats: Sequence[str] = (),
 ) -> float:
     """Return the bytes of scratch that fit into folders filled in turn, beside what else the run writes there."""
-    kept = sum(kept_bytes(needs, options).values())
+    kept = kept_left(needs, options, run_dir)
     outputs = outputs_of(needs, run_dir, formats)
     home = existing(run_dir).stat().st_dev
     room = float("inf")
@@ -133,7 +135,7 @@ def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[
     ranks = decision.world.ranks - decision.idle
     parts = {
         "snapshots and states": ranks * choice.best.need.disk,
-        "kept wavefields": sum(kept_bytes(needs, how.options).values()),
+        "kept wavefields": kept_left(needs, how.options, run_dir, decision.group_size),
     }
     home, disks = existing(run_dir).stat().st_dev, [first]
     for device, share in _shares(folders).items():
@@ -159,11 +161,29 @@ def disk_error(disks: Sequence[Disk]) -> DiskError | None:
     return None
 
 
-def kept_bytes(needs: Needs, options: CheckpointOptions) -> dict[int, int]:
-    """Return the bytes of wavefields that stay after each shot, by its id; headers of the records not counted."""
+def kept_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) -> dict[int, int]:
+    """Return the bytes of the files of wavefields that stay after each shot, by its id, when `ranks` share a shot."""
     setup = needs.setup
     fields = {"none": 0, "source": 1, "both": 2}[options.keep]
     if not fields or not isinstance(setup, MigrationSetup):
         return {}
     samples = len(setup.imaged_samples)
-    return {s.id: fields * samples * snapshot_bytes(setup, s) for s in needs.shots}
+    known: dict[object, int] = {}
+    out = {}
+    for shot in needs.shots:
+        # shots whose windows are alike are cut alike
+        domain = needs.domain(shot, (0, ranks))
+        key = domain.grid.shape3, domain.pad
+        if key not in known:
+            records = [snapshot_bytes(setup, shot, (r, ranks)) // FLOAT for r in range(ranks)]
+            known[key] = fields * sum(file_bytes(n, samples) for n in records if n)
+        out[shot.id] = known[key]
+    return out
+
+
+def kept_left(needs: Needs, options: CheckpointOptions, run_dir: Path, ranks: int = 1) -> int:
+    """Return the bytes of wavefields that a run has still to keep: those in its directory are there already."""
+    there = (
+        0 if options.directories else sum(f.stat().st_size for f in run_dir.glob("snapshots/shot_*/*.snap"))
+    )
+    return max(0, sum(kept_bytes(needs, options, ranks).values()) - there)
