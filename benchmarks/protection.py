@@ -19,6 +19,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -118,8 +119,7 @@ def measure(asked: argparse.Namespace, say: Callable[[str], None] = print) -> di
     from subsalt.lab.made_survey import MadeSurvey
 
     survey = MadeSurvey(tuple(asked.grid), "vti", asked.samples, asked.shots, asked.grid[0], aperture=False)
-    folder = asked.directory / "subsalt-protection"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="subsalt-protection-", dir=asked.directory))
     rows, images = [], set()
     try:
         survey.write(folder)
