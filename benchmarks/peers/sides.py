@@ -25,6 +25,8 @@ STORED_U16 = 1e-3
 OTHER_SCHEME = 0.3
 #: images of equal layers after 500 to 2000 steps each way
 IMAGE = 1e-3
+#: for snapshots and states of a migration, by dimension: with the rest of the process a quarter of the peer's memory
+RTM_MEGABYTES = {2: 80, 3: 480}
 #: images that sum other samples of the same product
 OTHER_SAMPLES = 0.2
 #: near the top damping reflects waves that graze it, about as strong as the image is there: recorded, not judged
@@ -92,8 +94,10 @@ def _ours(case: Case, suffix: str) -> dict[str, Side]:
 
 def _our_migrations(case: Case, device: str) -> dict[str, Side]:
     script = "subsalt_rtm.py"
+    limit = RTM_MEGABYTES[case.ndim]
     return {
         f"every {case.snapshot_every}th sample": Side(script, "every" + device),
+        f"snapshots and states in {limit} MB": Side(script, f"within-{limit}{device}"),
         "own image step": Side(script, "own" + device, tolerance=OTHER_SAMPLES),
         f"damping {case.layer}": Side(script, f"damping{device}", tolerance=OTHER_LAYER),
     }

@@ -1,8 +1,9 @@
 """Our side of a migration: `subsalt.migrate`, setup included; and the traces both sides migrate.
 
 ``subsalt_rtm.py CASE VARIANT``: ``every`` images every k-th step as the peer does, ``own`` as often as the Nyquist
-rule of `ImagingOptions.image_step` asks for; ``damping`` is ``every`` with the layer of the peer. `@reference` appended
-runs the NumPy kernels.
+rule of `ImagingOptions.image_step` asks for; ``damping`` is ``every`` with the layer of the peer; ``within-MB`` is
+``every`` with snapshots and states in that many megabytes, the rest being computed again. `@reference` appended runs
+the NumPy kernels.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from cases import Case, parse
 from protocol import serve
 
 import subsalt
+from subsalt import kernels
+from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.imaging.image_sum import ImageSum
+from subsalt.imaging.rtm import SnapshotPool, migrate_shot
+from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.sizes import snapshot_bytes, state_bytes
+from subsalt.options import ImagingOptions, PropagationOptions
 
 
 def survey_of(case: Case) -> subsalt.Survey:
@@ -28,12 +36,29 @@ def survey_of(case: Case) -> subsalt.Survey:
     )
 
 
+def scheme_within(limit: int, steps: int, image_step: int, state: int, snapshot: int) -> Scheme:
+    """Return the scheme in memory that takes fewest steps with blocks and slots in `limit` bytes."""
+    schemes = []
+    for block in range(1, steps // image_step + 1):
+        slots = (limit - block * snapshot) // state
+        blocks = -(-(steps // image_step + 1) // block)
+        if slots < 1:
+            break
+        schemes.append(
+            Scheme("revolve", steps, image_step, block=block, memory_slots=min(slots, max(1, blocks - 1)))
+        )
+    if not schemes:
+        raise SystemExit(f"{limit / 1e6:.0f} MB do not hold a state and a snapshot")
+    return min(schemes, key=lambda s: counts_of(s).source_steps)
+
+
 class SubsaltMigration:
     """Model, survey and options of a migration."""
 
     def __init__(self, name: str, variant: str) -> None:
         self.case = case = parse(name)
         kind, _, device = variant.partition("@")
+        self.limit = int(kind.removeprefix("within-")) * 1_000_000 if kind.startswith("within-") else 0
         self.grid = subsalt.Grid(case.interior, (case.spacing,) * case.ndim)
         self.wavelet = subsalt.ricker(earth.peak_frequency(case), earth.time_step(case), case.steps)
         self.options: dict[str, Any] = {
@@ -48,7 +73,7 @@ class SubsaltMigration:
             self.options |= {"boundary": "damping", "layer": case.layer}
         self.model = subsalt.EarthModel(self.grid, earth.migration_velocity(case, 0))
         self.survey: subsalt.Survey | None = None
-        self.result: Any = None
+        self.image = np.empty(0)
         self.about = {"peer": "subsalt", "version": subsalt.__version__, "variant": variant}
 
     def traces(self, out: str) -> float:
@@ -78,13 +103,31 @@ class SubsaltMigration:
         """Migrate; return the seconds of the whole call."""
         assert self.survey is not None
         start = time.perf_counter()
-        self.result = subsalt.migrate(self.model, self.survey, self.wavelet, **self.options, **self.imaging)
+        if self.limit:
+            self.image = self._within()
+        else:
+            self.image = subsalt.migrate(
+                self.model, self.survey, self.wavelet, **self.options, **self.imaging
+            ).image
         return time.perf_counter() - start
+
+    def _within(self) -> np.ndarray:
+        """Migrate within the limit; what `subsalt.migrate` does, with a scheme."""
+        assert self.survey is not None
+        options, imaging = PropagationOptions(**self.options), ImagingOptions(**self.imaging)
+        kernels.prepare(options.device, options.threads)
+        setup = MigrationSetup.build(self.model, self.wavelet, self.survey.time, options, imaging)
+        shot, steps = self.survey.shots[0], setup.axis.nt - 1
+        sizes = state_bytes(setup, shot), snapshot_bytes(setup, shot)
+        scheme = scheme_within(self.limit, steps, setup.image_step, *sizes)
+        total = ImageSum(setup)
+        total.add(migrate_shot(setup, shot, self.survey.traces(shot), pool=SnapshotPool(), scheme=scheme))
+        return total.finish()
 
     def save(self, out: str) -> float:
         """Save the image; return its largest absolute value."""
-        np.save(out, self.result.image)
-        return float(np.abs(self.result.image).max())
+        np.save(out, self.image)
+        return float(np.abs(self.image).max())
 
 
 if __name__ == "__main__":
