@@ -28,6 +28,7 @@ _HOME = {
     "ormsby": "subsalt.wavelet",
     "Job": "subsalt.job.job",
     "PropagationOptions": "subsalt.options",
+    "CheckpointOptions": "subsalt.options",
     "ImagingOptions": "subsalt.options",
     "forward": "subsalt.api",
     "migrate": "subsalt.api",

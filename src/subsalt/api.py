@@ -14,15 +14,15 @@ from subsalt import kernels
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Grid
 from subsalt.imaging.image_sum import ImageSum
-from subsalt.imaging.memory import check_memory
 from subsalt.imaging.placement import check_survey
 from subsalt.imaging.rtm import migrate_shot
 from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.imaging.ways import Ways
 from subsalt.model import EarthModel
 from subsalt.modelling import ModellingSetup, model_shot
 from subsalt.operators import RtmOperator, dot_test, rtm_operator
-from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.survey import Survey
 from subsalt.timing import Phases
 from subsalt.wavelet import Wavelet
@@ -211,7 +211,13 @@ def forward(
 
 
 def migrate(
-    model: EarthModel, survey: Survey, wavelet: Wavelet, *, progress: Progress | None = None, **options: Any
+    model: EarthModel,
+    survey: Survey,
+    wavelet: Wavelet,
+    *,
+    progress: Progress | None = None,
+    checkpoint: CheckpointOptions | None = None,
+    **options: Any,
 ) -> MigrationResult:
     """Migrate a survey by reverse time migration.
 
@@ -225,6 +231,9 @@ def migrate(
         Source signature.
     progress : callable, optional
         ``progress(shot, shots, fraction)``.
+    checkpoint : CheckpointOptions, optional
+        How source wavefields are had again: all snapshots in memory where they fit, else some states. Files need
+        `CheckpointOptions.directories`; nothing stays in them.
     **options
         Fields of `PropagationOptions` and `ImagingOptions`.
 
@@ -247,13 +256,15 @@ def migrate(
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
-        check_memory(setup, survey.shots)
+        ways = Ways.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
     for i, shot in enumerate(survey.shots):
         with clock("trace input"):
             traces = survey.traces(shot)
         report = None if progress is None else _of_shot(progress, i, len(survey))
-        part = migrate_shot(setup, shot, traces, pool=pool, phases=clock, progress=report)
+        way = ways.of_shot(shot)
+        part = migrate_shot(setup, shot, traces, pool=pool, phases=clock, progress=report, **way)
+        ways.over(shot)
         with clock("image sum"):
             total.add(part)
         count += part.point_steps

@@ -183,6 +183,7 @@ def plan_job(
         reading,
         disk,
         duration_of(needs, decision, known, why_not, disk.parts, pictures=migrates and job.output.pictures),
+        scratch=scratch,
     )
     if decision.choice is not None:
         plan = replace(
