@@ -1,15 +1,15 @@
 """Does a run do what `subsalt plan` says: the same steps, states and bytes, its memory, its time?
 
-Plans a survey, migrates it with the real command, and compares: every counter of its shots (equal), the largest resident
-size of a rank (VmHWM of /proc, shared pages included; within 10 %), and the seconds from start to end. A machine whose
-speed drifts is no fault of a plan: seconds are also compared after the planned kernels are taken at the rate at which the
-run's own time steps went (within 15 %); the raw miss is printed, too.
+Plans a survey, migrates it with the real command, and compares: every counter of its shots (equal), the largest
+resident size of a rank (VmHWM of /proc, shared pages included; within 10 %), and the seconds from start to end. A
+machine whose speed drifts is no fault of a plan: seconds are also compared after the planned kernels are taken at the
+rate at which the run's own time steps went (within 15 %); the raw miss is printed, too.
 
-    python benchmarks/plan_against_measured.py [--cases iso-2d vti-3d-revolve] [--ranks 1 2 4] [--publish]
+    python benchmarks/plan_against_measured.py [--cases iso-2d-store vti-3d-revolve] [--ranks 1 2 4] [--publish]
 
-A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory), ``disk``,
-``revolve``, ``both`` or ``boundary``. ``--groups 1`` lets every rank do shots alone. Prints a table and, last, one JSON
-object; ends with 1 when a prediction is off.
+A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory),
+``disk``, ``revolve``, ``both`` or ``boundary``. ``--groups 1`` lets every rank do shots alone. Prints a table and,
+last, one JSON object; ends with 1 when a prediction is off.
 """
 
 from __future__ import annotations
@@ -158,7 +158,8 @@ def compare(name: str, ranks: int, group: int) -> dict[str, object]:
         "strategy": choice.best.name,
         "ranks": ranks,
         "ranks_per_shot": plan.decision.group_size,
-        "counters_equal": all(sums[k] == n for k, n in wanted.items()) and not told["checkpoint"]["differing"],
+        "counters_equal": all(sums[k] == n for k, n in wanted.items())
+        and not told["checkpoint"]["differing"],
         "counters": wanted,
         "planned_bytes": need.total,
         "measured_bytes": peak,
@@ -200,7 +201,9 @@ def main() -> None:
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--groups", type=int, default=0, help="ranks per shot; 0: all ranks share every shot")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--publish", action="store_true", help="write docs/performance/plan-against-measured.json")
+    parser.add_argument(
+        "--publish", action="store_true", help="write docs/performance/plan-against-measured.json"
+    )
     asked = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     # steps of whole grids: what the wave has not reached is left out otherwise, and no plan knows how soon it comes

@@ -71,7 +71,7 @@ def test_what_is_told_to_change_fits_when_planned_again(medium):
     memory = found.of(2).total * 0.99
     refused = decide(found, world(2, memory))
     assert not refused.fits
-    changes = smallest_changes(found, world(2, memory), 2)
+    changes = [*smallest_changes(found, world(2, memory), 2)]
     texts = " | ".join(c.text for c in changes)
     assert all(c.need <= memory for c in changes[:-1])
     assert refused.error.fix == changes[0].text
@@ -137,7 +137,7 @@ def test_modelling_keeps_no_snapshots_and_needs_less():
     assert "snapshots" not in found.of(1).arrays
     assert found.of(1).total < Needs(migration, survey().shots, 4).of(1).total
     # its cures are ranks and memory
-    changes = smallest_changes(found, world(4, found.of(2).total), 1)
+    changes = [*smallest_changes(found, world(4, found.of(2).total), 1)]
     assert [c.text.split()[0] for c in changes] == ["set", "give"]
 
 

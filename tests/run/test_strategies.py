@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.errors import DiskError, FindingsError
+from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
@@ -57,6 +57,20 @@ def test_every_strategy_makes_the_same_image_and_counts_what_was_planned(tmp_pat
         left = sorted(p.name for p in (tmp_path / f"job{number}.run" / "snapshots").rglob("*.snap"))
         assert left == (["source.r00.snap"] * 3 if "keep" in section else [])
     assert not list((tmp_path / "fast").rglob("*.snap"))
+
+
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_a_wavefield_that_runs_backwards_is_planned_and_is_a_class_of_its_own(tmp_path, place):
+    write_files(tmp_path)
+    text = f'strategy = "boundary"\nplace = "{place}"'
+    _, facts = run(tmp_path, "line", text)
+    planned = Job.from_toml(tmp_path / "line.toml").plan().survey
+    assert facts["differing"] == []
+    sums = facts["sums"]
+    assert (sums["bytes_written"], sums["bytes_read"]) == (planned.written, planned.read)
+    assert (planned.written > 0) == (place == "disk")
+    with pytest.raises(ConfigError, match="boundary"):
+        run(tmp_path, "line")
 
 
 def test_a_change_of_strategy_goes_on_in_the_same_run(tmp_path):

@@ -25,13 +25,16 @@ class Change:
     need: int
 
 
-def smallest_changes(needs: Needs, world: World, group: int) -> list[Change]:
-    """Return the changes that fit, those without influence on the image first; the last one is more memory."""
+def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]:
+    """Yield the changes that fit, those without influence on the image first; the last one is more memory.
+
+    Each is planned when it is asked for, which takes its time.
+    """
     limit = world.memory_per_rank
-    found = [c for c in _candidates(needs, world, group) if c.need <= limit]
+    yield from (c for c in _candidates(needs, world, group) if c.need <= limit)
     best = needs.of(group, limit)
     more = f"give every rank at least {_up(best.total)} GB: fewer ranks on a node, or a larger one"
-    return [*found, Change(more, best.total)]
+    yield Change(more, best.total)
 
 
 def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:

@@ -295,12 +295,12 @@ def refused(decision: Decision, needs: Needs) -> Decision:
     choice = decision.choice
     if choice is not None and not choice.fits and need.total <= world.memory_per_rank:
         return replace(decision, error=_choice_refused(needs, decision, choice))
-    changes = smallest_changes(needs, world, decision.group_size)
+    first = next(smallest_changes(needs, world, decision.group_size))
     who = "a rank" if world.ranks > 1 else "the job"
     share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""
     error = MemoryPlanError(
         f"{who} needs {need.total / 1e9:.2f} GB{share} and has {world.memory_per_rank / 1e9:.2f} GB: {table}",
-        changes[0].text,
+        first.text,
         code="E660" if world.ranks > 1 else "E610",
     )
     return replace(decision, error=error)
@@ -310,24 +310,21 @@ def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryP
     """Return the error of a run whose ranks have the memory, but not what [checkpoint] asks for or allows."""
     how, best = needs.checkpointing, choice.best
     assert how is not None
-    changes = smallest_changes(needs, decision.world, decision.group_size)
+    first = next(smallest_changes(needs, decision.world, decision.group_size))
+    more_memory = first.text.startswith("give every rank")
     if best.need.disk > choice.limits.disk:
         where, ranks = " and ".join(how.where) or "the run directory", decision.world.ranks
         each = f" for each of {ranks} ranks" if ranks > 1 else ""
         return DiskError(
             f"{best.name} needs {best.need.disk / 1e9:.2f} GB of scratch{each}, {where} has "
             f"{max(0, choice.limits.disk) / 1e9:.2f} GB{each and ' for each'}",
-            changes[0].text
-            if len(changes) > 1
-            else "free space, or name other folders in [checkpoint] directories",
+            "free space, or name other folders in [checkpoint] directories" if more_memory else first.text,
             code="E666",
         )
     return MemoryPlanError(
         f"{best.name} needs {best.need.memory / 1e9:.3f} GB for snapshots and states, [checkpoint] leaves it "
         f"{max(0, choice.limits.memory) / 1e9:.3f} GB: {best.problem}",
-        changes[0].text
-        if len(changes) > 1
-        else f"set [checkpoint] memory to {_above(best.need.memory)} at least",
+        f"set [checkpoint] memory to {_above(best.need.memory)} at least" if more_memory else first.text,
         code="E660" if decision.world.ranks > 1 else "E610",
     )
 

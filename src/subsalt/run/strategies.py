@@ -17,6 +17,7 @@ from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.checkpoint.scheme import Counts
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
+from subsalt.checkpoint.storage import StoreCounts
 from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.imaging.rtm import ShotImage
@@ -111,7 +112,9 @@ class Strategies:
         own = needs.sizes(shot, self.group.size, self.group.rank)
         sums = sum(a.nbytes for a in part.sums.values())
         written, read = disk_traffic(choice.scheme, choice.counts, own, sums)
-        stores = part.storage
+        # shells that stay in memory are moved by a store, too, but to no file
+        shells_in_memory = choice.scheme.strategy == "boundary" and choice.scheme.snapshots_on == "memory"
+        stores = StoreCounts() if shells_in_memory else part.storage
         mine = {
             "counted": [getattr(part.counts, n) for n in NAMES],
             "bytes_written": [written, stores.bytes_written],
