@@ -35,7 +35,7 @@ def resume(
         known_run(run)
         return job_of_run(run)
 
-    if reimage_command.go_on(run, as_json):
+    if run.is_dir() and reimage_command.go_on(run, as_json):
         return
     with ranks.on_all_ranks(read, out) as job:
         commands.migrate_here(job, run, strict, out, going_on)

@@ -8,7 +8,6 @@ too.
 from __future__ import annotations
 
 import json
-import shlex
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +27,6 @@ from subsalt.survey import Shot, Survey
 
 if TYPE_CHECKING:
     from subsalt.imaging.setup import MigrationSetup
-    from subsalt.job.job import Job
     from subsalt.run.ledger import Ledger
 
 FOLDER = "quarantine"
@@ -160,10 +158,3 @@ def fail(ledger: Ledger, shot: int, reason: str) -> bool:
     if aside:
         ledger.quarantine(shot, reason)
     return aside
-
-
-def try_alone(job: Job, run_dir: Path, shot: int) -> str:
-    """Return the command that migrates one shot by itself, to look into a failure."""
-    words = ["subsalt", "migrate", str(job.path or run_dir / "job.resolved.toml"), "--shots", str(shot)]
-    words += ["--run", str(run_dir / FOLDER / f"shot_{shot:06d}.run"), "--debug"]
-    return shlex.join(words)

@@ -217,7 +217,8 @@ if [[ $code -ne 0 && -n $asked ]]; then
         echo "stopped before the end of the time; queued again, it goes on from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75
     fi
-    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot, or set restart_every" >&2
+    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot," >&2
+    echo "or let long shots go on in the middle with [checkpoint] restart_every" >&2
     exit 75
 fi
 exit "$code\"""".splitlines()

@@ -142,7 +142,7 @@ def told_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]
     """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
     found: dict[int, dict[str, Any]] = {}
     try:
-        lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (folder / "events.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return found
     for line in lines:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.io.os_errors import free_bytes, human
-from subsalt.run.ledger import EVENTS, _events, peek
+from subsalt.run.ledger import peek
 from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import read_progress
 from subsalt.run.lock import is_alive, read_lease
@@ -259,8 +259,3 @@ def _cure(view: View) -> list[str]:
     if view.quarantined and view.over:
         return [f"next      subsalt resume {view.run} --retry-quarantined"]
     return []
-
-
-def last_events(folder: Path, count: int = 5) -> list[dict[str, Any]]:
-    """Return the last events of a run."""
-    return list(_events(folder / EVENTS))[-count:]
