@@ -45,7 +45,7 @@ class Runs:
         """Run up to a task, and end as a process that is struck there."""
 
         def some(scheme: Scheme) -> Iterator[Task]:
-            yield from islice(tasks_of(scheme), task)
+            yield from islice(tasks_of(scheme), task + 1)  # the executor looks one task ahead
             raise Interrupted
 
         with self.monkeypatch.context() as patch:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from subsalt.checkpoint.actions import Level
 from subsalt.checkpoint.pieces import Copy, Pieces
 from subsalt.kernels.problem import State
@@ -31,22 +28,19 @@ class StateSlots:
 
     Parameters
     ----------
-    like : State
-        A state of the size of all.
+    new : callable
+        Returns a state, all of its memory there.
     copy : callable
         Of arrays.
-    reserve : callable
-        Returns memory for so many numbers of a dtype, touched.
     steps : int
         Time steps from block to block.
     """
 
-    def __init__(self, like: State, copy: Copy, reserve: Callable[[int, type], NDArray], steps: int) -> None:
-        self.floats = state_floats(like)
+    def __init__(self, new: Callable[[], State], copy: Copy, steps: int) -> None:
         #: where disk slots are
         self.disk: Pieces | None = None
-        self._copy, self._reserve, self._steps = copy, reserve, steps
-        self._memory: dict[int, NDArray] = {}
+        self._new, self._copy, self._steps = new, copy, steps
+        self._memory: dict[int, State] = {}
         self._places: dict[tuple[Level, int], Place] = {}
         #: with restart points: blocks dropped since the last one, and between the two before
         self._held: tuple[set[int], set[int]] | None = None
@@ -72,21 +66,29 @@ class StateSlots:
             When it cannot be read back from disk as it was; the state is then of no use.
         """
         if level == "memory":
-            for a, part in zip(state.arrays(), self._parts(slot, state), strict=True):
-                self._copy(a.reshape(-1), part)
+            for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
+                self._copy(a, kept)
         else:
-            disk = self._on_disk()
-            disk.get(self._key(block), state.arrays())
+            self._on_disk().get(self._key(block), state.arrays())
         state.it = block * self._steps
         self.loaded[level] += 1
+
+    def take(self, slot: int, block: int, state: State) -> None:
+        """Make a state what a memory slot holds, which is of no use then: arrays change hands, nothing is copied."""
+        kept = self.room(slot)
+        state.prev, kept.prev = kept.prev, state.prev
+        state.curr, kept.curr = kept.curr, state.curr
+        state.memory, kept.memory = kept.memory, state.memory
+        state.it = block * self._steps
+        self.loaded["memory"] += 1
 
     def mend(self, level: Level, slot: int, block: int, state: State) -> None:
         """Put a state into its slot, which may hold it already, damaged."""
         if level == "disk":
             self._on_disk().put(self._key(block), state.arrays())
             return
-        for a, part in zip(state.arrays(), self._parts(slot, state), strict=True):
-            self._copy(part, a.reshape(-1))
+        for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
+            self._copy(kept, a)
 
     def drop(self, level: Level, slot: int) -> None:
         """Make a slot free."""
@@ -97,10 +99,10 @@ class StateSlots:
             else:
                 self._held[0].add(place.block)
 
-    def room(self, slot: int) -> NDArray[np.float32]:
-        """Return the memory of a slot: the arrays of a state, one behind the other."""
+    def room(self, slot: int) -> State:
+        """Return the memory of a slot."""
         if slot not in self._memory:
-            self._memory[slot] = self._reserve(self.floats, np.float32)
+            self._memory[slot] = self._new()
         return self._memory[slot]
 
     @property
@@ -131,14 +133,6 @@ class StateSlots:
                 self.disk.store.drop(key)
 
     # one state
-
-    def _parts(self, slot: int, state: State) -> list[NDArray]:
-        """Return the memory of a slot as the flat arrays of a state."""
-        room, parts, at = self.room(slot), [], 0
-        for a in state.arrays():
-            parts.append(room[at : at + a.nbytes // 4].view(a.dtype))
-            at += a.nbytes // 4
-        return parts
 
     def _on_disk(self) -> Pieces:
         assert self.disk is not None

@@ -58,7 +58,7 @@ class Files:
         shape = prop.interior.shape
         store = None
         if prop.interior.size:
-            meta = {
+            meta: dict[str, object] = {
                 "shape": list(shape),
                 "dtype": np.dtype(prop.dtype).str,
                 "box": _corners(prop.image_box),
@@ -162,7 +162,7 @@ def image_by_scheme(
         slots = None
         if scheme.strategy == "revolve":
             steps = scheme.block * scheme.image_step
-            slots = StateSlots(source, prop.kernels.copy, prop.kernels.reserve, steps)
+            slots = StateSlots(prop.new_state, prop.kernels.copy, steps)
             for slot in range(moves_of(scheme.blocks, scheme.slots).memory):
                 slots.room(slot)  # a lack of memory shows before the first time step
     files = Files(scheme, scratch, shot)

@@ -142,7 +142,7 @@ class RestartPoints:
         fresh = sorted(set(live) - self._slot_keys)
         for key in fresh:
             assert self.slots is not None
-            pieces.put(key, [self.slots.room(live[key].slot)], key)
+            pieces.put(key, self.slots.room(live[key].slot).arrays(), key)
         self._flush()
         self.written += 1
         self.states_written += 1 + len(fresh)
@@ -223,7 +223,7 @@ class RestartPoints:
             pieces.get(base + pieces.count, self._sums(), generation)
             for key, place in live.items():
                 assert self.slots is not None
-                pieces.get(key, [self.slots.room(place.slot)], key)
+                pieces.get(key, self.slots.room(place.slot).arrays(), key)
         except SnapshotDamaged:
             return False
         self._slot_keys = self._live_before = set(live)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, pairwise
 
 from numpy.typing import NDArray
 
@@ -112,7 +112,8 @@ class Sweeps:
     def do(self, tasks: Iterable[Task], point: Point | None = None) -> None:
         """Do tasks one after the other, those after a restart point; collective over the group."""
         first = 0 if point is None else point.task + 1
-        for number, task in enumerate(islice(tasks, first, None), first):
+        for number, (task, after) in enumerate(pairwise(chain(islice(tasks, first, None), [None])), first):
+            assert task is not None
             if task.kind == "forward":
                 with self.clock("source"):
                     self._forward(task)
@@ -130,7 +131,7 @@ class Sweeps:
                     self.points.write(self.here(number))
             else:
                 with self.clock("states"):
-                    self._slot(task)
+                    self._slot(task, after)
 
     def here(self, task: int) -> Point:
         """Return where the sweeps stand after a task."""
@@ -206,8 +207,8 @@ class Sweeps:
         if prop.interior.size:
             prop.kernels.snapshot(prop.problem, self.source.curr, out, prop.interior)
 
-    def _slot(self, task: Task) -> None:
-        """Store, load or drop a state."""
+    def _slot(self, task: Task, after: Task | None) -> None:
+        """Store, load or drop a state; `after` is the next task."""
         slots = self.slots
         assert slots is not None
         assert task.level
@@ -215,8 +216,19 @@ class Sweeps:
             slots.store(task.level, task.slot, task.block, self.source)
         elif task.kind == "drop":
             slots.drop(task.level, task.slot)
+        elif task.level == "memory" and self._last_use(after):
+            slots.take(task.slot, task.block, self.source)
         elif not self._loaded(Place(task.level, task.slot, task.block)):
             self._make_again(Place(task.level, task.slot, task.block))
+
+    def _last_use(self, after: Task | None) -> bool:
+        """Return whether a state that is loaded now is not loaded again: its own block is visited next.
+
+        Not where others know the arrays of the wavefield (the exchange of a group), or still write the slot (a restart
+        point before it is dropped).
+        """
+        own = after is not None and after.kind == "take"
+        return own and self.shooting.group is None and self.points is None
 
     def _loaded(self, place: Place) -> bool:
         """Make the source wavefield what a slot holds; return whether that went well on all ranks."""
