@@ -9,7 +9,7 @@ import base64
 import hashlib
 from pathlib import Path
 
-from subsalt.report import kept, parts, ranks, records
+from subsalt.report import kept, parts, ranks, records, strategies
 from subsalt.report.facts import RunFacts, gather
 from subsalt.report.html import Markup, join, tag
 from subsalt.report.style import CSS
@@ -20,6 +20,7 @@ SECTIONS = (
     ("findings", "Warnings and findings", parts.findings),
     ("phases", "Where the time went", parts.phases),
     ("ranks", "Ranks", ranks.ranks),
+    ("strategy", "Source wavefields", strategies.strategies),
     ("kept", "Wavefields used again", kept.kept),
     ("shots", "Shots", records.shots),
     ("job", "Job, with every default", records.job),
