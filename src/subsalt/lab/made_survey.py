@@ -90,7 +90,8 @@ class MadeSurvey:
     def bytes_needed(self) -> int:
         """Bytes of all files, those of a run included: partial images and the image."""
         nodes = int(np.prod(self.grid))
-        traces = self.shots * len(self.receivers(0)) * (HEADER + 4 * self.samples)
+        x, y = self._patch(0)
+        traces = self.shots * len(x) * len(y) * (HEADER + 4 * self.samples)
         return 4 * nodes * (len(self.volumes) + 2 * self.shots + 2) + traces + OTHER
 
     def source(self, shot: int) -> NDArray[np.float64]:
@@ -106,13 +107,18 @@ class MadeSurvey:
 
     def receivers(self, shot: int) -> NDArray[np.float64]:
         """Return the positions of the receivers of a shot: a patch around it, at 10 m depth."""
+        x, y = self._patch(shot)
+        return np.array([(a, b, 10.0) for a in x for b in y])
+
+    def _patch(self, shot: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return where the lines of receivers of a shot lie along x and y."""
         nx, ny, _ = self.grid
         middle = self.source(shot)[0] / SPACING
         low = min(max(0.0, middle - self.spread / 2), max(0.0, nx - 1.0 - self.spread))
         high = min(nx - 1.0, low + self.spread)
         x = np.arange(np.ceil(low), high + 0.5, RECEIVERS[0] / SPACING) * SPACING
         y = np.arange(1, ny - 1, RECEIVERS[1] / SPACING) * SPACING
-        return np.array([(a, b, 10.0) for a in x for b in y])
+        return x, y
 
     def survey(self) -> Survey:
         """Return the geometry."""
