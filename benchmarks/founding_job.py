@@ -52,7 +52,7 @@ BAR = {"u16": 7.5e9, "f32": 10e9}
 GROUPS = {
     "read": ("check", "model input", "survey", "provenance", "setup", "trace input", "traces"),
     "kernel": ("source", "receivers"),
-    "checkpoints": ("snapshots", "states", "restart points"),
+    "checkpoints": ("snapshots", "states", "restart points", "scratch"),
     "write": ("partial image", "image sum", "output", "report"),
 }
 

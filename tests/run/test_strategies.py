@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
+from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.options import CheckpointOptions
@@ -151,8 +152,8 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkey
     job = Job.from_toml(write_job(tmp_path, text))
     plan = job.plan()
     kept = plan.disk.parts["kept wavefields"]
-    # two fields of every sample of three shots, in what is imaged
-    assert kept == 3 * 2 * plan.decision.choice.scheme.samples * 4 * 81 * 51
+    # two fields of every sample of three shots, in what is imaged, as files have them
+    assert kept == 3 * 2 * file_bytes(81 * 51, plan.decision.choice.scheme.samples)
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total - 1))
     with pytest.raises(DiskError, match="kept wavefields") as caught:

@@ -179,9 +179,10 @@ def image_by_scheme(
         sweeps.do(tasks_of(scheme), point)
         failed = False
     finally:
-        files.close(failed=failed)
-        if points is not None:
-            points.close()
+        with clock("scratch"):
+            files.close(failed=failed)
+            if points is not None:
+                points.close()
     storage = files.storage() + (points.storage if points is not None else StoreCounts())
     saved = 0 if point is None else point.counts.source_steps + point.counts.receiver_steps
     return Done(sweeps.counts(), storage, sweeps.recomputed, saved)

@@ -7,7 +7,6 @@ the same shape, or a smaller one of the same kind when that is large, goes forwa
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from subsalt import __version__, kernels
 from subsalt.grid import Grid
 from subsalt.kernels import cpu
+from subsalt.lab.launcher import run
 from subsalt.lab.load import Watch
 from subsalt.model import EarthModel
 from subsalt.options import PropagationOptions
@@ -211,15 +211,8 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
 def start_seconds() -> float:
     """Return what a migration takes before it reads its job: the interpreter and all that is imported."""
     begin = time.perf_counter()
-    subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import subsalt.run.migrate, subsalt.job.checking, subsalt.report, subsalt.cli.app",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    imports = "import subsalt.run.migrate, subsalt.job.checking, subsalt.report, subsalt.cli.app"
+    run([sys.executable, "-c", imports], what="the start of the program")
     return time.perf_counter() - begin
 
 

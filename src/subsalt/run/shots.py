@@ -131,7 +131,8 @@ class ShotRunner:
             return {"shot": shot.id, "reason": quarantine.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         if self.strategies is not None:
-            told["checkpoint"] = self.strategies.finished(shot, part)
+            with self.clock("scratch"):
+                told["checkpoint"] = self.strategies.finished(shot, part)
             if group.is_root and self.strategies.choice(shot).scheme.keep != "none":
                 told["wavefields"] = told_of(shot.id, self.strategies.scratch.directories)
         return told
