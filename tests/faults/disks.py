@@ -87,7 +87,7 @@ class Disk:
 
 
 def power(folder: Path, count: int) -> None:
-    """Cut the power of the disk of a run at random times; what was called done is there, and the run goes on."""
+    """Cut the power of the disk of a run now and then; what was called done is there, and the run goes on."""
     job, disk, dice = make(folder), Disk(folder), random.Random(7)
     run = disk.place / "run"
     with Striker(folder, build(folder) or Path()) as striker:
@@ -98,10 +98,14 @@ def power(folder: Path, count: int) -> None:
         assert striker("migrate", job, "--run", run).code == 0
         seconds = time.monotonic() - begin
         disk.unmount()
-        for _ in range(count):
+        for k in range(count):
             disk.make()
-            after, fault = dice.uniform(0, 0.9 * seconds), ""
-            cut = striker("migrate", job, "--run", run, after=after, run=str(run), disk=str(disk.place))
+            # anywhere in the run; or close behind a shot that was just called done
+            shots, fault = k % 3, ""
+            after = dice.uniform(0, 0.01 if shots else 0.9 * seconds)
+            cut = striker(
+                "migrate", job, "--run", run, after=after, shots=shots, run=str(run), disk=str(disk.place)
+            )
             disk.unmount()
             disk.mount()
             there = [r["id"] for r in peek(run) if r["state"] == "done"]

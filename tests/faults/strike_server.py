@@ -39,10 +39,18 @@ def command(asked: dict) -> int:
         sys.stderr.flush()
 
 
-def end_later(child: int, seconds: float, run: str, disk: str) -> list[int]:
-    """Kill the child after so long, its disk first; return the shots that were called done before."""
+def shots_of(run: str) -> list[int]:
+    """Return the shots that the ledger of a run calls done."""
+    return [r["id"] for r in peek(Path(run)) if r["state"] == "done"] if run else []
+
+
+def end_later(child: int, seconds: float, run: str, disk: str, shots: int) -> list[int]:
+    """Kill the child so long after so many shots, its disk first; return the shots that were called done before."""
+    until = time.monotonic() + 60
+    while len(shots_of(run)) < shots and time.monotonic() < until:
+        time.sleep(0.001)
     time.sleep(seconds)
-    done = [r["id"] for r in peek(Path(run)) if r["state"] == "done"] if run else []
+    done = shots_of(run)
     if disk:
         fd = os.open(disk, os.O_RDONLY)
         fcntl.ioctl(fd, 0x8004587D, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without flushing the log
@@ -64,7 +72,8 @@ for line in sys.stdin:
         child = os.fork()
         if child == 0:
             os._exit(command(asked))
-        done = end_later(child, asked["after"], asked["run"], asked["disk"]) if asked["after"] >= 0 else []
+        strike = asked["after"], asked["run"], asked["disk"], asked["shots"]
+        done = end_later(child, *strike) if asked["after"] >= 0 else []
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         answer = {"code": code, "done": done}
     print(json.dumps(answer), file=answers, flush=True)

@@ -133,6 +133,7 @@ class Striker:
         under: str = "",
         here: bool = False,
         after: float = -1.0,
+        shots: int = 0,
         run: str = "",
         disk: str = "",
     ) -> End:
@@ -147,6 +148,8 @@ class Striker:
         after : float
             Seconds after which the process is killed; negative for never. Behind the shots of `run` that are done by
             then, and behind a power cut of `disk`, a mounted ext4, when they are given.
+        shots : int
+            The seconds count from when so many shots of `run` are done.
         """
         log = self.folder / "struck.log"
         log.unlink(missing_ok=True)
@@ -161,6 +164,7 @@ class Striker:
             "cwd": str(self.folder),
             "here": here,
             "after": after,
+            "shots": shots,
             "run": run,
             "disk": disk,
             **files,

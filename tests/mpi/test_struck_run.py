@@ -28,7 +28,7 @@ SHOTS = 20
 def folder(tmp_path_factory):
     """Return a folder with a job that takes some ten seconds, and its image from one process."""
     path = tmp_path_factory.mktemp("struck")
-    write_files(path, survey(SHOTS, nt=2001))
+    write_files(path, survey(SHOTS, nt=3501))
     (path / "job.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
     (path / "slabs.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
     subprocess.run(
