@@ -4,12 +4,14 @@ import contextlib
 import json
 import shutil
 import sqlite3
+from types import SimpleNamespace
 
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
 from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
+from subsalt.imaging.restart import scheme_left
 from subsalt.job.job import Job
 from subsalt.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
@@ -181,3 +183,33 @@ def test_a_run_keeps_the_class_of_numerics_it_chose(tmp_path, numerics):
     # who asks for a strategy gets it, or a refusal
     forced = CheckpointOptions(strategy="revolve")
     assert of_the_run(forced, tmp_path) == forced
+
+
+def test_a_shot_keeps_to_the_scheme_of_its_restart_point(tmp_path):
+    """Free memory and rates change between two starts; what an interrupted shot left must serve nevertheless."""
+    write_files(tmp_path)
+    whole, _ = run(tmp_path, "whole")
+    text = MIGRATE + '\n[checkpoint]\nstrategy = "revolve"\nplace = "memory"\nrestart_every = 40\nslots = '
+    first = Job.from_toml(write_job(tmp_path, text + "4\n", "first.toml"))
+    folder = tmp_path / "line.run"
+
+    def enough(done, total, message):
+        if list(folder.rglob("shot_000002/restart.g*.json")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        migrate_job(first, folder, enough)
+    then = migrate_job(Job.from_toml(write_job(tmp_path, text + "2\n", "then.toml")), folder)
+    assert then.sha256 == whole.sha256
+    facts = json.loads((folder / "run.json").read_text())["checkpoint"]
+    assert [facts["shots"][i]["scheme"]["memory_slots"] for i in "123"] == [4, 4, 2]
+    assert facts["shots"]["2"]["resumed"] > 0
+    assert facts["differing"] == []
+
+    # a description that cannot be read, or of another run, is none
+    scratch = tmp_path / "none"
+    scratch.mkdir()
+    (scratch / "restart.g0.r00.json").write_text("{")
+    (scratch / "restart.g1.r00.json").write_text('{"format": 1, "run_id": "other", "shot": 2}')
+    there = SimpleNamespace(folders=lambda shot: [scratch], run_id="x", rank=0, ranks=1)
+    assert scheme_left(there, 2) is None

@@ -107,6 +107,16 @@ class Candidate:
         }
 
 
+def name_of(scheme: Scheme) -> str:
+    """Return strategy and place of a scheme, as candidates are called."""
+    place: str = scheme.snapshots_on
+    if scheme.strategy == "revolve":
+        place = (
+            "both" if scheme.memory_slots and scheme.disk_slots else "disk" if scheme.disk_slots else "memory"
+        )
+    return f"{scheme.strategy}, {place}"
+
+
 def scheme_facts(scheme: Scheme) -> dict[str, Any]:
     """Return a scheme as plain values."""
     return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(scheme).items()}
@@ -175,13 +185,17 @@ def _blocks(options: CheckpointOptions, plain: Scheme, place: str) -> list[int]:
     most = plain.samples + 1
     if options.block is not None:
         return [min(options.block, most)]
+    if options.restart_every:
+        # restart points stand between blocks
+        most = min(most, max(1, options.restart_every // plain.image_step))
     if place == "memory":
         some = {round(ALL_BLOCKS * 1.05**i) for i in range(400)}
         found = {*range(1, ALL_BLOCKS + 1), *some, most}
     else:
-        found = {max(2**i, -(-most // MOST_BLOCKS)) for i in range(16)} | {3, 6, 12, 24}
-        found = {b for b in found if -(-most // b) <= MOST_BLOCKS}
-    return sorted(b for b in found if b <= most)
+        least = -(-(plain.samples + 1) // MOST_BLOCKS)
+        found = {max(2**i, least) for i in range(16)} | {3, 6, 12, 24}
+        found = {b for b in found if b >= least}
+    return sorted(b for b in found if b <= most) or [most]
 
 
 def _with_slots(

@@ -21,7 +21,7 @@ from subsalt.checkpoint.pieces import STAMP, Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.comm import Comm
-from subsalt.errors import SnapshotDamaged
+from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.imaging.samples import SampleFile
 from subsalt.io.publish import publish_text
 from subsalt.io.temporary import remove
@@ -245,6 +245,29 @@ class RestartPoints:
         meta = {"shape": [record]}
         store = self._scratch.open("restart", self._shot, record, STATE_BUFFERS, meta=meta, resume=resume)
         return Pieces(store, self.floats, self._copy, stamped=True)
+
+
+def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
+    """Return the scheme of the newest restart point that an interrupted shot left on this rank; None: there is none.
+
+    Only its description is read; whether it counts is seen when it is used (`RestartPoints.find`).
+    """
+    newest: tuple[int, Scheme] | None = None
+    for path in scratch.folders(shot)[0].glob(f"restart.g[01].r{scratch.rank:02d}.json"):
+        try:
+            told = json.loads(path.read_text())
+            if (told["format"], told["run_id"], told["shot"]) != (FORMAT, scratch.run_id, shot):
+                continue
+            if (told["rank"], told["ranks"]) != (scratch.rank, scratch.ranks):
+                continue
+            plain: dict[str, Any] = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in told["scheme"].items()
+            }
+            found = int(told["generation"]), Scheme(**plain)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigError):
+            continue  # none that counts
+        newest = max(newest or found, found, key=lambda f: f[0])
+    return None if newest is None else newest[1]
 
 
 def _point(told: dict[str, Any]) -> Point:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from subsalt.errors import ConfigError
 from subsalt.host import available_memory, usable_cores
+from subsalt.kernels import threads_to_use
 
 if TYPE_CHECKING:
     from subsalt.comm import Comm
@@ -59,6 +61,8 @@ class World:
             if value is not None and value < 1:
                 raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
         cores = usable_cores()
+        if threads is None and os.environ.get("OMP_NUM_THREADS"):
+            threads = threads_to_use()  # as the run will
         if memory_per_rank is not None:
             each = threads or cores
             return cls(ranks, memory_per_rank, each, max(1, min(ranks, cores // each)), given=True)

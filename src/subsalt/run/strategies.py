@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from subsalt.checkpoint.candidates import scheme_facts
+from subsalt.checkpoint.candidates import name_of, scheme_facts
 from subsalt.checkpoint.choice import Choice
-from subsalt.checkpoint.footprint import disk_traffic
-from subsalt.checkpoint.scheme import Counts
+from subsalt.checkpoint.footprint import disk_traffic, footprint
+from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.comm import Comm
 from subsalt.errors import Finding
+from subsalt.imaging.restart import scheme_left
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import CheckpointOptions
@@ -56,6 +57,8 @@ class Strategies:
     decision: Decision
     group: Comm
     scratch: Scratch
+    #: of shots that go on from a restart point of another scheme than would be chosen now
+    _left: dict[int, Choice] = field(default_factory=dict)
 
     @classmethod
     def of_run(
@@ -89,13 +92,38 @@ class Strategies:
 
     def choice(self, shot: Shot) -> Choice:
         """Return what a shot does; the same on all ranks of the group."""
+        if shot.id in self._left:
+            return self._left[shot.id]
         found = self.decision.choice_of(shot, self.group.size)
         assert found is not None
         return found
 
     def of(self, shot: Shot) -> dict[str, Any]:
-        """Return what `migrate_shot` is told of it."""
+        """Return what `migrate_shot` is told of it. Collective over the group."""
+        self._go_on(shot)
         return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
+
+    def _go_on(self, shot: Shot) -> None:
+        """Keep to the scheme of a restart point that lies there, as far as it fits: free memory and rates change."""
+        chosen = self.choice(shot)
+        now = chosen.scheme
+        if not now.restart_every:
+            return
+        left = scheme_left(self.scratch, shot.id)
+        ranks = self.group.allgather(None if left is None else scheme_facts(left))
+        if left is None or any(r != ranks[0] for r in ranks) or left == now:
+            return
+        same = ("steps", "image_step", "restart_every", "keep")
+        if any(getattr(left, n) != getattr(now, n) for n in same) or left.strategy == "boundary":
+            return
+        assert self.decision.needs is not None
+        sizes = [self.decision.needs.sizes(shot, self.group.size, r) for r in range(self.group.size)]
+        need = max((footprint(left, s) for s in sizes), key=lambda f: f.memory)
+        if need.memory > chosen.limits.memory:
+            return
+        best = replace(chosen.best, name=name_of(left), scheme=left, counts=counts_of(left), need=need)
+        why = f"a restart point of it is there, else {chosen.best.name}"
+        self._left[shot.id] = replace(chosen, best=best, why=why)
 
     def finished(self, shot: Shot, part: ShotImage) -> dict[str, Any]:
         """Remove what a shot, whose image is safe, left behind; return what it did. Collective over the group.
