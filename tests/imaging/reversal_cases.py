@@ -10,6 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 import subsalt as ss
 from subsalt.imaging.conditions import Condition, condition_of
+from subsalt.imaging.rtm import propagator_of
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.propagator import Propagator
@@ -85,13 +86,5 @@ def case_of(
     )
     rng = np.random.default_rng(seed)
     traces = gaussian_filter(rng.standard_normal((len(rcv), nt)), (0, 6)).astype(np.float32)
-    points = np.concatenate([shot.src[None], shot.rcv])
-    prop = Propagator(
-        setup.model,
-        setup.propagation,
-        setup.axis.dt,
-        window=setup.window(shot),
-        points=points,
-        taper_at=points,
-    )
+    prop = propagator_of(setup, shot)
     return Case(setup, shot, traces, prop)

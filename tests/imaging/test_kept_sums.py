@@ -9,11 +9,10 @@ from shot_cases import CASES, RECORD, model_of, shot_of, traces_of
 from subsalt.errors import MemoryPlanError
 from subsalt.imaging import kept
 from subsalt.imaging.kept import sums_of_kept
-from subsalt.imaging.rtm import migrate_shot, receiver_samples
+from subsalt.imaging.rtm import migrate_shot, propagator_of, receiver_samples
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.kernels import cpu, reference
 from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.propagator import Propagator
 from subsalt.segment import Snapshots
 from subsalt.wavelet import ricker
 
@@ -41,15 +40,7 @@ def setup_of(name, condition="source-normalised", image_step=None, layer=6):
 def wavefields(setup, name):
     """Return both wavefields of a shot at the imaged samples: the source's, and the receivers' as it meets them."""
     shot = shot_of(name)
-    points = np.concatenate([shot.src[None], shot.rcv])
-    prop = Propagator(
-        setup.model,
-        setup.propagation,
-        setup.axis.dt,
-        window=setup.window(shot),
-        points=points,
-        taper_at=points,
-    )
+    prop = propagator_of(setup, shot)
     steps, k = setup.axis.nt - 1, setup.image_step
     out = []
     for position, samples, times in (

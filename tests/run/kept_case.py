@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subsalt.checkpoint.storage import Scratch
-from subsalt.imaging.rtm import receiver_samples
-from subsalt.propagator import Propagator
+from subsalt.imaging.rtm import propagator_of, receiver_samples
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.migrate import migration_setup, survey_of
@@ -34,15 +33,7 @@ def keep_wavefields(job, run, names=("source", "receiver"), shots=None):
 
 
 def _keep(setup, survey, shot, scratch, name):
-    points = np.concatenate([shot.src[None], shot.rcv])
-    prop = Propagator(
-        setup.model,
-        setup.propagation,
-        setup.axis.dt,
-        window=setup.window(shot),
-        points=points,
-        taper_at=points,
-    )
+    prop = propagator_of(setup, shot)
     steps, k = setup.axis.nt - 1, setup.image_step
     numbers = range(1, steps // k + 1)
     if name == "source":

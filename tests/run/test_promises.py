@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_run import MIGRATE
+from small_run import MODEL as THREE
 
 import subsalt
 from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, DiskError
@@ -23,29 +25,8 @@ from subsalt.run.lock import RunLock
 from subsalt.run.migrate import migrate_job, model_job
 from subsalt.run.provenance import code_facts
 
-GRID = """
-[grid]
-spacing = 10
-shape = [41, 31]
-[source]
-f0 = 15
-"""
-
-MODEL = (
-    """
-[model]
-vp = { z = [0, 160, 161, 300], value = [2000, 2000, 2400, 2400] }
-[acquisition]
-shots = { first = [100, 0], last = [300, 0], n = 2 }
-receivers = { first = [0, 0], last = [400, 0], n = 21 }
-record_length = 0.25
-dt = 0.002
-files = "per-shot"
-"""
-    + GRID
-)
-
-MIGRATE = '[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = 2000\n[output]\npictures = false\n' + GRID
+#: two of the three shots of `small_run`
+MODEL = THREE.replace("n = 3", "n = 2")
 
 #: names as killed writers leave them
 LEFT = (".image.sgy.0123456789ab.tmp", ".image.zarr.0123456789ab.old")

@@ -132,16 +132,7 @@ def migrate_shot(
     with clock("traces"), nullcontext() if group is None else group.together():
         samples = receiver_samples(setup, shot, traces, rows)
     with clock("setup"), nullcontext() if group is None else group.together():
-        positions = np.concatenate([shot.src[None], shot.rcv])
-        prop = Propagator(
-            setup.model,
-            setup.propagation,
-            setup.axis.dt,
-            window=setup.window(shot),
-            points=positions,
-            taper_at=positions,
-            group=group,
-        )
+        prop = propagator_of(setup, shot, group)
         source = prop.source(shot.src[None], setup.signature[None])
         receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
@@ -181,6 +172,20 @@ def migrate_shot(
         done.storage,
         done.recomputed,
         done.resumed,
+    )
+
+
+def propagator_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> Propagator:
+    """Return the propagator of both wavefields of a shot in its window; collective over the group that shares it."""
+    positions = np.concatenate([shot.src[None], shot.rcv])
+    return Propagator(
+        setup.model,
+        setup.propagation,
+        setup.axis.dt,
+        window=setup.window(shot),
+        points=positions,
+        taper_at=positions,
+        group=group,
     )
 
 

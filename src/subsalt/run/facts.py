@@ -21,6 +21,7 @@ from subsalt.run.provenance import code_facts, machine_facts
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+    from subsalt.run.outputs import Written
 
 
 def run_facts(
@@ -132,4 +133,38 @@ def over_ranks(
                 "max": max(t["halo"][2] for t in told),
             },
         },
+    }
+
+
+def ending_facts(
+    folder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    written: Written,
+    spent: Mapping[str, Any],
+    phases: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return what is known of a run behind its last file, whatever it did for it.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    rows : sequence of mapping
+        What the ledger says of the shots.
+    written : Written
+        The image and the files beside it.
+    spent : mapping
+        By `over_ranks`.
+    phases : mapping
+        Seconds by phase.
+    """
+    holes = any(row["state"] == "quarantined" for row in rows)
+    return {
+        "shots": rows,
+        "image": {"path": written.image.name, "sha256": written.sha256},
+        "files": [str(f.relative_to(folder)) for f in written.files],
+        "peak_memory_bytes": spent["peak_memory_bytes"]["max"],
+        "over_ranks": spent,
+        "phases": phases,
+        "state": "finished with holes" if holes else "finished",
     }

@@ -24,7 +24,7 @@ from subsalt.model import ModelLike
 from subsalt.run import groups as ranks
 from subsalt.run.archive import finish_setting_aside, set_aside
 from subsalt.run.crashes import CrashNote
-from subsalt.run.facts import over_ranks, run_facts, write_facts
+from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
 from subsalt.run.identity import begin_run, numerics_of, wavefield_id
 from subsalt.run.image import sum_image
@@ -248,18 +248,12 @@ def migrate_job(
                 facts |= {
                     "checkpoint": facts_of(plan, told),
                     "findings": [vars(f) for f in findings],
-                    "shots": rows,
                     "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
                     "point_steps": point_steps,
-                    "image": {"path": written.image.name, "sha256": written.sha256},
-                    "files": [str(f.relative_to(folder)) for f in written.files],
-                    "peak_memory_bytes": peak,
                     "parallel": parallel
                     | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
-                    "over_ranks": spent,
-                    "phases": clock.table(),
-                    "state": "finished" if not failed else "finished with holes",
                 }
+                facts |= ending_facts(folder, rows, written, spent, clock.table())
                 write_facts(folder, facts)
     return RunResult(
         folder,

@@ -27,7 +27,7 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.run import groups as ranks
 from subsalt.run.deal import Told
-from subsalt.run.facts import over_ranks, run_facts, write_facts
+from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
@@ -220,16 +220,10 @@ def reimage_run(
                 if region is not None:
                     facts["grid"] = _grid_facts(model.grid.window(region))
                 facts |= {
-                    "shots": rows,
                     "point_steps": 0,
-                    "image": {"path": written.image.name, "sha256": written.sha256},
-                    "files": [str(f.relative_to(folder)) for f in written.files],
-                    "peak_memory_bytes": peak,
                     "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
-                    "over_ranks": spent,
-                    "phases": clock.table(),
-                    "state": "finished" if not failed else "finished with holes",
                 }
+                facts |= ending_facts(folder, rows, written, spent, clock.table())
                 write_facts(folder, facts)
     return RunResult(
         folder,
