@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from subsalt.run.going_on import GoingOn
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live, read_progress
 from subsalt.run.migrate import migrate_job
-from subsalt.run.stopping import RunStopped
+from subsalt.run.stopping import Request, RunStopped
 from subsalt.run.watching import View, lines, view_of
 from subsalt.timing import Phases
 
@@ -98,9 +99,29 @@ def test_a_look_changes_nothing(job: Job, tmp_path: Path) -> None:
 def test_a_stopped_run_says_why(job: Job, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(RunStopped):
-        migrate_job(job, run, lambda *a: time.sleep(0.02), going_on=GoingOn(limit=0.1))
+        migrate_job(job, run, lambda *a: time.sleep(0.5), going_on=GoingOn(limit=0.1))
     view = view_of(run)
     assert (view.state, view.why) == ("stopped", "the time limit of 0.1 s is over")
+
+
+def test_a_request_that_comes_too_late_stops_nothing(tmp_path: Path) -> None:
+    """The time limit may be over while the last file is written: the run is finished then, and says so."""
+
+    def let_signals_in() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
+        join()
+
+    with Ledger(tmp_path) as ledger:
+        before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        try:
+            with Live(tmp_path, ledger.lock.lease, Phases()) as running:
+                join, running._thread.join = running._thread.join, let_signals_in
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+                running.request = Request(False, "late")
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+    assert json.loads((tmp_path / "progress.json").read_text())["state"] == "finished"
 
 
 def test_a_failed_run_says_why(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

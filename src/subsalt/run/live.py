@@ -73,6 +73,8 @@ class Live:
         self._total = self._before = 0
         self._shots_begin: float | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
+        #: held while a signal is sent: none is behind the end
+        self._ending = threading.Lock()
         self._thread = threading.Thread(target=self._look, name="live", daemon=True)
         self._handler: Any = None
 
@@ -119,8 +121,7 @@ class Live:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end.set()
-        self._thread.join()
+        self._quiet()
         if self._handler is not None:
             signal.signal(signal.SIGUSR1, self._handler)
         forget_request(self.folder)
@@ -132,6 +133,19 @@ class Live:
         self._write("stopped" if stopped else "failed", "a signal" if why in _SIGNALS else why)
         if stopped and self.request is not None and not isinstance(error, RunStopped):
             raise self._stopped(self.request, "the shots in hand were given back") from error
+
+    def _quiet(self) -> None:
+        """End the thread. The signal of a request that came too late to stop anything ends here as well."""
+        while True:
+            try:
+                with self._ending:
+                    self._end.set()
+                self._thread.join()
+                time.sleep(0)  # a handler that waits runs now
+                return
+            except BaseException:
+                if self.request is None:
+                    raise  # somebody else's, such as Ctrl-C
 
     def unfinished(self, left: int) -> RunStopped | None:
         """Return why a run ends with `left` shots to be done, None when it has none left or nobody asked."""
@@ -168,8 +182,10 @@ class Live:
                 if self._deal is not None:
                     self._deal.halt()
                 return
-        # a signal, since the main thread may sit in a long call; its handler raises between two calls
-        os.kill(os.getpid(), signal.SIGUSR1)
+        with self._ending:
+            if not self._end.is_set():
+                # a signal, since the main thread may sit in a long call; its handler raises between two calls
+                os.kill(os.getpid(), signal.SIGUSR1)
 
     def _write(self, state: str, why: str = "") -> None:
         now = time.monotonic()
