@@ -73,7 +73,9 @@ def test_the_installed_program_is_killed(case: Case, share: float) -> None:
 def test_killed_by_the_tracer(case: Case, tmp_path: Path, call: str, k: int) -> None:
     """The same by means that share nothing with the shim."""
     if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:
-        pytest.skip("strace is not there, or may not trace")
+        pytest.skip(
+            "strace is not there, or may not trace; the compiled shim strikes the same operations above"
+        )
     case.fresh()
     trace = tmp_path / "trace"
     how = ["-f", "-qq", "-o", trace, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={k}"]

@@ -214,7 +214,7 @@ def test_an_end_for_lack_of_memory_is_known_by_the_counter_of_the_system(
 ) -> None:
     now = kills_for_memory()
     if now is None:
-        pytest.skip("the system does not count them")
+        pytest.skip("the system keeps no counter of processes ended for lack of memory")
     assert not died_of_memory({"memory_kills": now, "boot": boot_id()})
     assert died_of_memory({"memory_kills": now - 1, "boot": boot_id()})
     assert not died_of_memory({"memory_kills": now - 1, "boot": "another"})
