@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
-from subsalt.cli.lab_commands import nothing_kept, progress, show
+from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
 from subsalt.cli.lab_storage_commands import io_threads, names_of
-from subsalt.cli.output import Out, plain
-from subsalt.errors import DiskError
+from subsalt.cli.output import Out
 from subsalt.host import usable_cores
-from subsalt.io.publish import publish_text
 from subsalt.lab import asked, checkpoint_tables
 from subsalt.lab import checkpoint as measurement
 from subsalt.lab.checkpoint_case import LAYER, Case
-from subsalt.lab.table import FORMATS
 
 #: of the founding documents
 CHECKPOINTS = (80, 400, 800)
@@ -61,18 +56,12 @@ def settings(
 
 def checkpoint(wanted: measurement.Settings, how: str, file: Path | None, as_json: bool) -> None:
     """Measure, print the tables, and write the result."""
-    if how not in FORMATS:
-        raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
-    if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
-        raise DiskError(f"{file} cannot be written", "give another name with --out", code="E620")
+    possible(file, how)
     out = Out(as_json)
     with nothing_kept():
         result = measurement.measure(wanted, say=progress)
     show(out, result, checkpoint_tables.tables(result.rows, how), how)
-    content = plain(result.to_dict())
-    if file is not None:
-        publish_text(file, json.dumps(content, indent=1, allow_nan=False) + "\n")
-    out.json(content)
+    hand_over(out, result, file)
 
 
 def _checkpoints(given: list[str] | None, samples: int) -> list[int]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from subsalt.cli.output import Out, printable
-from subsalt.errors import SubsaltError
+from subsalt.cli.output import Out, plain, printable
+from subsalt.errors import DiskError, SubsaltError
+from subsalt.io.publish import publish_text
 from subsalt.lab import asked, machine
 from subsalt.lab.result import Result
 from subsalt.lab.table import FORMATS
@@ -88,6 +91,22 @@ def prepared(file: Path | None, how: str) -> Path:
     path = file if file is not None else machine.default_path()
     machine.prepare(path)
     return path
+
+
+def possible(file: Path | None, how: str) -> None:
+    """Refuse a kind of table or a file for the result that cannot be, before anything is measured."""
+    if how not in FORMATS:
+        raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
+    if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
+        raise DiskError(f"{file} cannot be written", "give another name with --out", code="E620")
+
+
+def hand_over(out: Out, result: Result, file: Path | None) -> None:
+    """Write a result into the file that was asked for, and on standard output with ``--json``."""
+    content = plain(result.to_dict())
+    if file is not None:
+        publish_text(file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    out.json(content)
 
 
 @contextmanager
