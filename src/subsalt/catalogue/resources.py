@@ -186,6 +186,17 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "SUBSALT_TILE_ROWS is not a whole number of rows from 1 upwards.",
         "Unset it: the rows of a tile are then chosen by trial.",
     ),
+    "E705": (
+        "Arrays of the Kirchhoff sum do not fit together",
+        "An array handed to the sum over traces has another shape or type than the others ask for, or a trace points at "
+        "an image trace that is not there.",
+        "The message names the array, what it is and what is wanted.",
+    ),
+    "E706": (
+        "A velocity cannot be used",
+        "An rms velocity is zero, negative or not a number, or eta is -0.5 or less: no traveltime follows from it.",
+        "Correct the velocity at the location and sample that the message names.",
+    ),
     "E710": (
         "A measurement gave a wrong answer",
         "A kernel or sweep that was to be timed did not compute what it should; no figure is given.",

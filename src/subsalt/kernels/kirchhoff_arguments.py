@@ -1,0 +1,219 @@
+"""What the sum of Kirchhoff migration receives: medium, traces, and their check before a kernel trusts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, ModelError
+
+if TYPE_CHECKING:
+    from subsalt.options_kirchhoff import KirchhoffOptions
+    from subsalt.survey import TimeAxis
+
+#: samples that a prepared trace holds behind its last one: what two of the longest vectors read beyond it
+PAD = 32
+
+
+class PreparedTraces(Protocol):
+    """A block of traces ready to be summed, as `subsalt.imaging.kirchhoff.prepare` makes it.
+
+    Parameters
+    ----------
+    samples : ndarray, (n, bands, order + 1, ns_pad), float32
+        Coefficients of the piecewise polynomial through each trace: at t_first + (i + f) dt, 0 <= f < 1, the value is
+        ``sum_k samples[trace, band, k, i] f^k``. Band j is low-passed at (bands - j) / bands of Nyquist.
+    t_first, dt : float
+        Time of sample 0 and sample interval, s.
+    ns : int
+        Samples of a trace; ``ns_pad >= ns + PAD``, zeros outside.
+    integrals : ndarray, (n, ns_pad), float64, optional
+        For the triangle filter: I with I[i - 1] - 2 I[i] + I[i + 1] = trace[i] and I[-1] = I[0] = 0, going on to the end
+        of the row.
+    """
+
+    @property
+    def samples(self) -> NDArray[np.float32]:
+        """Coefficients."""
+        ...
+
+    @property
+    def t_first(self) -> float:
+        """Time of sample 0, s."""
+        ...
+
+    @property
+    def dt(self) -> float:
+        """Sample interval, s."""
+        ...
+
+    @property
+    def ns(self) -> int:
+        """Samples of a trace."""
+        ...
+
+    @property
+    def integrals(self) -> NDArray[np.float64] | None:
+        """Twice integrated traces."""
+        ...
+
+
+class Medium:
+    """Velocities below a block of locations; what the kernel derives from them is made once and kept.
+
+    Parameters
+    ----------
+    v : ndarray, (nloc, nt), float32
+        Rms velocity at the samples of the image, m/s, positive.
+    eta : ndarray, (nloc, nt), float32, optional
+        Effective anisotropy of the moveout, above -0.5.
+
+    Raises
+    ------
+    ModelError
+        For values that no velocity or eta can have.
+    """
+
+    def __init__(self, v: NDArray[np.float32], eta: NDArray[np.float32] | None = None) -> None:
+        self.v = np.ascontiguousarray(v, dtype=np.float32)
+        self.eta = None if eta is None else np.ascontiguousarray(eta, dtype=np.float32)
+        if self.v.ndim != 2:
+            raise _misfit("medium.v", self.v.shape, "(locations, samples)")
+        if self.eta is not None and self.eta.shape != self.v.shape:
+            raise _misfit("medium.eta", self.eta.shape, f"the shape {self.v.shape} of medium.v")
+        _refuse(self.v, (self.v > 0) & np.isfinite(self.v), "rms velocity", "m/s, which is not positive")
+        if self.eta is not None:
+            _refuse(self.eta, (self.eta > -0.5) & np.isfinite(self.eta), "eta", ", which is not above -0.5")
+        #: what a kernel derived, by what it depends on
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Locations and samples."""
+        return self.v.shape[0], self.v.shape[1]
+
+
+def _refuse(values: NDArray, good: NDArray, what: str, why: str) -> None:
+    """Raise for the first value that is not good."""
+    if not good.all():
+        at, k = np.argwhere(~good)[0]
+        raise ModelError(
+            f"{what} at location {at}, sample {k} is {values[at, k]:g} {why}".replace(" ,", ","),
+            "correct the velocity volume there",
+            code="E706",
+        )
+
+
+@dataclass(frozen=True)
+class TraceGeometry:
+    """Where the traces of a block were recorded, and which image trace each adds to.
+
+    Parameters
+    ----------
+    src, rcv : ndarray, (n, 2), float64
+        Map positions, m.
+    weight : ndarray, (n,), float32
+        Midpoint area (3-D) or length (2.5-D) of the trace, with the normalisation of its class.
+    slot : ndarray, (n,), int32
+        Image trace, second index of the image; -1: the trace is left out.
+    group : ndarray, (n,), int32, optional
+        Offset class, second index of the fold; that of the image when None.
+    """
+
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+    weight: NDArray[np.float32]
+    slot: NDArray[np.int32]
+    group: NDArray[np.int32] | None = None
+
+
+def _misfit(name: str, found: object, wanted: str) -> ConfigError:
+    return ConfigError(f"{name} is {found}, wanted: {wanted}", "make the arrays fit together", code="E705")
+
+
+def check_arguments(
+    image: NDArray,
+    hits: NDArray,
+    fold: NDArray,
+    points: NDArray,
+    axes: NDArray,
+    medium: Medium,
+    time: TimeAxis,
+    prepared: PreparedTraces,
+    geometry: TraceGeometry,
+    options: KirchhoffOptions,
+    spacing: Sequence[float],
+) -> None:
+    """Refuse arrays that do not fit together, and numbers that have no meaning.
+
+    Raises
+    ------
+    ConfigError
+        The first misfit, with its name, what it is and what it should be.
+    """
+    nloc, nt = medium.shape
+    n = len(prepared.samples)
+    group = geometry.slot if geometry.group is None else geometry.group
+    wanted: list[tuple[str, NDArray, tuple[int | None, ...], type]] = [
+        ("image", image, (nloc, None, nt), np.float32),
+        ("hits", hits, (nloc, nt + 1), np.int32),
+        ("fold", fold, (nloc, None), np.int32),
+        ("points", points, (nloc, 2), np.float64),
+        ("axes", axes, (2, 2), np.float64),
+        ("prepared.samples", prepared.samples, (n, None, None, None), np.float32),
+        ("geometry.src", geometry.src, (n, 2), np.float64),
+        ("geometry.rcv", geometry.rcv, (n, 2), np.float64),
+        ("geometry.weight", geometry.weight, (n,), np.float32),
+        ("geometry.slot", geometry.slot, (n,), np.int32),
+        ("geometry.group", group, (n,), np.int32),
+    ]
+    for name, array, shape, dtype in wanted:
+        fits = array.ndim == len(shape) and all(
+            want is None or have == want for have, want in zip(array.shape, shape, strict=True)
+        )
+        if not fits or array.dtype != dtype or not array.flags.c_contiguous:
+            sizes = ", ".join("any" if s is None else str(s) for s in shape)
+            order = "" if array.flags.c_contiguous else " (not contiguous)"
+            found = f"{array.dtype} of shape {array.shape}{order}"
+            raise _misfit(name, found, f"contiguous {np.dtype(dtype)} of shape ({sizes})")
+    if time.nt != nt or time.dt <= 0 or time.t0 < 0:
+        raise _misfit("time", time, f"{nt} samples as medium.v has, dt > 0, t0 >= 0")
+    _check_traces(image, fold, prepared, geometry.slot, group, options)
+    if not all(np.isfinite(a).all() for a in (points, axes, geometry.src, geometry.rcv, geometry.weight)):
+        raise _misfit("a position, axis or weight", "not finite", "numbers")
+    if len(spacing) != 2 or not all(np.isfinite(s) and s > 0 for s in spacing):
+        raise _misfit("spacing", spacing, "two positive numbers, m")
+
+
+def _check_traces(
+    image: NDArray,
+    fold: NDArray,
+    prepared: PreparedTraces,
+    slot: NDArray,
+    group: NDArray,
+    options: KirchhoffOptions,
+) -> None:
+    """Refuse prepared traces without margins or bands, and slots outside the image."""
+    n, bands, _, padded = prepared.samples.shape
+    if prepared.ns < 2 or padded < prepared.ns + PAD or prepared.dt <= 0:
+        needed = f"at least ns + {PAD} = {prepared.ns + PAD} samples a row, ns >= 2, dt > 0"
+        raise _misfit("prepared.samples", f"{padded} samples a row for ns = {prepared.ns}", needed)
+    if prepared.samples.shape[2] < 2:
+        raise _misfit("prepared.samples", f"of order {prepared.samples.shape[2] - 1}", "order 1 or more")
+    if options.antialias == "bands" and bands != options.bands:
+        raise _misfit("prepared.samples", f"of {bands} bands", f"{options.bands}, as bands says")
+    if options.antialias == "triangle":
+        integrals = prepared.integrals
+        if integrals is None or integrals.shape != (n, padded) or integrals.dtype != np.float64:
+            found = None if integrals is None else f"{integrals.dtype} of shape {integrals.shape}"
+            raise _misfit(
+                "prepared.integrals", found, f"float64 of shape ({n}, {padded}) for the triangle filter"
+            )
+    for name, index, end in (("slot", slot, image.shape[1]), ("group", group, fold.shape[1])):
+        used = index[slot >= 0]
+        if used.size and not 0 <= used.min() <= used.max() < end:
+            raise _misfit(f"geometry.{name}", f"{used.min()} to {used.max()}", f"0 to {end - 1}, or slot -1")
