@@ -13,16 +13,20 @@ from subsalt.analytic.layered import (
     reflection_time,
     reflection_waveform,
 )
+from subsalt.analytic.primaries import Diffractor, Plane, primaries
 from subsalt.analytic.uniform import elliptical_waveform, isotropic_waveform
 from subsalt.analytic.vti import group_velocity, phase_velocity, traveltime, vti_waveform
 
 __all__ = [
+    "Diffractor",
+    "Plane",
     "dipping_reflection_point",
     "elliptical_waveform",
     "group_velocity",
     "isotropic_waveform",
     "mirror_source",
     "phase_velocity",
+    "primaries",
     "reflection_coefficient",
     "reflection_time",
     "reflection_waveform",
