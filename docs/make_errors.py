@@ -22,7 +22,7 @@ SUBJECTS = {
     "4": "Models",
     "5": "Stability, dispersion, medium",
     "6": "Memory, disk, damaged files",
-    "7": "Devices",
+    "7": "Devices, time migration",
     "8": "State of a run",
 }
 

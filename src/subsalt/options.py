@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from subsalt.errors import ConfigError
 from subsalt.model import AnisotropyRule
+from subsalt.options_kirchhoff import KirchhoffOptions as KirchhoffOptions
 
 Boundary = Literal["pml", "damping", "none"]
 Mode = Literal["reflectivity", "adjoint"]

@@ -1,5 +1,6 @@
 """The job file: what it means, what it refuses, and the number that stands for it."""
 
+import hashlib
 import json
 import tomllib
 from pathlib import Path
@@ -281,3 +282,12 @@ def test_models_of_different_shape_are_refused_and_resampled_on_request(tmp_path
     assert model.grid == Grid((161, 101), (5.0, 5.0))
     # linear in z, so that linear interpolation is exact to rounding
     np.testing.assert_allclose(model.vp[7], 1500 + model.grid.axis(-1), rtol=1e-6)
+
+
+def test_a_job_of_0_4_0_is_still_the_same_run():
+    """Made by version 0.4.0, before there was a second method: a run directory of it is to go on."""
+    given = {**BASE, "title": "x", "checkpoint": {"strategy": "boundary"}}
+    for made in (Job.from_dict(given), Job.from_dict({"method": "rtm", **given})):
+        assert made.run_id([]) == "f60ffb73a2d9d1ecb351e706451fc2a0fd50e66ac145bb6a685bb043be5fcd39"
+        text = hashlib.sha256(made.resolved_toml().encode()).hexdigest()
+        assert text == "5a9877059e21557c028f68585ebbce3973cab4aef44ba4d08f7431153db46b6a"

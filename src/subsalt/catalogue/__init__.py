@@ -19,6 +19,7 @@ PARTS = (
     "runs",
     "playback",
     "reimaging",
+    "time_migration",
 )
 
 

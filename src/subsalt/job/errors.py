@@ -6,7 +6,8 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -39,6 +40,14 @@ def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") 
 def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseModel], line: int) -> Finding:
     kind, value = item["type"], item.get("input")
     evidence: dict[str, object] = {"key": dotted(loc), "line": line or None}
+    if kind == "extra_forbidden" and (elsewhere := other_methods(loc, job)):
+        tables = f"[{loc[0]}]" if len(loc) == 1 else f"[{loc[0]}] {loc[-1]}"
+        said = f"{where}: {tables} belongs to method {elsewhere[0]}"
+        if len(loc) == 1:
+            cure = f'remove it, or put method = "{elsewhere[0]}" at the top of the file'
+        else:
+            cure = "remove it"
+        return Finding("E769", "error", said, cure, evidence)
     if kind == "extra_forbidden":
         return Finding("E101", "error", f"{where}: unknown key", suggestion(loc, job), evidence)
     if kind == "missing":
@@ -67,9 +76,21 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
     return Finding("E104", "error", f"{where}: {message}", fix, evidence)
 
 
-def raise_from(error: ValidationError, job: type[BaseModel], text: str = "") -> None:
-    """Raise `FindingsError` (exit code 78) with everything that validation found."""
-    raise FindingsError(_unique(findings_from(error, job, text)), exit_code=ConfigError.exit_code) from None
+def raise_from(
+    error: ValidationError, job: type[BaseModel], text: str = "", raw: Mapping[str, Any] | None = None
+) -> None:
+    """Raise `FindingsError` (exit code 78) with everything that validation found.
+
+    Parameters
+    ----------
+    raw : mapping, optional
+        The content of the file: where its method is left out, and its tables are those of another one, that is what
+        is said, and not what the default method misses.
+    """
+    found = _unique(findings_from(error, job, text))
+    if raw is not None and "method" not in raw and any(f.code == "E769" for f in found):
+        found = [f for f in found if f.code != "E102"]
+    raise FindingsError(found, exit_code=ConfigError.exit_code) from None
 
 
 def _unique(findings: list[Finding]) -> list[Finding]:
@@ -86,6 +107,22 @@ def dotted(loc: Sequence[str | int]) -> str:
     for part in loc:
         out += f"[{part}]" if isinstance(part, int) else (f".{part}" if out else str(part))
     return out
+
+
+def other_methods(loc: Sequence[str | int], job: type[BaseModel]) -> list[str]:
+    """Return the other methods that know the table or key at `loc`, exactly as it is written."""
+    from subsalt.job.base import BaseJob
+    from subsalt.job.methods import METHODS, job_class
+
+    if not issubclass(job, BaseJob) or any(isinstance(part, int) for part in loc):
+        return []
+    found = []
+    for method in METHODS:
+        kind = job_class(method)
+        parent = model_at(kind, loc[:-1])
+        if kind is not job and parent is not None and loc[-1] in parent.model_fields:
+            found.append(method)
+    return found
 
 
 def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:

@@ -1,24 +1,21 @@
-"""The job: one TOML file that describes a survey to be modelled or migrated, as an object.
+"""The job of reverse time migration: a TOML file that describes a survey to be modelled or migrated, as an object.
 
 `Job.from_toml` validates it and names everything that is wrong at once; `Job.load_model`, `Job.load_survey`,
-`Job.wavelet`, `Job.propagation` and `Job.imaging_options` turn it into the objects that compute.
+`Job.wavelet`, `Job.propagation` and `Job.imaging_options` turn it into the objects that compute. What it shares with
+jobs of other methods is `subsalt.job.base`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import tomllib
-from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
-from subsalt.errors import ConfigError, Finding, MissingInputError
-from subsalt.job import errors as job_errors
+from subsalt.errors import ConfigError
 from subsalt.job.acquisition_section import AcquisitionSection
+from subsalt.job.base import BaseJob
 from subsalt.job.checkpoint_section import CheckpointSection
 from subsalt.job.data_sections import DataSection
 from subsalt.job.model_sections import GridSection, ModelSection
@@ -29,21 +26,17 @@ from subsalt.job.sections import (
     PropagationSection,
     SourceSection,
 )
-from subsalt.job.types import Section, auto_to_none
+from subsalt.job.types import auto_to_none
 
 if TYPE_CHECKING:
     from subsalt.model import EarthModel, ModelLike
     from subsalt.options import CheckpointOptions, ImagingOptions, PropagationOptions
-    from subsalt.plan import Plan
     from subsalt.survey import Survey
     from subsalt.wavelet import Wavelet
 
-#: tables that cannot change the image, hence are no part of the run id; lossy keys of [checkpoint] come back into it
-WITHOUT_INFLUENCE = ("title", "output", "parallel", "checkpoint")
 
-
-class Job(Section):
-    """A validated job file.
+class Job(BaseJob):
+    """A validated job of reverse time migration, or of modelling.
 
     Examples
     --------
@@ -53,7 +46,8 @@ class Job(Section):
     15.0
     """
 
-    title: str = Field("", description="a name for pictures and the report")
+    method: ClassVar[str] = "rtm"
+
     data: DataSection | None = Field(None, description="recorded shots (migrate)")
     acquisition: AcquisitionSection | None = Field(None, description="positions of a survey (model)")
     model: ModelSection = Field(description="the earth model")
@@ -69,10 +63,6 @@ class Job(Section):
     parallel: ParallelSection = Field(default_factory=ParallelSection, description="threads and device")
     output: OutputSection = Field(default_factory=OutputSection, description="what is written")
 
-    _path: Path | None = PrivateAttr(None)
-    _base: Path = PrivateAttr(Path("."))
-    _name: str = PrivateAttr("")
-    _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
     _streaming: bool | None = PrivateAttr(None)
 
     @model_validator(mode="after")
@@ -85,91 +75,11 @@ class Job(Section):
             )
         return self
 
-    @classmethod
-    def from_toml(cls, path: str | Path) -> Job:
-        """Read and validate a job file.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; relative names in it count from its folder.
-
-        Raises
-        ------
-        MissingInputError
-            When there is no such file.
-        ConfigError
-            When it is no TOML.
-        FindingsError
-            With everything that is wrong in it, exit code 78.
-        """
-        path = Path(path)
-        text = _read_text(path)
-        try:
-            raw = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(
-                f"{path}: {error}", "texts need quotes, tables are [name], lists [1, 2]", code="E106"
-            ) from None
-        return cls._build(raw, text, path)
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], base: str | Path = ".", *, name: str = "") -> Job:
-        """Validate a job given as a dictionary; relative file names count from `base`; `name` is what it is called."""
-        job = cls._build(dict(raw), "", None)
-        job._base, job._name = Path(base), name
-        return job
-
-    def changed(self, section: str, **values: Any) -> Job:
-        """Return the job with other values in one of its tables."""
-        raw = self.model_dump(mode="json", exclude_none=True)
-        raw[section] = {**raw.get(section, {}), **values}
-        job = Job._build(raw, "", None)
-        job._path, job._base, job._name = self._path, self._base, self._name
-        return job
-
     def with_shots(self, selection: str) -> Job:
         """Return the job with other shots selected, as in `[data] shots`."""
         if self.data is None:
             raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
         return self.changed("data", shots=selection)
-
-    @classmethod
-    def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Job:
-        raw = {k: v for k, v in raw.items() if k != "$schema"}
-        try:
-            job = cls.model_validate(raw)
-        except ValidationError as error:
-            job_errors.raise_from(error, cls, text)
-            raise AssertionError("unreachable") from error
-        if path is not None:
-            job._path = path
-            job._base = path.parent
-        return job
-
-    @property
-    def path(self) -> Path | None:
-        """The job file, None for a job from a dictionary."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """Name of the job: its file name without suffix."""
-        return self._path.stem if self._path else self._name or "job"
-
-    @property
-    def base(self) -> Path:
-        """Folder from which relative names count."""
-        return self._base
-
-    @property
-    def default_run_dir(self) -> Path:
-        """`NAME.run` beside the job file."""
-        return self._base / f"{self.name}.run"
-
-    def resolve(self, name: str) -> Path:
-        """Return the path of a file named in the job."""
-        return self._base / Path(name).expanduser()
 
     # -- the objects that compute
 
@@ -216,20 +126,6 @@ class Job(Section):
         """`[checkpoint]` in the form of the imaging code; folders count from that of the job file."""
         section = self.checkpoint
         return section.options(tuple(str(self.resolve(d)) for d in section.directories))
-
-    def remember(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` made at the first call with this key: files are read once."""
-        if key not in self._memory:
-            self._memory[key] = make()
-        return self._memory[key]
-
-    def knows(self, key: str) -> bool:
-        """Return whether `remember` has something under this key."""
-        return key in self._memory
-
-    def forget(self) -> None:
-        """Drop what was read, for example after a file has changed."""
-        self._memory.clear()
 
     def load_model(self) -> EarthModel:
         """Read or build the earth model, smoothed when the job says so; the same object at every call."""
@@ -286,141 +182,21 @@ class Job(Section):
 
         return load_wavelet(self, dt, nt)
 
-    # -- what it does
-
-    def check(self) -> list[Finding]:
-        """Run every rule of `subsalt check` on the files as they are now, and return what was found."""
-        from subsalt.job.checking import check_job
-
-        self.forget()
-        return check_job(self).findings
-
-    def migrate(self, run_dir: str | Path | None = None, progress: Callable[..., None] | None = None) -> Any:
-        """Migrate the shots of `[data]`; an existing run directory of the same job is continued.
-
-        Returns
-        -------
-        RunResult
-            Image, its hash, phases and counters.
-        """
-        from subsalt.run.migrate import migrate_job
-
-        return migrate_job(self, Path(run_dir) if run_dir else self.default_run_dir, progress)
-
-    def plan(
-        self,
-        ranks: int = 1,
-        memory_per_rank: int | None = None,
-        threads: int | None = None,
-        machine: str | Path | None = None,
-    ) -> Plan:
-        """Say what a run would take on so many ranks; nothing is started.
-
-        Parameters
-        ----------
-        ranks : int
-            Ranks to be started.
-        memory_per_rank : int, optional
-            Bytes that each may take; what is free on this machine, over the ranks, when None.
-        threads : int, optional
-            Of each rank.
-        machine : str or Path, optional
-            machine.json of the machine that will run it; that of this one when None.
-
-        Returns
-        -------
-        Plan
-            `fits`, `error`, memory by array, reads, disk and time.
-        """
-        from subsalt.plan import plan_job
-
-        return plan_job(self, ranks, memory_per_rank, threads, Path(machine) if machine else None)
-
-    # -- the job as text and as a number
-
-    def resolved(self) -> dict[str, Any]:
-        """Return the job with every default, as plain values (SI); keys without a value are left out."""
-        return self.model_dump(mode="json", exclude_none=True)
-
-    def resolved_toml(self) -> str:
-        """Return the job with every default as TOML, each key with its meaning."""
-        from subsalt.job.text import resolved_toml
-
-        return resolved_toml(self)
+    # -- the job as a number
 
     def input_files(self) -> dict[str, list[Path]]:
-        """Return the files the job reads, by the key that names them; patterns expanded and sorted.
-
-        Raises
-        ------
-        MissingInputError
-            When a file is not there or a pattern matches nothing.
-        """
+        """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
         from subsalt.job.inputs import input_files
 
         return input_files(self)
 
-    def inputs(self) -> list[dict[str, object]]:
-        """Return path, size and SHA-256 of every input file; reads them all."""
-        from subsalt.io.publish import sha256_file
-
-        return [
-            {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
-            for key, paths in self.input_files().items()
-            for path in paths
-        ]
-
     def of_the_image(self) -> dict[str, Any]:
-        """Return the resolved job without what cannot change a bit of the image."""
-        job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        """Return the resolved job without what cannot change a bit of the image.
+
+        Notes
+        -----
+        Of [checkpoint] that is all but the keys that lose digits.
+        """
+        job = {k: v for k, v in super().of_the_image().items() if k != "checkpoint"}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job
-
-    def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
-        """Return the hash of what determines the image: the job without `WITHOUT_INFLUENCE`, and its input
-        bytes.
-
-        Parameters
-        ----------
-        inputs : list of dict, optional
-            What `inputs` returned; computed when left out.
-        """
-        job = self.of_the_image()
-        hashes: dict[str, list[object]] = {}
-        for item in self.inputs() if inputs is None else inputs:
-            hashes.setdefault(str(item["key"]), []).append(item["sha256"])
-        # contents count, names and places do not
-        for key, values in hashes.items():
-            _replace(job, key.split("."), values)
-        text = json.dumps(job, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _replace(tree: Any, path: list[str], values: list[object]) -> None:
-    """Set the value at a dotted path in nested dictionaries and lists."""
-    for part in path[:-1]:
-        tree = tree[int(part)] if isinstance(tree, list) else tree[part]
-    tree[path[-1]] = values
-
-
-def _read_text(path: Path) -> str:
-    if path.is_dir():
-        raise MissingInputError(
-            f"{path} is a directory", "give the job file, for example survey.toml", code="E110"
-        )
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise MissingInputError(
-            f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
-        ) from None
-    except OSError as error:
-        raise MissingInputError(
-            f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
-        ) from None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106"
-        ) from None

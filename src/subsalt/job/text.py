@@ -11,13 +11,13 @@ from subsalt.job.inputs import PARAMETERS
 from subsalt.job.types import Section
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.job.base import BaseJob
 
 
-def resolved_toml(job: Job) -> str:
+def resolved_toml(job: BaseJob) -> str:
     """Return the job with every default as TOML that reads back as the same job."""
     parts = ["# every key of the job with its value in SI units; keys behind # have no value\n"]
-    top = {"title": job.title}
+    top = {k: v for k, v in job.resolved().items() if not isinstance(v, dict)}
     parts.append(toml_out.table("", top))
     for name in type(job).model_fields:
         section = getattr(job, name)

@@ -1,0 +1,1 @@
+"""Kirchhoff prestack time migration: image grid, velocity, preparation of traces, and the sum over them."""

@@ -1,0 +1,273 @@
+"""What jobs of all methods share: reading and validating the file, names, what was read, text, and the run id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from pydantic import Field, PrivateAttr, ValidationError
+
+from subsalt.errors import ConfigError, Finding, MissingInputError
+from subsalt.job import errors as job_errors
+from subsalt.job.types import Section
+
+#: tables that cannot change the image of any method, hence are no part of the run id
+WITHOUT_INFLUENCE = ("title", "output", "parallel")
+
+
+class BaseJob(Section):
+    """A validated job file, whatever its method.
+
+    A method declares its tables; those named `data`, `parallel` and `output` mean the same to all.
+    """
+
+    if TYPE_CHECKING:
+        method: ClassVar[str]
+        data: Any
+        parallel: Any
+        output: Any
+
+    title: str = Field("", description="a name for pictures and the report")
+
+    _path: Path | None = PrivateAttr(None)
+    _base: Path = PrivateAttr(Path("."))
+    _name: str = PrivateAttr("")
+    _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read and validate a job file; its `method` decides which class of job it becomes.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; relative names in it count from its folder.
+
+        Raises
+        ------
+        MissingInputError
+            When there is no such file.
+        ConfigError
+            When it is no TOML.
+        FindingsError
+            With everything that is wrong in it, exit code 78.
+        """
+        path = Path(path)
+        text = _read_text(path)
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(
+                f"{path}: {error}", "texts need quotes, tables are [name], lists [1, 2]", code="E106"
+            ) from None
+        return cls._build(raw, text, path)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], base: str | Path = ".", *, name: str = "") -> Self:
+        """Validate a job given as a dictionary; relative file names count from `base`; `name` is what it is called."""
+        job = cls._build(dict(raw), "", None)
+        job._base, job._name = Path(base), name
+        return job
+
+    def changed(self, section: str, **values: Any) -> Self:
+        """Return the job with other values in one of its tables."""
+        raw = self.model_dump(mode="json", exclude_none=True)
+        raw[section] = {**raw.get(section, {}), **values}
+        job = type(self)._build(raw, "", None)
+        job._path, job._base, job._name = self._path, self._base, self._name
+        return job
+
+    @classmethod
+    def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Self:
+        from subsalt.job.methods import class_of, without_method
+
+        raw = {k: v for k, v in raw.items() if k != "$schema"}
+        kind = class_of(raw, text)
+        try:
+            job = kind.model_validate(without_method(raw))
+        except ValidationError as error:
+            job_errors.raise_from(error, kind, text, raw)
+            raise AssertionError("unreachable") from error
+        if path is not None:
+            job._path = path
+            job._base = path.parent
+        # the class that the file asks for, which a caller of `Job.from_toml` meets only with method = "kirchhoff"
+        return cast("Self", job)
+
+    @property
+    def path(self) -> Path | None:
+        """The job file, None for a job from a dictionary."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """Name of the job: its file name without suffix."""
+        return self._path.stem if self._path else self._name or "job"
+
+    @property
+    def base(self) -> Path:
+        """Folder from which relative names count."""
+        return self._base
+
+    @property
+    def default_run_dir(self) -> Path:
+        """`NAME.run` beside the job file."""
+        return self._base / f"{self.name}.run"
+
+    def resolve(self, name: str) -> Path:
+        """Return the path of a file named in the job."""
+        return self._base / Path(name).expanduser()
+
+    def remember(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what `make` made at the first call with this key: files are read once."""
+        if key not in self._memory:
+            self._memory[key] = make()
+        return self._memory[key]
+
+    def knows(self, key: str) -> bool:
+        """Return whether `remember` has something under this key."""
+        return key in self._memory
+
+    def forget(self) -> None:
+        """Drop what was read, for example after a file has changed."""
+        self._memory.clear()
+
+    # -- what it does
+
+    def check(self) -> list[Finding]:
+        """Run every rule of `subsalt check` on the files as they are now, and return what was found."""
+        from subsalt.job.checking import check_job
+
+        self.forget()
+        return check_job(cast("Any", self)).findings
+
+    def migrate(self, run_dir: str | Path | None = None, progress: Callable[..., None] | None = None) -> Any:
+        """Migrate the traces of `[data]`; an existing run directory of the same job is continued.
+
+        Returns
+        -------
+        RunResult
+            Image, its hash, phases and counters.
+        """
+        from subsalt.run.migrate import migrate_job
+
+        return migrate_job(cast("Any", self), Path(run_dir) if run_dir else self.default_run_dir, progress)
+
+    def plan(
+        self,
+        ranks: int = 1,
+        memory_per_rank: int | None = None,
+        threads: int | None = None,
+        machine: str | Path | None = None,
+    ) -> Any:
+        """Say what a run would take on so many ranks; nothing is started.
+
+        Parameters
+        ----------
+        ranks : int
+            Ranks to be started.
+        memory_per_rank : int, optional
+            Bytes that each may take; what is free on this machine, over the ranks, when None.
+        threads : int, optional
+            Of each rank.
+        machine : str or Path, optional
+            machine.json of the machine that will run it; that of this one when None.
+
+        Returns
+        -------
+        Plan or KirchhoffPlan
+            `fits`, `error`, memory by array, reads, disk and time.
+        """
+        from subsalt.plan import plan_job
+
+        return plan_job(
+            cast("Any", self), ranks, memory_per_rank, threads, Path(machine) if machine else None
+        )
+
+    # -- the job as text and as a number
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the job with every default, as plain values (SI); keys without a value are left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def resolved_toml(self) -> str:
+        """Return the job with every default as TOML, each key with its meaning."""
+        from subsalt.job.text import resolved_toml
+
+        return resolved_toml(self)
+
+    def input_files(self) -> dict[str, list[Path]]:
+        """Return the files the job reads, by the key that names them; patterns expanded and sorted.
+
+        Raises
+        ------
+        MissingInputError
+            When a file is not there or a pattern matches nothing.
+        """
+        raise NotImplementedError
+
+    def inputs(self) -> list[dict[str, object]]:
+        """Return path, size and SHA-256 of every input file; reads them all."""
+        from subsalt.io.publish import sha256_file
+
+        return [
+            {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
+            for key, paths in self.input_files().items()
+            for path in paths
+        ]
+
+    def of_the_image(self) -> dict[str, Any]:
+        """Return the resolved job without what cannot change a bit of the image."""
+        return {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+
+    def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
+        """Return the hash of what determines the image: `of_the_image`, and the bytes of its inputs.
+
+        Parameters
+        ----------
+        inputs : list of dict, optional
+            What `inputs` returned; computed when left out.
+        """
+        job = self.of_the_image()
+        hashes: dict[str, list[object]] = {}
+        for item in self.inputs() if inputs is None else inputs:
+            hashes.setdefault(str(item["key"]), []).append(item["sha256"])
+        # contents count, names and places do not
+        for key, values in hashes.items():
+            _replace(job, key.split("."), values)
+        text = json.dumps(job, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _replace(tree: Any, path: list[str], values: list[object]) -> None:
+    """Set the value at a dotted path in nested dictionaries and lists."""
+    for part in path[:-1]:
+        tree = tree[int(part)] if isinstance(tree, list) else tree[part]
+    tree[path[-1]] = values
+
+
+def _read_text(path: Path) -> str:
+    if path.is_dir():
+        raise MissingInputError(
+            f"{path} is a directory", "give the job file, for example survey.toml", code="E110"
+        )
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise MissingInputError(
+            f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
+        ) from None
+    except OSError as error:
+        raise MissingInputError(
+            f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
+        ) from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106"
+        ) from None
