@@ -1,0 +1,158 @@
+"""Filters that traces pass before they are summed: the phase of the migration weights and the alias bands.
+
+Every filter is a finite impulse response, designed once: the response wanted is transformed to the time domain on a
+fine grid of frequencies and cut at a reach. Convolution with it is what it says at every sample of a record, without
+wrap-around, whatever transform carries it out.
+
+===========  =================================================================================
+amplitude    response of the phase filter P(w), e^{+iwt} in the inverse transform
+===========  =================================================================================
+``"3d"``     -iw: minus the derivative
+``"2.5d"``   conj(sqrt(iw)) = sqrt(w) (1 - i) / sqrt(2), w > 0: the anticausal half derivative
+``"none"``   1
+===========  =================================================================================
+
+Band j = 0 ... B-1 ends at f_j = fN (B - j) / B: it passes up to f_{j+1} and falls from there to nothing at f_j as a
+raised cosine; band 0 passes everything. The phase filters fall from 0.8 fN to fN in the same way: what lies there no
+interpolation could use, and a filter that stops at fN would ring at that frequency from every step of a trace.
+
+References
+----------
+Gray, S. H. (1992), Frequency-selective design of the Kirchhoff migration operator, Geophys. Prosp. 40, 565-571 (bands).
+Bleistein, N., Cohen, J. K. & Stockwell, J. W. (2001), Mathematics of multidimensional seismic imaging, migration, and
+inversion, Springer (phase in 2.5-D and 3-D).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import fixedmath
+from subsalt.imaging.kirchhoff.fourier import transform
+from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE
+from subsalt.options_kirchhoff import Amplitude, KirchhoffOptions
+
+#: the phase filters fall over this part of the Nyquist frequency, up to it
+FALL = 0.2
+
+#: reach of a filter that falls over a part d of the Nyquist frequency, in samples times d. The tail of a raised cosine
+#: falls with the cube of the lag, and a taper over the outer half makes its end smooth: what is cut changes the
+#: response by less than 3e-4 of the gain (tested).
+REACH = 32
+
+#: points of the design grid over the reach; the impulse response that folds back is that far out
+OVERSAMPLING = 16
+
+
+@dataclass(frozen=True)
+class FilterBank:
+    """Impulse responses of all bands.
+
+    Parameters
+    ----------
+    impulse : ndarray, (bands, 2 reach + 1), float64
+        Response at lags -reach ... reach samples.
+    corner : ndarray, (bands,), float64
+        Frequency at which each band ends, Hz.
+    """
+
+    impulse: NDArray[np.float64]
+    corner: NDArray[np.float64]
+
+    @property
+    def reach(self) -> int:
+        """Largest lag, samples."""
+        return self.impulse.shape[1] // 2
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether traces pass unchanged."""
+        return self.impulse.shape == (1, 1) and self.impulse[0, 0] == 1.0
+
+
+def band_count(options: KirchhoffOptions) -> int:
+    """Return the number of copies of a trace: the alias bands, or 1 without them."""
+    return options.bands if options.antialias == "bands" else 1
+
+
+@lru_cache(maxsize=8)
+def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
+    """Return the filters for records of `nt` samples every `dt` seconds."""
+    nyquist = 0.5 / dt
+    corner = nyquist * (bands - np.arange(bands)) / bands
+    if amplitude == "none" and bands == 1:
+        return FilterBank(np.ones((1, 1)), corner)
+    reach = _reach(nt, amplitude, bands)
+    size = 2
+    while size < OVERSAMPLING * reach:
+        size *= 2
+    part = np.arange(size // 2 + 1) / (size // 2)  # of the Nyquist frequency
+    passed = np.stack([_fall(part, (bands - j) / bands, 1.0 / bands if j else 0.0) for j in range(bands)])
+    real, imag = _phase(part * fixedmath.PI / dt, amplitude)
+    if amplitude != "none":
+        passed = passed * _fall(part, 1.0, FALL)
+    impulse = _impulse(passed * real, passed * imag, reach)
+    if amplitude != "2.5d":  # the half derivative is whole within the record and has no end to smooth
+        impulse *= _taper(reach)
+    if amplitude == "none":
+        impulse[0] = 0.0
+        impulse[0, reach] = 1.0
+        for row in impulse:
+            row /= fixedmath.total(row)  # constants pass exactly
+    # lags beyond the record have nothing to act on
+    reach = min(reach, nt - 1 + max(BEFORE, AFTER))
+    middle = impulse.shape[1] // 2
+    impulse = np.ascontiguousarray(impulse[:, middle - reach : middle + reach + 1])
+    impulse.flags.writeable = False
+    return FilterBank(impulse, corner)
+
+
+def _reach(nt: int, amplitude: Amplitude, bands: int) -> int:
+    """Return the largest lag of the filters, samples.
+
+    The half derivative falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record.
+    """
+    if amplitude == "2.5d":
+        return nt - 1 + max(BEFORE, AFTER)
+    narrowest = min(FALL if amplitude == "3d" else 1.0, 1.0 / bands if bands > 1 else 1.0)
+    return round(REACH / narrowest)
+
+
+def _fall(part: NDArray[np.float64], end: float, width: float) -> NDArray[np.float64]:
+    """Return 1 below end - width, 0 above end, a raised cosine between; 1 everywhere for width 0."""
+    if width == 0.0:
+        return np.ones_like(part)
+    place = np.clip((part - (end - width)) / width, 0.0, 1.0)
+    return 0.5 + 0.5 * fixedmath.cos(fixedmath.PI * place)
+
+
+def _phase(w: NDArray[np.float64], amplitude: Amplitude) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return real and imaginary part of the phase filter at angular frequencies w >= 0, rad/s."""
+    if amplitude == "3d":
+        return np.zeros_like(w), -w
+    if amplitude == "2.5d":
+        half = np.sqrt(0.5 * w)
+        return half, -half
+    return np.ones_like(w), np.zeros_like(w)
+
+
+def _impulse(real: NDArray[np.float64], imag: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """Return lags -reach ... reach of the real impulse response of a response (bands, M/2 + 1)."""
+    size = 2 * (real.shape[1] - 1)
+    # x_n = (1/M) Re sum_k g_k H_k e^{2 pi i k n / M}, g = 2 inside, 1 at both ends: the other half is the conjugate
+    weight = np.full(real.shape[1], 2.0 / size)
+    weight[[0, -1]] = 1.0 / size
+    a, b = np.zeros((len(real), size)), np.zeros((len(real), size))
+    a[:, : real.shape[1]], b[:, : real.shape[1]] = weight * real, weight * imag
+    whole = transform(a, b, sign=1)[0]
+    return np.concatenate([whole[:, -reach:], whole[:, : reach + 1]], axis=1)
+
+
+def _taper(reach: int) -> NDArray[np.float64]:
+    """Return 1 for the inner half of the lags, then a raised cosine to nothing just beyond the reach."""
+    place = np.clip((np.abs(np.arange(-reach, reach + 1)) - reach / 2) / (reach / 2 + 1), 0.0, 1.0)
+    return 0.5 + 0.5 * fixedmath.cos(fixedmath.PI * place)
