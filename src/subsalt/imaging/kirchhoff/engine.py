@@ -1,0 +1,150 @@
+"""The sum over the traces of one block: traces come in blocks, are prepared, and added to the image traces in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.imaging.kirchhoff.cutting import Block
+from subsalt.imaging.kirchhoff.prepare import prepare, prepared_bytes
+from subsalt.imaging.kirchhoff.reach import reach
+from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.imaging.kirchhoff.sums import Sums
+from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.options import KirchhoffOptions
+
+#: bytes of prepared traces that are summed in one call, where nothing else is asked: the image traces of a block go
+#: through the caches once per call
+PREPARED = 96 << 20
+#: fewest and most traces of a block
+FEWEST, MOST = 16, 4096
+#: samples of velocities that are made at one time
+VELOCITIES = 1 << 20
+
+
+def trace_block(nt: int, options: KirchhoffOptions, memory: int | None = None) -> int:
+    """Return the traces of a block for "auto".
+
+    Parameters
+    ----------
+    nt : int
+        Samples of a trace.
+    options : KirchhoffOptions
+        Bands and interpolation, which tell the size of a prepared trace.
+    memory : int, optional
+        Bytes that prepared traces may take.
+    """
+    room = PREPARED if memory is None else min(PREPARED, memory)
+    return int(min(max(room // prepared_bytes(nt, options), FEWEST), MOST))
+
+
+def select(setup: KirchhoffSetup, block: Block) -> NDArray[np.int64]:
+    """Return the traces that a block sums, as ascending indices into the table: those in reach, of its classes."""
+    near = reach(setup.table, setup.grid.positions(block.box), setup.options.aperture)
+    group = setup.group[near]
+    if setup.classes.kind == "image":
+        return near[group >= 0]
+    return near[(group >= block.c0) & (group < block.c1)]
+
+
+def start(setup: KirchhoffSetup, block: Block) -> Sums:
+    """Return the sums of a block before its first trace."""
+    return Sums.zeros(block, setup.nt, groups_of(setup, block))
+
+
+def groups_of(setup: KirchhoffSetup, block: Block) -> int:
+    """Return the classes that the fold of a block counts."""
+    return setup.classes.groups if setup.classes.kind == "image" else block.classes
+
+
+def velocities(
+    setup: KirchhoffSetup, points: NDArray[np.float64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Return velocity and eta (n, nt) at map positions, made some locations at a time: fields are of double numbers."""
+    v = np.empty((len(points), setup.nt), np.float32)
+    eta = None
+    step = max(1, VELOCITIES // setup.nt)
+    for a in range(0, len(points), step):
+        rows = slice(a, a + step)
+        v[rows], e = setup.velocity.at(points[rows], setup.grid.time)
+        if e is not None:
+            eta = np.empty_like(v) if eta is None else eta
+            eta[rows] = e
+    return v, eta
+
+
+def migrate_block(
+    setup: KirchhoffSetup,
+    sums: Sums,
+    traces: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]],
+    threads: int,
+    phases: Phases,
+    after: Callable[[Sums], None] = lambda sums: None,
+) -> None:
+    """Add traces to the sums of a block.
+
+    Parameters
+    ----------
+    setup : KirchhoffSetup
+        What all blocks share.
+    sums : Sums
+        Of the block, as far as they are; brought up to date.
+    traces : iterable of (index, samples)
+        Blocks of traces in canonical order: indices into the table, ascending, and their samples (n, nt).
+    threads : int
+        That prepare and sum.
+    phases : Phases
+        Takes the seconds, by "trace input", "prepare", "sum" and "velocity".
+    after : callable
+        ``after(sums)`` behind every block of traces; sums may be stored then.
+
+    Notes
+    -----
+    Every output sample adds its traces one after the other in the order of the table, so that the sums do not depend on
+    how traces and locations are cut, or on threads.
+    """
+    options, table = setup.options, setup.table
+    points = setup.grid.positions(sums.block.box)
+    with phases("velocity"):
+        medium = Medium(*velocities(setup, points))
+    spacing = options.antialias_spacing or setup.grid.spacing
+    axes = setup.grid.axes()
+    first = 0 if setup.classes.kind == "image" else sums.block.c0
+    source = iter(traces)
+    while True:
+        with phases("trace input"):
+            found = next(source, None)
+        if found is None:
+            return
+        index, samples = found
+        with phases("prepare"):
+            prepared = prepare(samples, table.time, options, threads)
+        group = setup.group[index] - first
+        slot = np.zeros_like(group) if setup.classes.kind == "image" else group
+        geometry = TraceGeometry(
+            table.src[index], table.rcv[index], setup.weights[index], slot.astype(np.int32), group.astype(np.int32)
+        )
+        with phases("sum"):
+            sums.contributions += sum_traces(
+                sums.image,
+                sums.hits,
+                sums.fold,
+                points,
+                axes,
+                medium,
+                setup.grid.time,
+                prepared,
+                geometry,
+                options,
+                spacing,
+                threads,
+            )
+        sums.next = int(index[-1]) + 1
+        sums.traces += len(index)
+        after(sums)
