@@ -20,6 +20,7 @@ PARTS = (
     "playback",
     "reimaging",
     "time_migration",
+    "time_runs",
 )
 
 

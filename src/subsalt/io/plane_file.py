@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +44,13 @@ class PlaneLayout:
         The box of the fields.
     names : tuple of str
         Names of the fields, in their order within a plane.
+    facts : mapping
+        What else the header says: plain numbers and texts.
     """
 
     box: Box
     names: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def planes(self) -> int:
@@ -81,7 +84,7 @@ class PlaneLayout:
 
     def header(self) -> bytes:
         """Return the block of text that says all this."""
-        facts = {"fields": list(self.names), "hi": self.box.hi, "lo": self.box.lo}
+        facts = {**self.facts, "fields": list(self.names), "hi": self.box.hi, "lo": self.box.lo}
         return (MAGIC + json.dumps(facts, sort_keys=True).encode()).ljust(BLOCK - 1) + b"\n"
 
 
@@ -168,7 +171,9 @@ class PlaneFile:
             raise unreadable(self.path, "it does not begin as a file of planes")
         facts = json.loads(block[len(MAGIC) :])
         lo, hi = (tuple(int(v) for v in facts[k]) for k in ("lo", "hi"))
-        layout = PlaneLayout(Box(lo, hi), tuple(str(n) for n in facts["fields"]))  # type: ignore[arg-type]
+        names = tuple(str(n) for n in facts["fields"])
+        more = {k: v for k, v in facts.items() if k not in ("fields", "hi", "lo")}
+        layout = PlaneLayout(Box(lo, hi), names, more)  # type: ignore[arg-type]
         if len(lo) != 3 or len(hi) != 3 or self._file.size != layout.size:
             raise unreadable(self.path, f"it has {self._file.size} bytes, its head says {layout.size}")
         table = self._file.read_at(BLOCK, ENTRY * layout.planes)

@@ -55,15 +55,15 @@ class Classes:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Gathers):
-            raise ConfigError(f"gathers = {self.kind!r}", "use image, offset or full-offset", code="E780")
+            raise ConfigError(f"gathers = {self.kind!r}", "use image, offset or full-offset", code="E768")
         if len(self.edges) < 2 or any(b <= a for a, b in zip(self.edges, self.edges[1:], strict=False)):
             raise ConfigError(
                 f"limits of offset classes {self.edges} do not grow",
                 "give a first offset, a larger last one and a positive step",
-                code="E780",
+                code="E768",
             )
         if self.sectors < 1:
-            raise ConfigError(f"sectors = {self.sectors}", "use 1, 2, ... azimuth sectors", code="E780")
+            raise ConfigError(f"sectors = {self.sectors}", "use 1, 2, ... azimuth sectors", code="E768")
 
     # -- the three ways to make them
 
@@ -82,7 +82,7 @@ class Classes:
             raise ConfigError(
                 f"offset classes from {first:g} to {last:g} m, every {step:g} m",
                 "give first >= 0, last >= first and a positive step",
-                code="E780",
+                code="E768",
             )
         count = math.floor((last - first) / step + 1e-9) + 1
         centres = tuple(first + step * c for c in range(count))
