@@ -126,7 +126,9 @@ def migrate_time(
             code="E783",
         )
     if not np.isfinite(data).all() or not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise DataError("traces or positions are not finite", "zero dead traces, or leave them out", code="E783")
+        raise DataError(
+            "traces or positions are not finite", "zero dead traces, or leave them out", code="E783"
+        )
     options = options or KirchhoffOptions()
     threads = kernels.threads_to_use(threads)
     with clock("setup"):

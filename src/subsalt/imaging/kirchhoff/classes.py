@@ -20,6 +20,8 @@ Gathers = Literal["image", "offset", "full"]
 SAME = 1.0
 #: m: a nominal offset that spreads farther is none
 SPREAD = 12.5
+#: times that nominal offsets lie farther apart than they spread
+CLEAR = 4.0
 #: nominal offsets of a survey; a recording cable has some hundreds of channels
 MOST = 2000
 #: offset classes that balance the traces of a single image where the offsets are not nominal
@@ -90,9 +92,7 @@ class Classes:
         return cls(edges, "offset", sectors, first_azimuth, centres)
 
     @classmethod
-    def full(
-        cls, offsets: NDArray[np.float64], sectors: int = 1, first_azimuth: float = 0.0
-    ) -> Classes:
+    def full(cls, offsets: NDArray[np.float64], sectors: int = 1, first_azimuth: float = 0.0) -> Classes:
         """Return one class for each nominal offset of the data.
 
         Parameters
@@ -149,7 +149,9 @@ class Classes:
     def centres(self) -> NDArray[np.float64]:
         """Offset of every class, m, (groups,): what stands in headers, and what the stack knows of its mute."""
         e = np.asarray(self.edges, np.float64)
-        middle = np.asarray(self.nominal, np.float64) if self.nominal else np.maximum(0.5 * (e[1:] + e[:-1]), 0.0)
+        middle = (
+            np.asarray(self.nominal, np.float64) if self.nominal else np.maximum(0.5 * (e[1:] + e[:-1]), 0.0)
+        )
         return np.repeat(middle, self.sectors)
 
     @property
@@ -192,7 +194,9 @@ def _nominal(offsets: NDArray[np.float64]) -> tuple[float, ...] | None:
     values = np.unique(np.round(np.asarray(offsets, np.float64), 1))
     breaks = np.flatnonzero(np.diff(values) > SAME) + 1
     first, last = values[np.r_[0, breaks]], values[np.r_[breaks - 1, len(values) - 1]]
-    if len(first) > MOST or np.any(last - first > SPREAD):
+    apart = np.median(np.diff(first)) if len(first) > 1 else np.inf
+    noise = max(float((last - first).mean()), 0.5 * SAME)
+    if len(first) > MOST or np.any(last - first > SPREAD) or apart < CLEAR * noise:
         return None
     return tuple(float(v) for v in np.round(0.5 * (first + last), 1))
 

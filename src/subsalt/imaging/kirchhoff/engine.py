@@ -128,7 +128,11 @@ def migrate_block(
         group = setup.group[index] - first
         slot = np.zeros_like(group) if setup.classes.kind == "image" else group
         geometry = TraceGeometry(
-            table.src[index], table.rcv[index], setup.weights[index], slot.astype(np.int32), group.astype(np.int32)
+            table.src[index],
+            table.rcv[index],
+            setup.weights[index],
+            slot.astype(np.int32),
+            group.astype(np.int32),
         )
         with phases("sum"):
             sums.contributions += sum_traces(

@@ -85,13 +85,18 @@ def live_classes(
 
 
 def leg(
-    half_t0: NDArray[np.float64], x: NDArray[np.float64], v: NDArray[np.float64], eta: NDArray[np.float64] | None
+    half_t0: NDArray[np.float64],
+    x: NDArray[np.float64],
+    v: NDArray[np.float64],
+    eta: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
     """Return the time of one leg, s: half the two-way time t0, lateral distance x, at velocity v (physics as the sum)."""
     squared = half_t0 * half_t0 + (x * x) / (v * v)
     if eta is not None:
         x2, v2 = x * x, v * v
-        squared = squared - 2.0 * eta * x2 * x2 / (v2 * np.maximum(half_t0 * half_t0 * v2 + (1 + 2 * eta) * x2, 1e-30))
+        squared = squared - 2.0 * eta * x2 * x2 / (
+            v2 * np.maximum(half_t0 * half_t0 * v2 + (1 + 2 * eta) * x2, 1e-30)
+        )
     return np.sqrt(np.maximum(squared, 0.0))
 
 

@@ -81,7 +81,9 @@ def trace_weights(
         # uniform: the same area in all, however many traces there are in a bin
         share[c] = step * (1.0 if weighting == "bin" else len(some) / float(count[mine].sum()))
     per_bin = np.ones(len(bins)) if weighting == "uniform" else 1.0 / count
-    inline, crossline = (float(np.sqrt(v[0] * v[0] + v[1] * v[1])) for v in (grid.per_inline, grid.per_crossline))
+    inline, crossline = (
+        float(np.sqrt(v[0] * v[0] + v[1] * v[1])) for v in (grid.per_inline, grid.per_crossline)
+    )
     unit = {"3d": inline * crossline, "2.5d": crossline, "none": 1.0}[options.amplitude]
     out[used] = (unit * share[of_class] * per_bin)[where].astype(np.float32)
     return out
