@@ -21,6 +21,7 @@ PARTS = (
     "reimaging",
     "time_migration",
     "time_runs",
+    "velocity",
 )
 
 
