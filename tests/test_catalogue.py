@@ -46,6 +46,7 @@ def test_parts_keep_to_their_hundreds():
         "job": "01",
         "files": "2",
         "survey": "3",
+        "prestack": "7",
         "models": "4",
         "physics": "5",
         "resources": "67",

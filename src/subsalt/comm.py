@@ -285,6 +285,23 @@ class Comm:
         parts = [into[e - n : e].view(a.dtype) for e, n in zip(ends, counts, strict=True)]
         return parts if self.is_root else None
 
+    def allgather_array(self, a: NDArray[Any]) -> NDArray[Any]:
+        """Return the one-dimensional arrays of all ranks, in their order and as one, on every rank; collective.
+
+        Parameters
+        ----------
+        a : ndarray, (n,)
+            Of one plain dtype on all ranks; n may differ.
+        """
+        if self.mpi is None:
+            return a
+        import numpy as np
+
+        counts = np.array(self.allgather(len(a)), np.int64) * a.dtype.itemsize
+        into = np.empty(int(counts.sum()), np.uint8)
+        self.mpi.Allgatherv(np.ascontiguousarray(a).view(np.uint8), [into, counts])
+        return into.view(a.dtype)
+
     def max(self, x: Any) -> Any:
         """Return the largest of all ranks' numbers, on every rank; collective."""
         return max(self.allgather(x))

@@ -12,6 +12,7 @@ PARTS = (
     "job",
     "files",
     "survey",
+    "prestack",
     "models",
     "physics",
     "resources",

@@ -20,6 +20,7 @@ from subsalt.io.line import LINE_WIDTH, fit_line, to_local
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
 from subsalt.io.shots import shot_table
+from subsalt.io.time_axis import common_time_axis, refuse_mixed_samples
 from subsalt.io.trace_headers import read_traces
 from subsalt.io.traffic import COUNTED, TRACES
 from subsalt.survey import Shot, Survey, TimeAxis
@@ -151,10 +152,10 @@ def read_survey(
         with InputFile(path) as file:
             scanned.append(open_headers(file, header, fix, POSITION_NAMES))
     layouts = [s.layout for s in scanned]
-    _refuse(
+    refuse(
         [f for lay in layouts for f in lay.findings] + [f for s in scanned for f in geometry_errors(s, fix)]
     )
-    _one_time_axis(layouts)
+    refuse_mixed_samples(layouts)
 
     dead = np.concatenate([s.dead for s in scanned])
     use = np.concatenate([~s.auxiliary for s in scanned])
@@ -179,7 +180,7 @@ def read_survey(
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
     src, rcv, dims, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
-    time, shift = _time_axis(layouts, delay, use)
+    time, shift = common_time_axis(layouts, delay, use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
     # traces of a shot stay in file order: the sort is stable
@@ -202,47 +203,11 @@ def read_survey(
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 
-def _refuse(findings: list[Finding]) -> None:
+def refuse(findings: list[Finding]) -> None:
     """Raise the first finding that is an error."""
     for f in findings:
         if f.level == "error":
             raise SegyError(f.message, f.fix, code=f.code)
-
-
-def _one_time_axis(layouts: list[FileLayout]) -> None:
-    first = layouts[0]
-    for lay in layouts[1:]:
-        if lay.ns != first.ns or abs(lay.dt - first.dt) > 1e-9:
-            raise GeometryError(
-                f"{lay.path} has {lay.ns} samples x {lay.dt * 1e3:g} ms, {first.path} has {first.ns} x "
-                f"{first.dt * 1e3:g} ms",
-                "migrate them apart, or bring them to one time axis first",
-                code="E260" if lay.ns != first.ns else "E261",
-            )
-
-
-def _time_axis(
-    layouts: list[FileLayout], delay: NDArray[np.float64], use: NDArray[np.bool_]
-) -> tuple[TimeAxis, NDArray[np.int32] | None]:
-    """Return the common time axis and the samples by which each trace starts late (None when none does)."""
-    ns, dt = layouts[0].ns, layouts[0].dt
-    t0, last = float(delay[use].min()), float(delay[use].max())
-    if t0 == last:
-        return TimeAxis(ns, dt, t0), None
-    steps = (delay - t0) / dt
-    shift = np.round(steps)
-    off = np.abs(steps - shift)[use].max()
-    # a thousandth of a sample is below what the interpolation in time resolves
-    if off > 1e-3 or (last - t0) / dt > 10 * ns + 10000:
-        raise GeometryError(
-            f"delays (byte 109) differ by up to {(last - t0) * 1e3:g} ms between traces, which is not a "
-            "usable number of "
-            f"samples of {dt * 1e3:g} ms",
-            "shift the traces to one start first, or set [data.fix] delay = 0",
-            code="E262",
-        )
-    shift[~use] = 0
-    return TimeAxis(ns + int(shift.max()), dt, t0), shift.astype(np.int32)
 
 
 def _local(

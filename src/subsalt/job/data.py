@@ -19,12 +19,12 @@ from subsalt.job.geometry_table import numbered_headers, place
 from subsalt.job.inputs import expand_files
 
 if TYPE_CHECKING:
-    from subsalt.job.data_sections import DataSection, MuteSection
+    from subsalt.job.data_sections import DataSection, MuteSection, TracesSection
     from subsalt.job.job import Job
     from subsalt.survey import Shot, Survey, TimeAxis, TraceSource
 
 
-def header_options(section: DataSection) -> tuple[Any, Any]:
+def header_options(section: TracesSection) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
     from subsalt.io import segy
 

@@ -8,7 +8,16 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from subsalt.errors import ConfigError
-from subsalt.job.types import Angle, Length, NonNegativeTime, PositiveTime, Section, Time, Velocity
+from subsalt.job.types import (
+    Angle,
+    Length,
+    NonNegativeTime,
+    PositiveLength,
+    PositiveTime,
+    Section,
+    Time,
+    Velocity,
+)
 
 
 class MuteSection(Section):
@@ -67,8 +76,8 @@ class SlicesSection(Section):
     depth: Length = Field(0.0, description="depth of the nodes")
 
 
-class DataSection(Section):
-    """The recorded shots."""
+class TracesSection(Section):
+    """Files of traces, and how their headers are read."""
 
     files: list[str] = Field(
         min_length=1, description="SEG-Y or SU files; patterns allowed, relative to the job file"
@@ -78,33 +87,12 @@ class DataSection(Section):
     )
     bytes: dict[str, int] = Field({}, description="header bytes that differ from the preset, 1-based")
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
-    line: Literal["auto", "2d", "3d", "x", "y"] = Field(
-        "auto",
-        description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
-    )
-    shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
-    receivers: Literal["coordinates", "offset"] = Field(
-        "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
-    )
-    shots: Literal["all"] | list[int] | str = Field(
-        "all", description='ids, or ranges such as "1-100:5, 201"'
-    )
     bad_traces: Literal["error", "zero"] = Field(
         "error", description="traces with NaN or Inf: stop, or set to zero"
     )
     dead_traces: Literal["skip", "zero"] = Field(
         "skip", description="traces marked as dead: leave out, or keep as zeros"
     )
-    frame: FrameSection | None = Field(
-        None, description="local frame; else of the model file, or of the line"
-    )
-    geometry: GeometrySection | None = Field(
-        None, description="positions from CSV tables, not from the headers"
-    )
-    slices: SlicesSection | None = Field(
-        None, description="files are time slices of dense receivers, not SEG-Y"
-    )
-    mute: MuteSection | None = Field(None, description="zero the direct arrival")
 
     @field_validator("files", mode="before")
     @classmethod
@@ -127,6 +115,58 @@ class DataSection(Section):
                 raise ConfigError(f"{name!r} is no header value", fix, code="E101")
         HeaderBytes(**value)
         return value
+
+
+class CdpLineSection(Section):
+    """Positions of a straight 2-D line whose traces have CDP numbers and offsets, but no coordinates."""
+
+    spacing: PositiveLength = Field(description="distance of neighbouring CDPs")
+    first_cdp: int = Field(description="CDP number that lies at x0, y0")
+    x0: Length = Field(0.0, description="map x of that CDP")
+    y0: Length = Field(0.0, description="map y of that CDP")
+    azimuth: Angle = Field(
+        90.0, description="direction of growing CDP numbers: degrees clockwise from map y (north)"
+    )
+    offset: Length | None = Field(
+        None, description="offset of all traces instead of byte 37; 0: a stacked section"
+    )
+
+
+class PrestackDataSection(TracesSection):
+    """The recorded traces, in any order."""
+
+    cdp_line: CdpLineSection | None = Field(
+        None, description="2-D positions from CDP numbers and offsets, not from coordinates"
+    )
+    duplicates: Literal["error", "first", "keep"] = Field(
+        "error", description="traces that are there twice: stop, use the first, or use all"
+    )
+
+
+class DataSection(TracesSection):
+    """The recorded shots."""
+
+    line: Literal["auto", "2d", "3d", "x", "y"] = Field(
+        "auto",
+        description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
+    )
+    shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
+    receivers: Literal["coordinates", "offset"] = Field(
+        "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
+    )
+    shots: Literal["all"] | list[int] | str = Field(
+        "all", description='ids, or ranges such as "1-100:5, 201"'
+    )
+    frame: FrameSection | None = Field(
+        None, description="local frame; else of the model file, or of the line"
+    )
+    geometry: GeometrySection | None = Field(
+        None, description="positions from CSV tables, not from the headers"
+    )
+    slices: SlicesSection | None = Field(
+        None, description="files are time slices of dense receivers, not SEG-Y"
+    )
+    mute: MuteSection | None = Field(None, description="zero the direct arrival")
 
     @field_validator("shots", mode="after")
     @classmethod

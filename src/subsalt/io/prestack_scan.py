@@ -1,0 +1,232 @@
+"""The headers of many prestack files, each rank a part of them: columns of one number per trace, and facts.
+
+Positions need some 200 bytes per trace while headers are turned into them, so that is done a piece at a time; what
+remains is `COLUMNS`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.comm import Comm
+from subsalt.errors import Finding
+from subsalt.io.file_layout import FileLayout
+from subsalt.io.files import InputFile
+from subsalt.io.geometry import POSITION_NAMES, column, positions, trace_kinds
+from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes
+from subsalt.io.layout import find_layout
+from subsalt.io.raw import raw_bytes
+from subsalt.io.sampling import settle_dt
+from subsalt.io.scan import ScannedFile, header_for
+from subsalt.io.scan_findings import unit_findings
+from subsalt.io.trace_headers import read_headers
+from subsalt.relay import plain
+
+#: traces whose headers become positions at one time
+_PIECE = 1 << 18
+#: traces of a file, spread over it, that answer what its coordinates are
+_SAMPLE = 1000
+
+#: what is kept of every usable trace: dtype and numbers per trace
+COLUMNS: dict[str, tuple[type, int]] = {
+    "number": (np.int64, 1),
+    "src": (np.float64, 2),
+    "rcv": (np.float64, 2),
+    "said": (np.float64, 1),
+    "delay": (np.float64, 1),
+    "cdp": (np.int32, 1),
+    "ffid": (np.int32, 1),
+    "channel": (np.int32, 1),
+}
+
+
+@dataclass
+class PrestackScan:
+    """What the headers of all files say.
+
+    Parameters
+    ----------
+    layouts : list of FileLayout
+        The files in the given order; their findings are those of the files.
+    stamps : list of int
+        When each file was changed last, ns.
+    first : ndarray, (n files + 1,), int64
+        Number of the first trace of each file.
+    columns : dict of ndarray
+        One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
+    dead, auxiliary : int
+        Traces of these kinds in all files.
+    kept_dead : ndarray, int64
+        Numbers of dead traces among the usable ones.
+    elevations : dict
+        ``source`` and ``receiver``: smallest and largest height z, positive down, m.
+    """
+
+    layouts: list[FileLayout]
+    stamps: list[int]
+    first: NDArray[np.int64]
+    columns: dict[str, NDArray[Any]]
+    dead: int
+    auxiliary: int
+    kept_dead: NDArray[np.int64]
+    elevations: dict[str, tuple[float, float]]
+
+
+def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
+    """Return what the headers of files say, each rank having read a part. Collective.
+
+    Raises
+    ------
+    SubsaltError
+        On all ranks, when a file cannot be read.
+    """
+    layouts, stamps = _open_files(list(paths), header, fix, comm)
+    first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
+    part = _Part(fix)
+    with comm.together():
+        lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
+        for f, layout in enumerate(layouts):
+            a, b = max(lo, int(first[f])), min(hi, int(first[f + 1]))
+            if a < b:
+                with InputFile(layout.path) as file:
+                    for start in range(a, b, _PIECE):
+                        stop = min(b, start + _PIECE)
+                        part.read(file, f, layout, header, int(first[f]), start, stop)
+    columns = {
+        name: comm.allgather_array(part.column(name).reshape(-1)).reshape((-1, width) if width > 1 else -1)
+        for name, (_, width) in COLUMNS.items()
+    }
+    told = comm.allgather(plain(part.facts()))
+    intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
+    for one in told:
+        for f, found in one["intervals"].items():
+            intervals[int(f)] |= set(found)
+    for f, layout in enumerate(layouts):
+        settle_dt(layout, header_for(layout, header), sorted(intervals[f]))
+    return PrestackScan(
+        layouts,
+        stamps,
+        first,
+        columns,
+        sum(one["dead"] for one in told),
+        sum(one["auxiliary"] for one in told),
+        comm.allgather_array(part.dead_numbers()),
+        {
+            name: (min(one[name][0] for one in told), max(one[name][1] for one in told))
+            for name in ("source", "receiver")
+        },
+    )
+
+
+def _open_files(
+    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm
+) -> tuple[list[FileLayout], list[int]]:
+    """Return layout and time of change of every file; each rank opens some of them. Collective."""
+    told: list[dict[str, Any]] = []
+    with comm.together():
+        for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
+            with InputFile(path) as file:
+                layout = find_layout(file, header, fix)
+                layout.findings += unit_findings(_sampled(file, layout, header, fix), fix)
+                # the text of 40 lines is of no use here, and there may be thousands of files
+                told.append(
+                    plain(asdict(replace(layout, text=[]))) | {"stamp": os.fstat(file.fd).st_mtime_ns}
+                )
+    told = [one for several in comm.allgather(told) for one in several]
+    stamps = [one.pop("stamp") for one in told]
+    layouts = []
+    for one in told:
+        findings = [Finding(**f) for f in one.pop("findings")]
+        layouts.append(FileLayout(**one | {"revision": tuple(one["revision"])}, findings=findings))
+    return layouts, stamps
+
+
+def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix) -> ScannedFile:
+    """Return headers and positions of traces spread over a file, as if it had no others."""
+    picks = np.unique(np.linspace(0, layout.n_traces - 1, min(_SAMPLE, layout.n_traces)).astype(np.int64))
+    raw = np.empty((len(picks), TRACE_HEADER), np.uint8)
+    for row, trace in zip(raw, picks, strict=True):
+        file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
+    view = raw.view(header_for(layout, header).dtype(layout.endian)).reshape(-1)
+    values = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
+    some = replace(layout, n_traces=len(picks))
+    dead, auxiliary = trace_kinds(values, len(picks), fix)
+    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary)
+
+
+class _Part:
+    """The traces whose headers this rank reads."""
+
+    def __init__(self, fix: Fix) -> None:
+        self._fix = fix
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
+        self._dead_numbers: list[NDArray[np.int64]] = []
+        self._dead = self._auxiliary = 0
+        self._intervals: dict[int, set[int]] = {}
+        self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
+
+    def read(
+        self,
+        file: InputFile,
+        f: int,
+        layout: FileLayout,
+        header: HeaderBytes,
+        first: int,
+        start: int,
+        stop: int,
+    ) -> None:
+        """Add the traces with numbers `start` to `stop` of file `f`, whose first one has number `first`."""
+        n = stop - start
+        # some traces of a file are a file that begins later and ends earlier
+        piece = replace(
+            layout, n_traces=n, first_trace=layout.first_trace + (start - first) * layout.trace_bytes
+        )
+        values = read_headers(file, piece, header_for(layout, header), POSITION_NAMES)
+        dead, auxiliary = trace_kinds(values, n, self._fix)
+        found = positions(values, piece, self._fix)
+        use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
+        self._dead += int(dead.sum())
+        self._auxiliary += int(auxiliary.sum())
+        self._intervals.setdefault(f, set()).update(int(v) for v in np.unique(column(values, "dt", n))[:1000])
+        number = np.arange(start, stop, dtype=np.int64)
+        self._dead_numbers.append(number[use & dead])
+        for name, points in (("source", found.src), ("receiver", found.rcv)):
+            if use.any():
+                z = points[use, 2]
+                self._z[name] = [min(self._z[name][0], float(z.min())), max(self._z[name][1], float(z.max()))]
+        kept = {
+            "number": number,
+            "src": found.src[:, :2],
+            "rcv": found.rcv[:, :2],
+            "said": found.offset,
+            "delay": found.delay,
+        }
+        for name, (kind, _) in COLUMNS.items():
+            values_of = kept[name] if name in kept else column(values, name, n)
+            self._pieces[name].append(values_of[use].astype(kind))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all that was added, and let go of its pieces."""
+        kind, width = COLUMNS[name]
+        pieces = self._pieces.pop(name)
+        return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
+
+    def dead_numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of dead traces that are kept."""
+        return np.concatenate([np.empty(0, np.int64), *self._dead_numbers])
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the ranks add up, as JSON."""
+        return {
+            "dead": self._dead,
+            "auxiliary": self._auxiliary,
+            "intervals": {str(f): sorted(v) for f, v in self._intervals.items()},
+            **self._z,
+        }
