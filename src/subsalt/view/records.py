@@ -152,11 +152,7 @@ def _page(
         for n, (name, traces, offset) in enumerate(shown):
             ax = style.place(fig, (left, top, wide[n], tall))
             how = draw if draw != "auto" else ("wiggle" if len(traces) <= 60 else "grey")
-            if how == "wiggle":
-                _wiggles(ax, traces, time, limit)
-            else:
-                _densities(ax, traces, time, limit, how)
-            _axes(ax, traces, time, offset)
+            draw_traces(ax, traces, time, limit, how, offset)
             ax.set_title(name, fontsize=9, pad=4)
             if n:
                 ax.set_yticklabels([])
@@ -164,6 +160,36 @@ def _page(
                 ax.set_ylabel("time (s)")
             left += wide[n] + 0.15
     return out
+
+
+def draw_traces(
+    ax: Axes,
+    traces: NDArray[np.float64],
+    time: TimeAxis,
+    limit: float,
+    how: str,
+    offset: NDArray[np.float64] | None,
+    *,
+    muted: str | None = None,
+) -> None:
+    """Draw traces (nr, nt) on given axes.
+
+    Parameters
+    ----------
+    limit : float
+        Amplitude that fills the room of a trace, or ends the scale.
+    how : {"wiggle", "grey", "residual"}
+        As in `gather`.
+    offset : ndarray, (nr,), optional
+        Written beneath the traces, m; their numbers when None.
+    muted : str, optional
+        Colour of samples that are exactly zero, when they are not to look like a zero that was measured.
+    """
+    if how == "wiggle":
+        _wiggles(ax, traces, time, limit)
+    else:
+        _densities(ax, traces, time, limit, how, muted)
+    _axes(ax, traces, time, offset)
 
 
 def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64] | None) -> None:
@@ -182,13 +208,17 @@ def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64]
     ax.tick_params(labelsize=8)
 
 
-def _densities(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float, how: str) -> None:
+def _densities(
+    ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float, how: str, muted: str | None
+) -> None:
     """Draw traces as columns of grey or of red, white and blue."""
     half = 0.5 * time.dt
     pixels = ax.get_window_extent()
     many = traces.shape[0] > pixels.width or traces.shape[1] > pixels.height
+    if muted is not None:
+        ax.set_facecolor(muted)
     ax.imshow(
-        traces.T,
+        traces.T if muted is None else np.ma.masked_equal(traces.T, 0.0),
         cmap=style.palette(how),
         vmin=-limit,
         vmax=limit,

@@ -1,0 +1,213 @@
+"""Velocity scans: one migration per scale of the velocity, each a run of its own, and what they say of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError
+from subsalt.imaging.kirchhoff.scan_measure import Flatness, best_scales
+from subsalt.io.image_traces import ImageTraces, open_image_traces
+from subsalt.io.publish import make_folder, publish_text
+from subsalt.survey import TimeAxis
+
+if TYPE_CHECKING:
+    from subsalt.job.kirchhoff_job import KirchhoffJob
+
+#: scales of a scan: more are a mistake in its step
+MOST_SCALES = 41
+#: scales outside have no meaning for a velocity
+LEAST, MOST = 0.2, 5.0
+#: locations that are measured, evenly over the image
+MEASURED = 200
+
+
+def scales_of(text: str) -> tuple[float, ...]:
+    """Return the scales of a text such as ``0.9:1.1:0.05``: first, last and step.
+
+    Raises
+    ------
+    ConfigError
+        For anything else, and for ranges that are no scan.
+    """
+    cure = "give first:last:step around 1, such as --vscan 0.9:1.1:0.05"
+    try:
+        first, last, step = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise ConfigError(f"--vscan {text!r} is not three numbers", cure, "E834") from None
+    if not all(math.isfinite(v) for v in (first, last, step)):
+        raise ConfigError(f"--vscan {text!r} has a number that is not finite", cure, "E834")
+    if step <= 0 or last <= first:
+        what = "its step is not above 0" if step <= 0 else "its last scale is not above its first"
+        raise ConfigError(f"--vscan {text!r}: {what}", cure, "E834")
+    if first < LEAST or last > MOST:
+        raise ConfigError(
+            f"--vscan {text!r}: scales are factors on the velocity, from {LEAST:g} to {MOST:g}",
+            f"{cure}; percent and m/s are not understood",
+            "E834",
+        )
+    count = math.floor((last - first) / step + 1e-6) + 1
+    if not 2 <= count <= MOST_SCALES:
+        raise ConfigError(
+            f"--vscan {text!r} makes {count} migration{'s' * (count != 1)}; a scan has 2 to {MOST_SCALES}",
+            "choose another step",
+            "E834",
+        )
+    # twelve digits: 0.9 + 2 * 0.05 is 1 and its folder is called so
+    return tuple(round(first + k * step, 12) for k in range(count))
+
+
+def scaled(job: KirchhoffJob, scale: float) -> KirchhoffJob:
+    """Return the job with its velocity times `scale`, and nothing else changed."""
+    velocity = job.velocity_section
+    return job.model_copy(
+        update={"velocity_section": velocity.model_copy(update={"scale": velocity.scale * scale})}
+    )
+
+
+@dataclass
+class Scanned:
+    """One migration of a scan."""
+
+    scale: float
+    run: Path
+    image: ImageTraces
+    gathers: ImageTraces | None
+
+
+@dataclass
+class VelocityScan:
+    """What a scan says.
+
+    Parameters
+    ----------
+    folder : Path
+        Where its runs lie, with ``vscan.json``.
+    runs : list of Scanned
+        By ascending scale.
+    time : TimeAxis
+        Samples of the images.
+    windows : list of tuple of float
+        First and last time of each window, s.
+    power, semblance : ndarray, (ns, nw)
+        Mean power of the stack, and semblance of the gathers (NaN without any).
+    best : ndarray, (nw,)
+        Best scale of each window; NaN where nothing is.
+    at_end : ndarray of bool, (nw,)
+        It lies at an end of the scan.
+    """
+
+    folder: Path
+    runs: list[Scanned]
+    time: TimeAxis
+    windows: list[tuple[float, float]]
+    power: NDArray[np.float64]
+    semblance: NDArray[np.float64]
+    best: NDArray[np.float64]
+    at_end: NDArray[np.bool_]
+
+    @property
+    def scales(self) -> NDArray[np.float64]:
+        """The scales, ascending."""
+        return np.array([r.scale for r in self.runs])
+
+    @property
+    def by_gathers(self) -> bool:
+        """Whether semblance says which scale is best; the power of the stack otherwise."""
+        return bool(np.isfinite(self.semblance).any())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for ``--json`` and ``vscan.json``; NaN as None."""
+
+        def plain(values: NDArray[np.float64]) -> list[Any]:
+            return [[None if np.isnan(v) else float(v) for v in row] for row in np.atleast_2d(values)]
+
+        return {
+            "folder": str(self.folder),
+            "scales": [float(s) for s in self.scales],
+            "runs": [str(r.run) for r in self.runs],
+            "windows_s": [list(w) for w in self.windows],
+            "stack_power": plain(self.power),
+            "semblance": plain(self.semblance),
+            "measure": "semblance" if self.by_gathers else "stack power",
+            "best_scale": plain(self.best)[0],
+            "best_at_an_end": [bool(v) for v in self.at_end],
+        }
+
+
+def folder_of(run: Path) -> Path:
+    """Return the folder of the scan of a run: ``NAME.vscan`` beside ``NAME.run``."""
+    return run.with_name(f"{run.name.removesuffix('.run')}.vscan")
+
+
+def migrate_scales(
+    job: KirchhoffJob,
+    scales: Sequence[float],
+    folder: Path,
+    migrate: Callable[[KirchhoffJob, Path, str], Any],
+) -> list[Path]:
+    """Migrate at every scale, each into a run directory of its own; collective when `migrate` is.
+
+    Parameters
+    ----------
+    job : KirchhoffJob
+        What is migrated.
+    scales : sequence of float
+        Factors on its velocity.
+    folder : Path
+        For the run directories; what is finished in it is not made again.
+    migrate : callable
+        Called with the job of a scale, its run directory, and a word on it.
+    """
+    make_folder(folder)
+    runs = []
+    for n, scale in enumerate(scales):
+        run = folder / f"scale_{scale:.4g}.run"
+        migrate(scaled(job, scale), run, f"scale {scale:g}, {n + 1} of {len(scales)}")
+        runs.append(run)
+    return runs
+
+
+def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> VelocityScan:
+    """Measure finished runs of a scan, and write ``vscan.json``.
+
+    Notes
+    -----
+    At most `MEASURED` locations are looked at, evenly over the image. Semblance of a window is the energy of the sums
+    of gathers over the energy of their traces, both summed over window and locations.
+    """
+    found = [_opened(s, r) for s, r in zip(scales, runs, strict=True)]
+    time = found[0].image.time
+    sums = []
+    for one in found:
+        total = Flatness(time)
+        places = one.image.locations
+        # locations of several scales are the same: the grid does not depend on the velocity
+        for inline, crossline in places[:: max(1, -(-len(places) // MEASURED))]:
+            gather = None if one.gathers is None else one.gathers.gather(inline, crossline)[1]
+            stack = one.image.gather(inline, crossline)[1]
+            total.add(gather, stack[0])
+        sums.append(total)
+    windows = sums[0].windows()
+    measured = [s.by_window(windows) for s in sums]
+    power, semblance = (np.stack([m[k] for m in measured]) for k in (0, 1))
+    best, at_end = best_scales(np.asarray(scales, dtype=np.float64), power, semblance)
+    t = time.values()
+    spans = [(float(t[a]), float(t[b - 1])) for a, b in windows]
+    scan = VelocityScan(folder, found, time, spans, power, semblance, best, at_end)
+    publish_text(folder / "vscan.json", json.dumps(scan.to_dict(), indent=1, sort_keys=True) + "\n")
+    return scan
+
+
+def _opened(scale: float, run: Path) -> Scanned:
+    """Open image and gathers of a run."""
+    gathers = run / "gathers.sgy"
+    found = open_image_traces(gathers) if gathers.is_file() else None
+    return Scanned(float(scale), run, open_image_traces(run / "image.sgy"), found)

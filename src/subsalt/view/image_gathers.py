@@ -1,0 +1,224 @@
+"""Pictures of image gathers: each beside its stack, and beside the moveout that is left in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, GeometryError
+from subsalt.imaging.kirchhoff.flatness import Moveout, residual_moveout
+from subsalt.survey import TimeAxis
+from subsalt.view import style
+from subsalt.view.pages import BOTTOM, LEFT, png_path
+from subsalt.view.records import Draw, draw_traces
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: locations on one page
+MOST_GATHERS = 8
+#: what is muted: neither white nor the grey of a zero that was measured
+MUTED = "#f4efe3"
+# copies of the stacked trace beside its gather: one alone is hard to follow
+_COPIES = 4
+# the room of a gather relative to its stack and its moveout
+_SHARES = {"gather": 1.0, "stack": 0.2, "moveout": 0.36}
+_GAP, _BETWEEN, _TALL, _TOP = 0.06, 0.22, 5.6, 0.82
+
+
+@dataclass(frozen=True)
+class ImageGather:
+    """The image traces of one location.
+
+    Parameters
+    ----------
+    inline, crossline : int
+        Line numbers.
+    offset : ndarray, (n,)
+        m, ascending.
+    traces : ndarray, (n, nt)
+        Image traces; samples that are exactly zero are muted.
+    stack : ndarray, (nt,), optional
+        The image at this location; the mean over live traces when left out.
+    velocity : ndarray, (nt,), optional
+        The rms velocity of the migration, m/s: with it the moveout that is left is shown.
+    name : str
+        What stands above it; the line numbers when empty.
+    """
+
+    inline: int
+    crossline: int
+    offset: NDArray[np.float64]
+    traces: NDArray
+    stack: NDArray | None = None
+    velocity: NDArray | None = None
+    name: str = ""
+    moveout: Moveout | None = field(default=None, repr=False)
+
+    def stacked(self) -> NDArray[np.float64]:
+        """Return the stack, or the mean over live traces."""
+        if self.stack is not None:
+            return np.asarray(self.stack, dtype=np.float64)
+        live = np.maximum(np.count_nonzero(self.traces, axis=0), 1)
+        return np.asarray(self.traces, dtype=np.float64).sum(axis=0) / live
+
+    def left_over(self, time: TimeAxis) -> Moveout | None:
+        """Return the moveout that is left, None without a velocity or with too few traces."""
+        if self.moveout is not None or self.velocity is None or len(self.traces) < 4:
+            return self.moveout
+        return residual_moveout(self.traces, self.offset, time, self.velocity)
+
+
+def image_gathers(
+    gathers: Sequence[ImageGather],
+    time: TimeAxis,
+    path: str | Path,
+    *,
+    draw: Draw = "auto",
+    clip: float = 99.0,
+    gain: float = 0.0,
+    title: str = "image gathers",
+    run_id: str = "",
+) -> Path:
+    """Draw image gathers side by side at one scale, each with its stack and the moveout that is left.
+
+    Parameters
+    ----------
+    gathers : sequence of ImageGather
+        At most `MOST_GATHERS`.
+    time : TimeAxis
+        Two-way times of their samples.
+    path : path
+        PNG to write.
+    draw : {"auto", "wiggle", "grey", "residual"}
+        Wiggle with filled positive lobes, grey, or red-white-blue; auto: wiggles where traces have room for them.
+    clip : float
+        Percentile of |a| at which the scale ends.
+    gain : float
+        Traces are multiplied by time to this power before they are drawn.
+    title, run_id : str
+        Heading and run.
+
+    Returns
+    -------
+    Path
+        The PNG.
+
+    Notes
+    -----
+    The third panel is the semblance along ``t^2 = t0^2 + q x^2`` over the velocity that would flatten the event,
+    relative to the one that was used; dots are the events that stand out. Left of the line the velocity was too fast.
+    """
+    shown = list(gathers)
+    _check(shown, time, draw)
+    out = png_path(path, "gathers.png")
+    weight = np.maximum(time.values(), 0.0) ** gain if gain else np.ones(time.nt)
+    limit = style.clip_limit(np.concatenate([np.ravel(g.traces * weight) for g in shown]), clip)
+    left_over = [g.left_over(time) for g in shown]
+    wide = _widths(shown, left_over)
+    size = (LEFT + sum(sum(w.values()) + _GAP * (len(w) - 1) for w in wide), _TOP + _TALL + BOTTOM)
+    size = (size[0] + _BETWEEN * (len(shown) - 1) + 0.3, size[1])
+    facts = f"{time.nt} samples of {time.dt * 1e3:g} ms · clip {clip:g} % of |a| (±{limit:.3g})"
+    facts += f" · gain t^{gain:g}" if gain else ""
+    facts += " · right: velocity that flattens over the one used" if any(left_over) else ""
+    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
+        style.heading(fig, title, facts)
+        left = LEFT
+        for n, (g, room, rest) in enumerate(zip(shown, wide, left_over, strict=True)):
+            axes = {}
+            for part, width in room.items():
+                axes[part] = style.place(fig, (left, _TOP, width, _TALL))
+                left += width + _GAP
+            left += _BETWEEN - _GAP
+            _one(axes, g, rest, weight, time, limit, draw)
+            if n == 0:
+                axes["gather"].set_ylabel("two-way time (s)")
+            else:
+                axes["gather"].set_yticklabels([])
+            _name(fig, axes["gather"], g, rest)
+    return out
+
+
+def _check(gathers: Sequence[ImageGather], time: TimeAxis, draw: str) -> None:
+    if draw not in ("auto", "wiggle", "grey", "residual"):
+        raise ConfigError(f"draw = {draw!r}", "use auto, wiggle, grey or residual")
+    if not 0 < len(gathers) <= MOST_GATHERS:
+        raise ConfigError(
+            f"{len(gathers)} gathers for one picture", f"choose 1 to {MOST_GATHERS} locations", code="E833"
+        )
+    for g in gathers:
+        a = np.asarray(g.traces)
+        if a.ndim != 2 or a.shape != (len(g.offset), time.nt) or not len(a):
+            raise GeometryError(
+                f"the gather at {g.inline}, {g.crossline} has shape {a.shape}, with {len(g.offset)} offsets and "
+                f"{time.nt} samples",
+                "give one trace of all samples per offset",
+                code="E302",
+            )
+
+
+def _widths(gathers: Sequence[ImageGather], left_over: Sequence[Moveout | None]) -> list[dict[str, float]]:
+    """Return the widths of the panels of each gather, inches: the page stays below 13 inches where it can."""
+    parts = [
+        {k: v for k, v in _SHARES.items() if k != "moveout" or rest is not None}
+        for g, rest in zip(gathers, left_over, strict=True)
+    ]
+    unit = min(3.2, (12.0 - _BETWEEN * len(gathers)) / sum(sum(p.values()) for p in parts))
+    return [{k: max(v * unit, 0.25) for k, v in p.items()} for p in parts]
+
+
+def _one(
+    axes: dict[str, Axes],
+    g: ImageGather,
+    rest: Moveout | None,
+    weight: NDArray[np.float64],
+    time: TimeAxis,
+    limit: float,
+    draw: str,
+) -> None:
+    """Draw the panels of one gather."""
+    traces = np.asarray(g.traces, dtype=np.float64) * weight
+    pixels = axes["gather"].get_window_extent().width / len(traces)
+    how = draw if draw != "auto" else ("wiggle" if pixels >= 7 else "grey")
+    muted = MUTED if how != "wiggle" else None
+    draw_traces(axes["gather"], traces, time, limit, how, g.offset, muted=muted)
+    stack = np.tile(g.stacked() * weight, (_COPIES, 1))
+    # the stack is weaker than a near trace where events are not flat: that is what it is there to show
+    draw_traces(axes["stack"], stack, time, limit, "wiggle", None)
+    axes["stack"].set_xticks([])
+    axes["stack"].set_xlabel("stack", fontsize=8)
+    axes["stack"].set_yticklabels([])
+    if rest is not None:
+        _moveout(axes["moveout"], rest, time)
+
+
+def _moveout(ax: Axes, rest: Moveout, time: TimeAxis) -> None:
+    """Draw the semblance by ratio of velocity, and the picks."""
+    step = (rest.ratio[1] - rest.ratio[0]) / 2
+    extent = (rest.ratio[0] - step, rest.ratio[-1] + step, time.duration, time.t0)
+    shown: dict[str, Any] = {"cmap": style.palette("fold"), "vmin": 0, "vmax": 1, "aspect": "auto"}
+    ax.imshow(rest.spectrum.T, extent=extent, interpolation="bilinear", **shown)
+    ax.axvline(1.0, color=style.INK, linewidth=0.7)
+    if len(rest.picks):
+        ax.plot(rest.picks[:, 1], rest.picks[:, 0], "o-", color=style.OUTSIDE, markersize=3, linewidth=0.8)
+    ax.set_xlim(extent[0], extent[1])
+    ax.set_ylim(time.duration, time.t0)
+    ax.set_xticks([rest.ratio[0], 1.0, rest.ratio[-1]], [f"{rest.ratio[0]:g}", "1", f"{rest.ratio[-1]:g}"])
+    ax.tick_params(labelsize=7)
+    ax.set_yticklabels([])
+    ax.set_xlabel("v ratio", fontsize=8)
+
+
+def _name(fig: Figure, ax: Axes, g: ImageGather, rest: Moveout | None) -> None:
+    """Write the place above a gather, and what its moveout says."""
+    name = g.name or f"inline {g.inline}, crossline {g.crossline}"
+    ax.set_title(style.printable(name), fontsize=9, pad=15, loc="left")
+    if rest is not None:
+        said = f"flat at {rest.mean_ratio:.3f} v" if len(rest.picks) else "no event stands out"
+        ax.text(0, 1.008, said, transform=ax.transAxes, fontsize=7.5, color=style.FAINT)

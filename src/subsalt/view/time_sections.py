@@ -1,0 +1,299 @@
+"""Pictures of time images: a line as one section; a volume as inline, crossline and time slice.
+
+Axes carry the numbers of the lines, since that is how people name places in them; two-way time grows downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, ModelError
+from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.planes import Planes
+from subsalt.view import style
+from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, TOP, png_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: normal of each section: the axis of (inline, crossline, time) that it is cut at
+NORMAL = {"inline": 0, "crossline": 1, "slice": 2}
+# inches a section takes at most, and a narrow one at least
+_WIDE, _TALL, _NARROW = 8.6, 5.4, 1.8
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Colours of every section of one picture: values and velocities at the ends of their palettes."""
+
+    limits: tuple[float, float]
+    palette: str
+    velocity_limits: tuple[float, float]
+
+
+def line_name(grid: ImageGrid) -> str:
+    """Return what crosslines are called: CDPs on a 2-D line."""
+    return "CDP" if grid.shape[0] == 1 else "crossline"
+
+
+def plane(volume: NDArray | Planes, normal: int, index: int) -> NDArray:
+    """Return the values of a volume (ni, nj, nt) on one plane, without the axis it is cut at."""
+    if isinstance(volume, Planes):
+        return volume.section(normal, index)
+    return np.take(volume, index, axis=normal)
+
+
+def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, int]:
+    """Return the indices of the location and sample nearest to inline, crossline and time; the middle without.
+
+    Parameters
+    ----------
+    grid : ImageGrid
+        What is cut.
+    at : sequence of float, (2,) or (3,), optional
+        Inline number, crossline number (of a line: the CDP alone will do) and time, s.
+
+    Raises
+    ------
+    ConfigError
+        When the numbers lie outside the image.
+    """
+    ni, nj = grid.shape
+    if at is None:
+        return ni // 2, nj // 2, grid.time.nt // 2
+    if len(at) == 1:
+        at = (grid.inlines[0], *at)
+    if len(at) not in (2, 3):
+        raise ConfigError(
+            f"a place of {len(at)} numbers", "give inline and crossline, and maybe a time: 1200,340,1.8", "E833"
+        )
+    found = []
+    for value, (first, last, step), name in zip(at, (grid.inlines, grid.crosslines), ("inline", line_name(grid)),
+                                                strict=False):  # fmt: skip
+        low, high = min(first, last), max(first, last)
+        if not low - abs(step) / 2 <= value <= high + abs(step) / 2:
+            raise ConfigError(
+                f"{name} {value:g} is not in the image, which has {low} to {high}",
+                f"choose one from {low} to {high}, in steps of {abs(step)}",
+                "E833",
+            )
+        found.append(int(np.clip(round((value - first) / step), 0, (last - first) // step)))
+    t, axis = at[2] if len(at) == 3 else grid.time.t0 + grid.time.dt * (grid.time.nt // 2), grid.time
+    if not axis.t0 <= t <= axis.duration:
+        raise ConfigError(
+            f"time {t:g} s is not in the image, which has {axis.t0:g} to {axis.duration:g} s",
+            "give seconds",
+            "E833",
+        )
+    return found[0], found[1], round((t - axis.t0) / axis.dt)
+
+
+def time_sections(
+    image: NDArray | Planes,
+    grid: ImageGrid,
+    path: str | Path,
+    *,
+    velocity: NDArray | Planes | None = None,
+    at: Sequence[float] | None = None,
+    clip: float = 99.0,
+    palette: str = "grey",
+    label: str = "amplitude",
+    title: str = "image",
+    run_id: str = "",
+) -> dict[str, Path]:
+    """Draw a time image: of a line its section; of a volume an overview of three planes and each by itself.
+
+    Parameters
+    ----------
+    image : ndarray or Planes, (ni, nj, nt)
+        What is shown: with a symmetric clip in grey or ``"residual"``, from the least to the largest value else.
+    grid : ImageGrid
+        Its line numbers and times.
+    path : path
+        PNG to write; of a volume the overview, beside which come ``NAME_inline.png``, ``NAME_crossline.png`` and
+        ``NAME_slice.png``.
+    velocity : ndarray or Planes of the same shape, optional
+        Rms velocity laid over it in colour, m/s.
+    at : sequence of float, (2,) or (3,), optional
+        Inline, crossline and time (s) through which the planes are cut; the middle when left out.
+    clip : float
+        Percentile of |a| at which a symmetric palette ends.
+    palette, label : str
+        Colours, see `style.palette`, and what the values are.
+    title, run_id : str
+        Heading, and the run that made the image; both also in the PNG's metadata.
+
+    Returns
+    -------
+    dict of str to Path
+        What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``slice``.
+    """
+    out = png_path(path, "image.png")
+    for name, volume in (("image", image), ("velocity", velocity)):
+        if volume is not None and tuple(volume.shape) != (*grid.shape, grid.time.nt):
+            raise ModelError(
+                f"{name} has shape {tuple(volume.shape)}, its grid {(*grid.shape, grid.time.nt)}",
+                f"give the grid of the {name}",
+                code="E401",
+            )
+    where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
+    names = ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
+    # read once: of a volume in a file every section but the inline goes through all of it
+    cuts = {k: plane(image, NORMAL[k], where[k]) for k in names}
+    over = {} if velocity is None else {k: plane(velocity, NORMAL[k], where[k]) for k in names}
+    look = _look(cuts, over, clip, palette)
+    facts = f"{label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
+    if look.limits[0] == -look.limits[1]:
+        facts = f"clip {clip:g} % of |a| (±{look.limits[1]:.3g})"
+    drawing = _Drawing(grid, where, cuts, over, look, label)
+    heads = {"title": title, "run_id": run_id}
+    if len(names) == 1:
+        return {"section": drawing.single(out, names[0], facts, **heads)}
+    written = {"overview": drawing.overview(out, facts, **heads)}
+    for name in names:
+        file = out.with_name(f"{out.stem}_{name}.png")
+        written[name] = drawing.single(file, name, facts, **heads)
+    return written
+
+
+def _look(cuts: dict[str, NDArray], over: dict[str, NDArray], clip: float, palette: str) -> _Look:
+    """Return limits from what is shown: a percentile of |a| around zero, or least to largest."""
+    every = np.concatenate([np.ravel(c) for c in cuts.values()])
+    if palette in ("grey", "residual"):
+        limit = style.clip_limit(every, clip)
+        limits = (-limit, limit)
+    else:
+        limits = style.value_limits(every)
+    speeds = style.value_limits(np.concatenate([np.ravel(c) for c in over.values()])) if over else (0.0, 1.0)
+    return _Look(limits, palette, speeds)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The sections of one image, and how they are drawn."""
+
+    grid: ImageGrid
+    where: dict[str, int]
+    cuts: dict[str, NDArray]
+    over: dict[str, NDArray]
+    look: _Look
+    label: str
+
+    def single(self, path: Path, name: str, facts: str, *, title: str, run_id: str) -> Path:
+        """Draw one section on a page of its own."""
+        wide, tall = self._inches(name)
+        if self.grid.shape[0] > 1 and self.grid.shape[1] > 1:
+            facts = f"{self.title(name)} · {facts}"
+        size = (LEFT + wide + RIGHT, TOP + tall + BOTTOM)
+        # room for the heading of a line of few locations
+        size = (max(size[0], 5.0), size[1])
+        with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
+            style.heading(fig, title, facts)
+            ax = style.place(fig, (LEFT, TOP, wide, tall))
+            drawn = self.draw(ax, name)
+            style.colour_bar(fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), self._bar())
+        return path
+
+    def overview(self, path: Path, facts: str, *, title: str, run_id: str) -> Path:
+        """Draw the time slice above the inline section, the crossline section beside it."""
+        wide, high = self._inches("slice")
+        scale = min(1.0, 5.6 / wide, 3.6 / high)
+        wide, high = max(wide * scale, _NARROW), max(high * scale, 1.2)
+        deep, top = 3.6, TOP + 0.17
+        # the crossline section at the scale of the map
+        beside = min(max(high, _NARROW), 4.0)
+        size = (LEFT + wide + GAP + beside + RIGHT, top + high + GAP + deep + BOTTOM)
+        boxes = {
+            "slice": (LEFT, top, wide, high),
+            "inline": (LEFT, top + high + GAP, wide, deep),
+            "crossline": (LEFT + wide + GAP, top + high + GAP, beside, deep),
+        }
+        with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
+            style.heading(fig, title, facts)
+            for name, box in boxes.items():
+                ax = style.place(fig, box)
+                drawn = self.draw(ax, name)
+                ax.set_title(self.title(name), fontsize=8, color=style.FAINT, pad=3)
+                self._cross(ax, name)
+                if name == "crossline":
+                    ax.set_ylabel("")
+            style.colour_bar(
+                fig, drawn, (LEFT + wide + GAP + beside + 0.12, top + high + GAP, 0.14, deep), self._bar()
+            )
+        return path
+
+    def title(self, name: str) -> str:
+        """Return what a section is called and where it lies."""
+        if name == "slice":
+            return f"time slice at {self.grid.time.t0 + self.where[name] * self.grid.time.dt:.3f} s"
+        return f"{name} {self._number(name)}"
+
+    def draw(self, ax: Axes, name: str) -> Any:
+        """Draw one section on given axes; return what its colour bar needs."""
+        # a time slice is a map with inlines upwards; (n vertical, n horizontal) either way
+        values = self.cuts[name] if name == "slice" else self.cuts[name].T
+        down, across = self._ends(name)
+        common: dict[str, Any] = {"extent": (*across, down[1], down[0]), "aspect": "auto"}
+        pixels = ax.get_window_extent()
+        many = values.shape[0] > pixels.height or values.shape[1] > pixels.width
+        smooth = "hanning" if many else "bilinear"
+        low, high = self.look.limits
+        if self.over:
+            over = self.over[name] if name == "slice" else self.over[name].T
+            colours, drawn = style.tinted(
+                values, (low, high), self.look.palette, over, self.look.velocity_limits, 0.9
+            )
+            ax.imshow(colours, interpolation=smooth, **common)
+        else:
+            smooth = smooth if self.look.palette in ("grey", "residual") else "nearest"
+            shown: dict[str, Any] = {"cmap": style.palette(self.look.palette), "vmin": low, "vmax": high}
+            drawn = ax.imshow(values, interpolation=smooth, **shown, **common)
+        lines = "inline" if name == "crossline" else line_name(self.grid)
+        ax.set_xlabel(lines)
+        ax.xaxis.get_major_locator().set_params(integer=True, steps=[1, 2, 5, 10])
+        if name == "slice":
+            ax.set_ylabel("inline")
+            ax.yaxis.get_major_locator().set_params(integer=True, steps=[1, 2, 5, 10])
+            ax.invert_yaxis()
+        else:
+            ax.set_ylabel("two-way time (s)")
+        return drawn
+
+    def _ends(self, name: str) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the outer edges of the vertical and of the horizontal axis of a section."""
+        time, half = self.grid.time, 0.5 * self.grid.time.dt
+        lines = {}
+        for key, (first, last, step) in (("i", self.grid.inlines), ("j", self.grid.crosslines)):
+            lines[key] = (first - step / 2, last + step / 2)
+        across = lines["i" if name == "crossline" else "j"]
+        return (lines["i"] if name == "slice" else (time.t0 - half, time.duration + half)), across
+
+    def _number(self, name: str) -> int:
+        first, _, step = self.grid.inlines if name == "inline" else self.grid.crosslines
+        return first + step * self.where[name]
+
+    def _inches(self, name: str) -> tuple[float, float]:
+        """Return width and height of a section: a map to scale; time as tall as the page, lines as wide as they are."""
+        ni, nj = self.grid.shape
+        di, dj = self.grid.spacing
+        if name == "slice":
+            scale = min(_WIDE / (nj * dj), _TALL / (ni * di))
+            return max(nj * dj * scale, _NARROW), max(ni * di * scale, 1.2)
+        n = ni if name == "crossline" else nj
+        return float(np.clip(0.11 * n, _NARROW, _WIDE)), _TALL
+
+    def _bar(self) -> str:
+        return "rms velocity (m/s)" if self.over else self.label
+
+    def _cross(self, ax: Axes, name: str) -> None:
+        """Mark on one section where the other two cut it."""
+        dotted: dict[str, Any] = {"color": style.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
+        at = self.grid.time.t0 + self.where["slice"] * self.grid.time.dt
+        ax.axvline(self._number("inline" if name == "crossline" else "crossline"), **dotted)
+        ax.axhline(self._number("inline") if name == "slice" else at, **dotted)
