@@ -4,22 +4,32 @@ All are PNG files, and the same input gives the same bytes.
 """
 
 from subsalt.view.acquisition import survey_map
+from subsalt.view.fold_maps import fold_map
 from subsalt.view.gate import Flag, gate_map
+from subsalt.view.image_gathers import ImageGather, image_gathers
 from subsalt.view.pairs import compare
 from subsalt.view.placement import fold
 from subsalt.view.reading import picture
 from subsalt.view.records import gather, gathers
+from subsalt.view.scan_panels import scan_map, scan_panels
 from subsalt.view.slices import model, sections
+from subsalt.view.time_sections import time_sections
 
 __all__ = [
     "Flag",
+    "ImageGather",
     "compare",
     "fold",
+    "fold_map",
     "gate_map",
     "gather",
     "gathers",
+    "image_gathers",
     "model",
     "picture",
+    "scan_map",
+    "scan_panels",
     "sections",
     "survey_map",
+    "time_sections",
 ]

@@ -192,7 +192,7 @@ def _one(
     # the stack is weaker than a near trace where events are not flat: that is what it is there to show
     draw_traces(axes["stack"], stack, time, limit, "wiggle", None)
     axes["stack"].set_xticks([])
-    axes["stack"].set_xlabel("stack", fontsize=8)
+    axes["stack"].set_xlabel("stack", fontsize=8, labelpad=16)
     axes["stack"].set_yticklabels([])
     if rest is not None:
         _moveout(axes["moveout"], rest, time)
@@ -212,7 +212,7 @@ def _moveout(ax: Axes, rest: Moveout, time: TimeAxis) -> None:
     ax.set_xticks([rest.ratio[0], 1.0, rest.ratio[-1]], [f"{rest.ratio[0]:g}", "1", f"{rest.ratio[-1]:g}"])
     ax.tick_params(labelsize=7)
     ax.set_yticklabels([])
-    ax.set_xlabel("v ratio", fontsize=8)
+    ax.set_xlabel("v ratio", fontsize=8, labelpad=5)
 
 
 def _name(fig: Figure, ax: Axes, g: ImageGather, rest: Moveout | None) -> None:

@@ -24,6 +24,8 @@ HALF_WINDOW = 0.08
 FEWEST_LIVE = 4
 #: an event counts as picked above this semblance
 PICKED = 0.4
+#: ... and above this share of the power of the strongest: a hundredth of its amplitude
+QUIET = 1e-4
 #: of scanned curvatures, on either side of flat
 SCANNED = 20
 #: ratios of velocity that are scanned on either side of one
@@ -159,8 +161,8 @@ def residual_moveout(
     Returns
     -------
     Moveout
-        A pick is the best ratio of a window as long as two semblance windows, when its semblance is `PICKED` or more
-        and the window has at least a hundredth of the energy of the strongest one.
+        A pick is the most coherent power of a stretch as long as two semblance windows, when its semblance is `PICKED`
+        or more and its power at least `QUIET` of the strongest.
 
     Notes
     -----
@@ -171,34 +173,33 @@ def residual_moveout(
     slowness = 1.0 / np.asarray(velocity, dtype=np.float64) ** 2
     ratio = 1.0 + widest * np.arange(-SCANNED, SCANNED + 1) / SCANNED
     offset = np.asarray(offset, dtype=np.float64)
-    spectrum = np.stack(
-        [semblance(moved(gather, offset, time, (r**-2 - 1) * slowness), time, half_window) for r in ratio]
-    )
-    picks = _picks(np.asarray(gather, dtype=np.float64), spectrum, ratio, time, half_window)
-    return Moveout(ratio, spectrum, time, picks)
+    half = max(1, round(half_window / time.dt))
+    spectrum, power = np.zeros((2, len(ratio), time.nt))
+    for k, r in enumerate(ratio):
+        flattened = moved(gather, offset, time, (r**-2 - 1) * slowness)
+        spectrum[k] = semblance(flattened, time, half_window)
+        # summed twice: largest in the middle of an event, whose tails are as much alike as the event itself
+        power[k] = window_sum(window_sum(flattened.sum(axis=0) ** 2, half), half)
+    return Moveout(ratio, spectrum, time, _picks(spectrum, power, ratio, time, 4 * half))
 
 
 def _picks(
-    gather: NDArray[np.float64],
     spectrum: NDArray[np.float64],
+    power: NDArray[np.float64],
     ratio: NDArray[np.float64],
     time: TimeAxis,
-    half_window: float,
+    length: int,
 ) -> NDArray[np.float64]:
-    """Return time, ratio and semblance of the strongest event of each window."""
-    length = max(2, round(4 * half_window / time.dt))
-    energy = (gather**2).sum(axis=0)
-    starts = range(0, time.nt, length)
-    power = [float(energy[a : a + length].sum()) for a in starts]
-    picks = []
-    for a, p in zip(starts, power, strict=True):
-        if p <= 0.01 * max(power):
-            continue
-        part = spectrum[:, a : a + length]
-        i, k = np.unravel_index(int(np.argmax(part)), part.shape)
+    """Return time, ratio and semblance of the most coherent power of each stretch of `length` samples."""
+    score, picks = spectrum * power, []
+    for a in range(0, time.nt, length):
+        part = score[:, a : a + length]
+        k = a + int(np.argmax(part)) % part.shape[1]
+        column = spectrum[:, k]
+        i = int(np.argmax(column))
         # a best at the end of the scan is no best
-        if part[i, k] >= PICKED and 0 < i < len(ratio) - 1:
-            picks.append((time.t0 + (a + k) * time.dt, peak(ratio, part[:, k]), float(part[i, k])))
+        if column[i] >= PICKED and power[i, k] > QUIET * power.max() and 0 < i < len(ratio) - 1:
+            picks.append((time.t0 + k * time.dt, peak(ratio, column), float(column[i])))
     return np.asarray(picks, dtype=np.float64).reshape(-1, 3)
 
 
