@@ -62,7 +62,9 @@ def test_the_moveout_that_is_left_is_said(tmp_path):
 
 
 def test_several_gathers_share_one_page_and_its_bytes(tmp_path):
-    few = [ImageGather(1, n, OFFSET, flat(0.3 + 0.1 * n), velocity=np.full(TIME.nt, 2e3)) for n in range(1, 5)]
+    few = [
+        ImageGather(1, n, OFFSET, flat(0.3 + 0.1 * n), velocity=np.full(TIME.nt, 2e3)) for n in range(1, 5)
+    ]
     a = view.image_gathers(few, TIME, tmp_path / "a.png")
     b = view.image_gathers(few, TIME, tmp_path / "b.png")
     assert a.read_bytes() == b.read_bytes()

@@ -18,6 +18,7 @@ PARTS = (
     "resources",
     "parallel",
     "runs",
+    "time_images",
     "playback",
     "reimaging",
     "time_migration",

@@ -42,7 +42,9 @@ def fold_map(
     a = np.asarray(fold)
     if a.shape[:2] != grid.shape or a.ndim > 3:
         raise ModelError(
-            f"fold has shape {a.shape}, the image {grid.shape} locations", "give the grid of the image", "E401"
+            f"fold has shape {a.shape}, the image {grid.shape} locations",
+            "give the grid of the image",
+            "E401",
         )
     out = png_path(path, "fold.png")
     total = a.reshape(*grid.shape, -1).sum(axis=2)
@@ -96,7 +98,11 @@ def _line(
             assert offsets is not None
             ax.set_xticklabels([])
             below = style.place(fig, (LEFT, TOP + tall + 0.1, wide, deep))
-            shown: dict[str, Any] = {"cmap": style.palette("fold"), "aspect": "auto", "interpolation": "nearest"}
+            shown: dict[str, Any] = {
+                "cmap": style.palette("fold"),
+                "aspect": "auto",
+                "interpolation": "nearest",
+            }
             extent = (first - step / 2, last + step / 2, n - 0.5, -0.5)
             drawn = below.imshow(fold.T, extent=extent, vmin=0, vmax=max(1, fold.max()), **shown)
             ticks = np.unique(np.linspace(0, n - 1, min(n, 7)).round().astype(int))

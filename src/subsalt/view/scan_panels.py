@@ -55,7 +55,9 @@ def scan_panels(
     shown = [(label, np.asarray(traces, dtype=np.float64)) for label, traces in panels]
     shapes = {a.shape for _, a in shown}
     if len(shapes) != 1 or next(iter(shapes))[1] != time.nt:
-        raise ModelError(f"panels have shapes {sorted(shapes)}", f"give {time.nt} samples of equal traces", "E401")
+        raise ModelError(
+            f"panels have shapes {sorted(shapes)}", f"give {time.nt} samples of equal traces", "E401"
+        )
     out = png_path(path, "vscan.png")
     limit = style.clip_limit(np.stack([a for _, a in shown]), clip)
     wide = float(np.clip(11.5 / len(shown) - 0.12, 0.7, 2.6))
@@ -69,8 +71,8 @@ def scan_panels(
             draw_traces(ax, traces, time, limit, "grey", None, muted=muted)
             ax.set_title(style.printable(label), fontsize=9, pad=4)
             if across is not None:
-                ticks = np.unique(np.linspace(0.12 * (len(traces) - 1), 0.88 * (len(traces) - 1), 2 if wide < 1.4 else 3)
-                                  .round().astype(int))  # fmt: skip
+                few, last = (2 if wide < 1.4 else 3), len(traces) - 1
+                ticks = np.unique(np.linspace(0.12 * last, 0.88 * last, few).round().astype(int))
                 ax.set_xticks(ticks, [f"{across[i]:.0f}" for i in ticks])
             ax.set_xlabel(name)
             if n:
@@ -116,7 +118,11 @@ def scan_map(
     with style.page(out, (5.2, _TOP + _TALL + BOTTOM), title=title, run_id=run_id, about=facts) as fig:
         style.heading(fig, title, facts)
         ax = style.place(fig, (LEFT, _TOP, 3.2, _TALL))
-        common: dict[str, Any] = {"cmap": style.palette("fold"), "vmin": max(0.0, float(np.nanmin(shown))), "vmax": 1}
+        common: dict[str, Any] = {
+            "cmap": style.palette("fold"),
+            "vmin": max(0.0, float(np.nanmin(shown))),
+            "vmax": 1,
+        }
         times = np.array([windows[0][0], *(w[1] for w in windows)])
         edges = np.append(scales - half, scales[-1] + half)
         drawn = ax.pcolormesh(edges, times, np.ma.masked_invalid(shown.T), **common)

@@ -71,11 +71,13 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
         at = (grid.inlines[0], *at)
     if len(at) not in (2, 3):
         raise ConfigError(
-            f"a place of {len(at)} numbers", "give inline and crossline, and maybe a time: 1200,340,1.8", "E833"
+            f"a place of {len(at)} numbers",
+            "give inline and crossline, and maybe a time: 1200,340,1.8",
+            "E833",
         )
     found = []
-    for value, (first, last, step), name in zip(at, (grid.inlines, grid.crosslines), ("inline", line_name(grid)),
-                                                strict=False):  # fmt: skip
+    lines = ((grid.inlines, "inline"), (grid.crosslines, line_name(grid)))
+    for value, ((first, last, step), name) in zip(at, lines, strict=False):
         low, high = min(first, last), max(first, last)
         if not low - abs(step) / 2 <= value <= high + abs(step) / 2:
             raise ConfigError(
@@ -236,6 +238,8 @@ class _Drawing:
 
     def draw(self, ax: Axes, name: str) -> Any:
         """Draw one section on given axes; return what its colour bar needs."""
+        from matplotlib.ticker import MaxNLocator
+
         # a time slice is a map with inlines upwards; (n vertical, n horizontal) either way
         values = self.cuts[name] if name == "slice" else self.cuts[name].T
         down, across = self._ends(name)
@@ -256,10 +260,10 @@ class _Drawing:
             drawn = ax.imshow(values, interpolation=smooth, **shown, **common)
         lines = "inline" if name == "crossline" else line_name(self.grid)
         ax.set_xlabel(lines)
-        ax.xaxis.get_major_locator().set_params(integer=True, steps=[1, 2, 5, 10])
+        ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         if name == "slice":
             ax.set_ylabel("inline")
-            ax.yaxis.get_major_locator().set_params(integer=True, steps=[1, 2, 5, 10])
+            ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
             ax.invert_yaxis()
         else:
             ax.set_ylabel("two-way time (s)")

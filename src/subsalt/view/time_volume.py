@@ -32,9 +32,13 @@ class TraceVolume(Planes):
     def __init__(self, traces: ImageTraces, grid: ImageGrid) -> None:
         super().__init__((*grid.shape, grid.time.nt))
         self.traces = traces
-        i = (traces.inline - grid.inlines[0]) // grid.inlines[2]
-        j = (traces.crossline - grid.crosslines[0]) // grid.crosslines[2]
-        self._place = np.where((i >= 0) & (i < self.shape[0]) & (j >= 0) & (j < self.shape[1]), i * self.shape[1] + j, -1)  # fmt: skip
+        i, j = (
+            _index(numbers, lines, n)
+            for numbers, lines, n in zip(
+                (traces.inline, traces.crossline), (grid.inlines, grid.crosslines), grid.shape, strict=True
+            )
+        )
+        self._place = np.where((i >= 0) & (j >= 0), i * self.shape[1] + j, -1)
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the inlines ``lo <= i < hi``, (hi - lo, nj, nt)."""
@@ -62,6 +66,13 @@ class TraceVolume(Planes):
             np.add.at(total, target[a : a + step], part)
             np.add.at(live, target[a : a + step], part != 0)
         return (total / np.maximum(live, 1)).astype(np.float32)
+
+
+def _index(numbers: NDArray[np.int64], lines: tuple[int, int, int], n: int) -> NDArray[np.int64]:
+    """Return the indices of line numbers in a range, -1 for numbers that are not of it."""
+    first, _, step = lines
+    k = (numbers - first) // step
+    return np.where(((numbers - first) % step == 0) & (k >= 0) & (k < n), k, -1)
 
 
 def grid_of_dict(found: Mapping[str, Any]) -> ImageGrid:
@@ -106,7 +117,9 @@ def _vectors(
 ) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
     """Return the corner and the map vectors per inline and per crossline number, by least squares."""
     i, j = (traces.inline - lines[0][0]).astype(float), (traces.crossline - lines[1][0]).astype(float)
-    columns = [np.ones_like(i)] + [c for c, (first, last, _) in zip((i, j), lines, strict=True) if last > first]
+    columns = [np.ones_like(i)] + [
+        c for c, (first, last, _) in zip((i, j), lines, strict=True) if last > first
+    ]
     solved = np.linalg.lstsq(np.stack(columns, axis=1), traces.xy, rcond=None)[0]
     rest = [(float(v[0]), float(v[1])) for v in solved[1:]]
     along_i = rest.pop(0) if lines[0][1] > lines[0][0] else None

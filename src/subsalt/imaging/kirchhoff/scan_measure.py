@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Flatness:
     def windows(self, count: int = WINDOWS) -> list[tuple[int, int]]:
         """Return windows of equal length as ranges of samples."""
         edges = np.linspace(0, self.time.nt, min(count, self.time.nt) + 1).round().astype(int)
-        return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return [(int(a), int(b)) for a, b in pairwise(edges)]
 
     def by_window(self, windows: list[tuple[int, int]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean power of the stack and semblance in each window; semblance is NaN where nothing is."""
