@@ -106,6 +106,9 @@ def test_dead_auxiliary_and_late_traces(tmp_path):
     path = make_segy(tmp_path / "a.sgy", traces, headers=headers)
     table = open_traces(path)
     assert table.number.tolist() == [0, 1, 2, 4, 6, 8, 9, 10, 11]
+    assert [f.code for f in table.findings] == ["W230", "W231", "W232"]
+    assert "2 of 12 traces are dead" in table.findings[0].message
+    assert "first samples lie at 0 .. 8 ms" in table.findings[2].message
     assert (table.notes["dead_traces"], table.notes["auxiliary_traces"]) == (2, 1)
     # two samples of 4 ms late: the axis grows by two
     assert table.time.nt == 22
@@ -283,6 +286,28 @@ def test_repeated_numbers(tmp_path):
     assert not len(find_repeats(open_traces(a)).first)
     unnumbered = make_survey(tmp_path / "c.sgy", src, rcv, traces, DT, channel=np.zeros(n, int))[0]
     assert not len(find_repeats(open_traces([unnumbered, unnumbered])).same)
+
+
+def test_bins_are_kept_where_headers_have_them(tmp_path):
+    from segy_maker import line_headers, make_segy
+
+    headers = line_headers(3, 4)
+    path = make_segy(tmp_path / "a.sgy", np.zeros((12, 20), np.float32), headers=headers)
+    bare = open_traces(path)
+    assert bare.inline is bare.crossline is bare.bin_x is bare.bin_y is None
+    binned = headers | {
+        "inline": np.arange(12) + 7,
+        "crossline": 3,
+        "cdp_x": 100 * np.arange(12),
+        "cdp_y": -50,
+    }
+    table = open_traces(make_segy(tmp_path / "b.sgy", np.zeros((12, 20), np.float32), headers=binned))
+    some = table.take(np.array([2, 5]))
+    assert some.inline.tolist() == [9, 12]
+    assert some.crossline.tolist() == [3, 3]
+    assert some.bin_x.tolist() == [2.0, 5.0]
+    assert some.bin_y.tolist() == [-0.5, -0.5]
+    assert table.nbytes - bare.nbytes == 12 * 24
 
 
 def test_azimuths_are_those_of_a_compass():

@@ -87,7 +87,7 @@ def positions(
     """
     n = layout.n_traces
     length = unit_factor(layout, fix)
-    xy = column(values, "coordinate_scalar", n) if fix.scalar is None else np.int32(fix.scalar)
+    xy = _scalar(values, n, fix)
     zz = (
         column(values, "elevation_scalar", n)
         if fix.elevation_scalar is None
@@ -120,3 +120,18 @@ def positions(
         ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
         delay = apply_scalar(column(values, "delay", n), ts) / 1000.0
     return TracePositions(src, rcv, column(values, "offset", n) * length, delay)
+
+
+def bin_positions(
+    values: dict[str, NDArray], layout: FileLayout, fix: Fix
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return map x and y of the bin (CDP) of all traces, (n,) each, m; zeros when the file has none."""
+    n = layout.n_traces
+    scalar, length = _scalar(values, n, fix), unit_factor(layout, fix)
+    x, y = (apply_scalar(column(values, name, n), scalar) * length for name in ("cdp_x", "cdp_y"))
+    return (y, x) if fix.swap_xy else (x, y)
+
+
+def _scalar(values: dict[str, NDArray], n: int, fix: Fix) -> NDArray | np.int32:
+    """Return the scalar of coordinates."""
+    return column(values, "coordinate_scalar", n) if fix.scalar is None else np.int32(fix.scalar)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from subsalt.errors import Finding, GeometryError
 from subsalt.io.cdp_line import LineGeometry
 from subsalt.io.files import as_paths
 from subsalt.io.headers import Fix, HeaderBytes
+from subsalt.io.prestack_findings import trace_findings
 from subsalt.io.prestack_positions import place
-from subsalt.io.prestack_scan import PrestackScan, scan_prestack
+from subsalt.io.prestack_scan import BINNING, PrestackScan, scan_prestack
+from subsalt.io.scan_findings import said_once
 from subsalt.io.segy_read import refuse
 from subsalt.io.time_axis import common_time_axis, refuse_mixed_samples
 from subsalt.io.trace_files import TraceFiles
@@ -51,6 +53,10 @@ class TraceTable:
         Where the samples are.
     line : LineGeometry or None
         The line that gave the positions, when the headers did not.
+    inline, crossline : ndarray, (n,), int32, or None
+        Line numbers (bytes 189, 193); None where they are zero everywhere.
+    bin_x, bin_y : ndarray, (n,), float64, or None
+        Map position of the bin (bytes 181, 185), m; None where they are zero everywhere.
     notes : dict
         What was found and decided, for the report: dead_traces, auxiliary_traces, warnings, positions, offsets,
         elevations.
@@ -69,6 +75,10 @@ class TraceTable:
     time: TimeAxis
     files: TraceFiles
     line: LineGeometry | None = None
+    inline: NDArray[np.int32] | None = None
+    crossline: NDArray[np.int32] | None = None
+    bin_x: NDArray[np.float64] | None = None
+    bin_y: NDArray[np.float64] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -83,14 +93,15 @@ class TraceTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        return sum(getattr(self, name).nbytes for name in _COLUMN_NAMES)
+        return sum(column.nbytes for column in self._columns().values())
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> TraceTable:
         """Return the table of some rows, with the same files."""
-        return replace(self, **{name: getattr(self, name)[index] for name in _COLUMN_NAMES})
+        return replace(self, **{name: column[index] for name, column in self._columns().items()})
 
-
-_COLUMN_NAMES = ("number", "src", "rcv", "offset", "azimuth", "cdp", "ffid", "channel")
+    def _columns(self) -> dict[str, Any]:
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
 
 
 def open_traces(
@@ -129,7 +140,7 @@ def open_traces(
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
     scan = scan_prestack(names, header, fix, comm or single())
-    findings = [f for lay in scan.layouts for f in lay.findings]
+    findings = said_once([f for lay in scan.layouts for f in lay.findings], map(str, names))
     refuse(findings)
     refuse_mixed_samples(scan.layouts)
     columns = scan.columns
@@ -139,16 +150,17 @@ def open_traces(
             "if they are seismic traces: [data.fix] all_traces = true",
             code="E325",
         )
+    delay = columns.pop("delay")
+    findings += trace_findings(scan, delay, fix)
+    time, late = common_time_axis(scan.layouts, delay, np.ones(len(delay), bool))
+    del delay
     notes: dict[str, Any] = {
         "traces_in_files": int(scan.first[-1]),
         "dead_traces": scan.dead,
         "auxiliary_traces": scan.auxiliary,
-        "warnings": [f.message for f in findings if f.level == "warning"],
+        "warnings": [f.message for f in findings],
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
-    delay = columns.pop("delay")
-    time, late = common_time_axis(scan.layouts, delay, np.ones(len(delay), bool))
-    del delay
     src, rcv = place(columns, header, line, notes)
     del columns["said"]
     d = rcv - src
@@ -166,7 +178,8 @@ def open_traces(
         files=_files(scan, columns["number"], time, late, fix),
         line=line,
         notes=notes,
-        findings=[f for f in findings if f.level == "warning"],
+        findings=findings,
+        **{name: columns[name] for name in BINNING if name in columns},
     )
 
 

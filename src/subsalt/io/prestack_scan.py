@@ -19,13 +19,13 @@ from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
-from subsalt.io.geometry import POSITION_NAMES, column, positions, trace_kinds
+from subsalt.io.geometry import POSITION_NAMES, bin_positions, column, positions, trace_kinds
 from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
 from subsalt.io.raw import raw_bytes
 from subsalt.io.sampling import settle_dt
 from subsalt.io.scan import ScannedFile, header_for
-from subsalt.io.scan_findings import unit_findings
+from subsalt.io.scan_findings import coordinate_findings
 from subsalt.io.trace_headers import read_headers
 from subsalt.relay import plain
 
@@ -33,6 +33,8 @@ from subsalt.relay import plain
 _PIECE = 1 << 18
 #: traces of a file, spread over it, that answer what its coordinates are
 _SAMPLE = 1000
+
+_NAMES = (*POSITION_NAMES, "inline", "crossline", "cdp_x", "cdp_y")
 
 #: what is kept of every usable trace: dtype and numbers per trace
 COLUMNS: dict[str, tuple[type, int]] = {
@@ -45,6 +47,14 @@ COLUMNS: dict[str, tuple[type, int]] = {
     "ffid": (np.int32, 1),
     "channel": (np.int32, 1),
 }
+#: what is kept where any trace has it: line numbers and positions of bins
+BINNING: dict[str, tuple[type, int]] = {
+    "inline": (np.int32, 1),
+    "crossline": (np.int32, 1),
+    "bin_x": (np.float64, 1),
+    "bin_y": (np.float64, 1),
+}
+_KEPT = COLUMNS | BINNING
 
 
 @dataclass
@@ -61,6 +71,7 @@ class PrestackScan:
         Number of the first trace of each file.
     columns : dict of ndarray
         One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
+        Those of `BINNING` are there only where they are not zero everywhere.
     dead, auxiliary : int
         Traces of these kinds in all files.
     kept_dead : ndarray, int64
@@ -99,11 +110,12 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
                     for start in range(a, b, _PIECE):
                         stop = min(b, start + _PIECE)
                         part.read(file, f, layout, header, int(first[f]), start, stop)
-    columns = {
-        name: comm.allgather_array(part.column(name).reshape(-1)).reshape((-1, width) if width > 1 else -1)
-        for name, (_, width) in COLUMNS.items()
-    }
     told = comm.allgather(plain(part.facts()))
+    columns = {}
+    for name, (_, width) in _KEPT.items():
+        if name in COLUMNS or any(name in one["binning"] for one in told):
+            flat = comm.allgather_array(part.column(name).reshape(-1))
+            columns[name] = flat.reshape(-1, 2) if width == 2 else flat
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
     for one in told:
         for f, found in one["intervals"].items():
@@ -134,7 +146,7 @@ def _open_files(
         for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
             with InputFile(path) as file:
                 layout = find_layout(file, header, fix)
-                layout.findings += unit_findings(_sampled(file, layout, header, fix), fix)
+                layout.findings += coordinate_findings(_sampled(file, layout, header, fix), fix)
                 # the text of 40 lines is of no use here, and there may be thousands of files
                 told.append(
                     plain(asdict(replace(layout, text=[]))) | {"stamp": os.fstat(file.fd).st_mtime_ns}
@@ -166,7 +178,7 @@ class _Part:
 
     def __init__(self, fix: Fix) -> None:
         self._fix = fix
-        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in COLUMNS}
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _KEPT}
         self._dead_numbers: list[NDArray[np.int64]] = []
         self._dead = self._auxiliary = 0
         self._intervals: dict[int, set[int]] = {}
@@ -188,7 +200,7 @@ class _Part:
         piece = replace(
             layout, n_traces=n, first_trace=layout.first_trace + (start - first) * layout.trace_bytes
         )
-        values = read_headers(file, piece, header_for(layout, header), POSITION_NAMES)
+        values = read_headers(file, piece, header_for(layout, header), _NAMES)
         dead, auxiliary = trace_kinds(values, n, self._fix)
         found = positions(values, piece, self._fix)
         use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
@@ -201,20 +213,21 @@ class _Part:
             if use.any():
                 z = points[use, 2]
                 self._z[name] = [min(self._z[name][0], float(z.min())), max(self._z[name][1], float(z.max()))]
-        kept = {
+        bins = dict(zip(("bin_x", "bin_y"), bin_positions(values, piece, self._fix), strict=True))
+        kept = bins | {
             "number": number,
             "src": found.src[:, :2],
             "rcv": found.rcv[:, :2],
             "said": found.offset,
             "delay": found.delay,
         }
-        for name, (kind, _) in COLUMNS.items():
+        for name, (kind, _) in _KEPT.items():
             values_of = kept[name] if name in kept else column(values, name, n)
             self._pieces[name].append(values_of[use].astype(kind))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all that was added, and let go of its pieces."""
-        kind, width = COLUMNS[name]
+        kind, width = _KEPT[name]
         pieces = self._pieces.pop(name)
         return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
 
@@ -228,5 +241,6 @@ class _Part:
             "dead": self._dead,
             "auxiliary": self._auxiliary,
             "intervals": {str(f): sorted(v) for f, v in self._intervals.items()},
+            "binning": [name for name in BINNING if any(piece.any() for piece in self._pieces[name])],
             **self._z,
         }

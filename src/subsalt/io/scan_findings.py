@@ -90,14 +90,14 @@ def _trace_kinds(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
         )
 
 
-def unit_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
-    """Return what the units of positions make odd, also of some traces of a file."""
-    return list(_units(one, fix))
+def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
+    """Return what scalars and units make odd about positions; some traces of a file will do."""
+    return [*_scalars(one, fix), *_units(one, fix)]
 
 
 def geometry_errors(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return the findings of level error that make positions useless."""
-    return [f for f in unit_findings(one, fix) if f.level == "error"]
+    return [f for f in _units(one, fix) if f.level == "error"]
 
 
 def _offsets_agree(one: ScannedFile) -> bool:
