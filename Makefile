@@ -80,7 +80,7 @@ soak: build ## strike runs at every file operation, at random times, on ranks an
 bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)
 
-bench-peers: build ## times against Devito and Deepwave, each in an environment of its own: CASES="iso-256 rtm2d ..."
+bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
 	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(PUBLISH),--publish)
 
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]

@@ -2,7 +2,8 @@
 
 ``iso-256 iso-400 vti-256 vti-400 vti-founding tti-256`` time the steps of one wavefield with equal layers,
 ``solution-iso solution-vti`` with the layers each side needs, ``iso2d-2000`` in 2-D; ``rtm2d rtm3d`` migrate a
-shot. Any name may end in ``:k``, which divides every axis by k, for a trial.
+shot, ``kirchhoff`` sums traces along diffraction times. Any name may end in ``:k``, which divides every axis by k, for
+a trial.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ PML_CELLS = 12
 
 FOUNDING = (125, 1151, 1231)
 MEDIA = {"iso": "isotropic", "vti": "vti", "tti": "tti"}
-EXAMPLES = "iso-256, vti-256, vti-founding, tti-256, solution-iso, iso2d-2000, rtm2d, rtm3d"
+EXAMPLES = "iso-256, vti-256, vti-founding, tti-256, solution-iso, iso2d-2000, rtm2d, rtm3d, kirchhoff"
+#: image points along x, y and depth of a Kirchhoff migration, and its traces
+KIRCHHOFF = (12, 40, 500), 2000
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Case:
     name : str
         As on the command line.
     kind : str
-        ``"steps"`` (equal layers), ``"solution"`` (equal interiors), ``"plane"`` (2-D, equal interiors) or
-        ``"rtm"``.
+        ``"steps"`` (equal layers), ``"solution"`` (equal interiors), ``"plane"`` (2-D, equal interiors),
+        ``"rtm"`` or ``"kirchhoff"``.
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
     interior : tuple of int
@@ -38,7 +41,7 @@ class Case:
     layer : int
         Cells of damping on every side of the peer's grid.
     steps : int
-        Time steps of a migration, or 0.
+        Time steps of a migration; traces of a Kirchhoff one; or 0.
     snapshot_every : int
         Time steps between imaged samples of a migration, or 0.
     """
@@ -73,10 +76,17 @@ def parse(name: str) -> Case:
     """Return the case of that name."""
     whole, _, divisor = name.partition(":")
     k = int(divisor) if divisor.isdigit() and int(divisor) else 1
-    found = re.fullmatch(r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)", whole)
+    found = re.fullmatch(
+        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff", whole
+    )
     if not found or (divisor and not divisor.isdigit()):
         raise SystemExit(
             f"unknown case {name!r}; use one like {EXAMPLES}, or NAME:4 for a trial of a quarter"
+        )
+    if whole == "kirchhoff":
+        shape, traces = KIRCHHOFF
+        return Case(
+            name, "kirchhoff", "isotropic", tuple(max(2, n // k) for n in shape), 0, max(5, traces // k)
         )
     medium, size, solution, plane, rtm = found.groups()
     if medium:

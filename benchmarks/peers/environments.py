@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FOLDERS = {"devito": ROOT / ".venv-peers", "deepwave": ROOT / ".venv-peers-deepwave"}
+FOLDERS["pylops"] = ROOT / ".venv-peers-pylops"
 
 
 def python_of(peer: str) -> Path:

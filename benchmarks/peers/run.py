@@ -27,6 +27,7 @@ from facts import machine, spread
 
 #: what is timed unless the command says otherwise: rounds, steps of a round, steps of the point source
 DEFAULTS = {"steps": (9, 20, 60), "solution": (9, 20, 60), "plane": (15, 200, 200), "rtm": (5, 0, 0)}
+DEFAULTS["kirchhoff"] = (9, 0, 0)
 #: the same for grids of more than 10^8 points
 LARGE = (5, 10, 30)
 
@@ -46,6 +47,8 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
         ready = time.perf_counter()
         if case.kind == "rtm":
             agreement = verify.images(case, sides, workers)
+        elif case.kind == "kirchhoff":
+            agreement = verify.sums(case, sides, workers)
         else:
             agreement = verify.wavefields(case, sides, workers, check_steps, steps)
         for i in range(rounds):
@@ -115,11 +118,12 @@ def ratio(theirs: list[float], ours: list[float]) -> dict[str, float]:
 def table(rows: dict[str, dict[str, Any]]) -> str:
     """Return the rows as text."""
     lines = [
-        "median of a round, 10^9 point-steps/s of all points (layer included), peak memory, ratio of times: ours to the"
-        "\nfastest variant of the peer (*); a variant of the peer against the first line"
+        "median of a round, 10^9 point-steps/s of all points (layer included; Kirchhoff: contributions/s), peak memory,"
+        "\nratio of times: ours to the fastest variant of the peer (*); a variant of the peer against the first line"
     ]
     for name, r in rows.items():
-        lines.append(f"\n{name}, {r['rounds']} rounds of {r['steps']} steps, interior {r['interior']}")
+        count = "traces" if r["kind"] == "kirchhoff" else "steps"
+        lines.append(f"\n{name}, {r['rounds']} rounds of {r['steps']} {count}, interior {r['interior']}")
         for side, s in r["seconds"].items():
             points = r["about"][side].get("points")
             rate = f"{points * r['steps'] / s / 1e9:8.3f}" if points else 8 * " "

@@ -29,6 +29,10 @@ IMAGE = 1e-3
 RTM_MEGABYTES = {2: 80, 3: 480}
 #: images that sum other samples of the same product
 OTHER_SAMPLES = 0.2
+#: images of the same sums: times of 700 samples in float32, three roundings each, and slopes of half a unit a sample
+SAME_SUM = 2e-4
+#: other weights and filters
+OTHER_SUM = math.inf
 #: near the top damping reflects waves that graze it, about as strong as the image is there: recorded, not judged
 OTHER_LAYER = math.inf
 
@@ -67,7 +71,20 @@ def is_large(case: Case) -> bool:
 def sides_of(case: Case, device: str = "cpu", storage: str = "") -> dict[str, Side]:
     """Return the sides of a case by name; the first is ours, and the one whose ratio counts."""
     suffix = (f"+{storage}" if storage else "") + ("" if device == "cpu" else f"@{device}")
+    if case.kind == "kirchhoff":
+        return _kirchhoff()
     return {**_ours(case, suffix), **_peers(case)}
+
+
+def _kirchhoff() -> dict[str, Side]:
+    """Return the sides of the Kirchhoff case; each of the peer's has as many Numba threads as ours has of OpenMP."""
+    ours = {"linear": Side("subsalt_kirchhoff.py", "linear")}
+    ours["16 points, 10 bands"] = Side("subsalt_kirchhoff.py", "bands", tolerance=OTHER_SUM)
+    words = {"float64": "its defaults", "float32": "float32", "tables32": "float32, tables too"}
+    return ours | {
+        f"PyLops, {text}": Side("pylops_kirchhoff.py", variant, "pylops", SAME_SUM)
+        for variant, text in words.items()
+    }
 
 
 def _ours(case: Case, suffix: str) -> dict[str, Side]:
@@ -143,6 +160,7 @@ class Worker:
     def __init__(self, side: Side, case: Case, threads: int) -> None:
         python = python_of(side.peer) if side.peer else Path(sys.executable)
         env = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", **side.env}
+        env |= {"NUMBA_NUM_THREADS": str(threads)}
         self.process = subprocess.Popen(
             [str(python), str(HERE / side.script), case.name, side.variant],
             stdin=subprocess.PIPE,

@@ -100,6 +100,22 @@ def images(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> di
     return found
 
 
+def sums(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict[str, float]:
+    """Return the differences of the images of equal traces from that of our first side."""
+    first, found, limits = next(iter(sides)), {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = Path(folder) / "ours.npy", Path(folder) / "theirs.npy"
+        _positive(first, workers[first].ask("save", out=str(ours)))
+        for name, side in sides.items():
+            if name != first:
+                _positive(name, workers[name].ask("save", out=str(theirs)))
+                key = f"{name}, image"
+                found[key] = relative_l2(ours, theirs, case.ndim)
+                limits[key] = side.tolerance
+    accept(case, found, limits)
+    return found
+
+
 def _advanced(worker: Worker, steps: int, out: Path) -> None:
     worker.ask("fill")
     worker.ask("round", steps=steps)

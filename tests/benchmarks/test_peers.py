@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def peers():
     """Import the modules of benchmarks/peers, which are no package, and forget them afterwards."""
     folders = [str(ROOT / "benchmarks" / "peers"), str(ROOT / "benchmarks")]
-    names = ["cases", "environments", "sides", "verify", "earth", "facts", "run"]
+    names = ["cases", "environments", "sides", "verify", "earth", "kirchhoff_case", "facts", "run"]
     sys.path[:0] = folders
     try:
         yield {n: importlib.import_module(n) for n in names}
@@ -28,7 +28,7 @@ def peers():
 
 def test_every_case_of_the_makefile_has_sides(peers):
     names = "iso-256 iso-400 vti-256 vti-400 vti-founding tti-256 iso2d-2000 rtm2d rtm3d solution-iso solution-vti"
-    for name in names.split():
+    for name in [*names.split(), "kirchhoff"]:
         case = peers["cases"].parse(name)
         sides = peers["sides"].sides_of(case)
         makers = [side.peer for side in sides.values()]
@@ -72,6 +72,29 @@ def test_our_sides_agree_with_the_reference_kernels(peers, name, tmp_path):
         for w in workers.values():
             w.close()
     assert set(found) == {"peer, source", "peer, field"}
+
+
+def test_our_kirchhoff_side_sums_what_the_case_asks(peers, tmp_path):
+    case, made = peers["cases"].parse("kirchhoff:8"), peers["kirchhoff_case"]
+    side = peers["sides"].Worker(peers["sides"].Side("subsalt_kirchhoff.py", "linear"), case, 1)
+    try:
+        assert side.ask("round") > 0
+        side.ask("save", out=str(tmp_path / "image.npy"))
+    finally:
+        side.close()
+    src, rcv = made.shots(case)
+    data, (nx, ny, nz) = made.traces(case).reshape(len(src), len(rcv), -1), case.interior
+    exact = np.zeros(case.interior)
+    half = made.V * made.DT0 / 2 * np.arange(1, nz + 1)
+    for ix, iy, s, r in np.ndindex(nx, ny, len(src), len(rcv)):
+        x = np.array([ix, iy]) * made.SPACING
+        path = sum(np.sqrt(half**2 + ((x - p) ** 2).sum()) for p in (src[s], rcv[r]))
+        exact[ix, iy] += np.interp(path / made.V / made.DT, np.arange(data.shape[2]), data[s, r])
+    np.save(tmp_path / "exact.npy", exact[None])
+    assert (
+        peers["verify"].relative_l2(tmp_path / "image.npy", tmp_path / "exact.npy", 3)
+        < peers["sides"].SAME_SUM
+    )
 
 
 def test_a_wrong_field_ends_the_run(peers, tmp_path):
