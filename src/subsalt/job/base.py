@@ -143,7 +143,7 @@ class BaseJob(Section):
         from subsalt.job.checking import check_job
 
         self.forget()
-        return check_job(cast("Any", self)).findings
+        return check_job(self).findings
 
     def migrate(self, run_dir: str | Path | None = None, progress: Callable[..., None] | None = None) -> Any:
         """Migrate the traces of `[data]`; an existing run directory of the same job is continued.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
 from subsalt.comm import world
-from subsalt.errors import ConfigError, DiskError, Finding, FindingsError, SubsaltError
+from subsalt.errors import ConfigError, DiskError, Finding
+from subsalt.job.check_result import CheckResult, Loader
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
 from subsalt.job.load import load_parameters
@@ -20,11 +20,11 @@ from subsalt.kernels.tuning import forced_rows
 
 if TYPE_CHECKING:
     from subsalt.checkpoint.choice import Choice
+    from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
+    from subsalt.job.kirchhoff_job import KirchhoffJob
     from subsalt.model_like import ModelLike
     from subsalt.plan import Decision
-
-T = TypeVar("T")
 
 #: shots whose traces are looked at: the first, the last and some between
 SAMPLED_SHOTS = 3
@@ -32,76 +32,35 @@ SAMPLED_SHOTS = 3
 SAMPLE_BYTES = 256 << 20
 
 
-@dataclass
-class CheckResult:
-    """What was found, and what was loaded on the way.
-
-    Parameters
-    ----------
-    findings : list of Finding
-        Everything, what is in order included.
-    context : Context
-        Model, survey, wavelet and options, as far as they could be had.
-    codes : list of int
-        Exit codes of the errors that loading raised, in order.
-    """
-
-    findings: list[Finding]
-    context: check.Context
-    codes: list[int] = field(default_factory=list)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Numbers for people and programs: dt, bound, points per wavelength, memory."""
-        return {k: v for k, v in self.context.facts.items() if not k.startswith("_")}
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a run would be refused."""
-        return any(f.level == "error" for f in self.findings)
-
-    def exit_code(self, strict: bool = False) -> int:
-        """Return 0, or the exit code of the first error: 78 job, 66 missing input, else 65 data."""
-        if self.has_errors:
-            return self.codes[0] if self.codes else 65
-        return 65 if strict and any(f.level == "warning" for f in self.findings) else 0
-
-
-class _Loader:
-    """Calls loaders and keeps what they raise as findings."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.codes: list[int] = []
-
-    def __call__(self, load: Callable[[], T]) -> T | None:
-        try:
-            return load()
-        except FindingsError as error:
-            self.findings += error.findings
-            self.codes.append(error.exit_code)
-        except SubsaltError as error:
-            self.findings.append(Finding(error.code, "error", error.message, error.fix))
-            self.codes.append(error.exit_code)
-        return None
-
-
-def check_job(job: Job) -> CheckResult:
-    """Apply every rule to a job; the result is kept with the job.
+def check_job(job: BaseJob) -> CheckResult:
+    """Apply every rule to a job of any method; the result is kept with the job.
 
     Notes
     -----
-    Reads the models, all trace headers, and the traces of three shots. In a run of several ranks the call is
-    collective: rank 0 applies the rules, all go through the model together, and all return the same findings.
+    Reads the models, all trace headers, and some traces. In a run of several ranks the call is collective: rank 0
+    applies the rules, and all return the same findings.
     """
+    result: CheckResult = job.remember("check", lambda: CHECKS[job.method](job))
+    return result
+
+
+def _check_rtm(job: Job) -> CheckResult:
+    """Apply the rules of reverse time migration and modelling; all ranks go through the model together."""
     from subsalt.job.shared_check import on_ranks
 
-    def made() -> CheckResult:
-        comm = world()
-        return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
+    comm = world()
+    return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
 
-    result: CheckResult = job.remember("check", made)
-    return result
+
+def _check_kirchhoff(job: KirchhoffJob) -> CheckResult:
+    """Apply the rules of Kirchhoff time migration."""
+    from subsalt.job.kirchhoff_checking import check_kirchhoff
+
+    return check_kirchhoff(job)
+
+
+#: what applies the rules, by method
+CHECKS: dict[str, Callable[[Any], CheckResult]] = {"rtm": _check_rtm, "kirchhoff": _check_kirchhoff}
 
 
 class Alone:
@@ -121,7 +80,7 @@ class Alone:
 
 
 def _check(job: Job, reader: Alone) -> CheckResult:
-    load = _Loader()
+    load = Loader()
     context = check.Context(
         resampling=job.grid is not None,
         modelling=job.data is None,
@@ -151,7 +110,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
             # silent: rules on the volumes say it with more evidence
-            quiet = _Loader()
+            quiet = Loader()
             context.model = quiet(reader.model)
             _keep_new(load, quiet)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
@@ -197,7 +156,7 @@ def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
     return any(p.summary.bad or p.summary.low <= LOWEST[n] or impossible(p) for n, p in parameters.items())
 
 
-def _keep_new(load: _Loader, quiet: _Loader) -> None:
+def _keep_new(load: Loader, quiet: Loader) -> None:
     load.findings += quiet.findings
     load.codes += quiet.codes
 
@@ -265,7 +224,7 @@ def _samples(survey: Any) -> list[check.SampledShot]:
     return out
 
 
-def _memory(job: Job, context: check.Context, findings: list[Finding], load: _Loader) -> None:
+def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loader) -> None:
     """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
     # a run of several ranks plans for its groups, right after the checks
     if job.data is None or job.streaming or any(f.level == "error" for f in findings):
