@@ -14,7 +14,8 @@ from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelE
 from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job.job import Job
-from subsalt.job.text import explain_key, schema_text
+from subsalt.job.schema import schema_text
+from subsalt.job.text import explain_key
 
 BASE = {"model": {"vp": 2000}, "grid": {"spacing": 10, "shape": [101, 51]}, "source": {"f0": 15}}
 

@@ -34,6 +34,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The image begins before time zero, or no sample of it lies within the length of the records.",
         "Give [kirchhoff] time = {first, last, step} in seconds, or as texts with a unit.",
     ),
+    "E766": (
+        "Nothing says the output grid",
+        "The job gives neither corner points nor an origin, and the headers of the traces hold no line numbers, or "
+        "numbers that do not go with the positions.",
+        "The message holds a grid around the midpoints: put it, or that of your survey, into [kirchhoff].",
+    ),
     "E767": (
         "Antialias spacing is wrong",
         "The spacing of the input midpoints along inline and crossline decides which frequencies a steep operator "
@@ -51,5 +57,53 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The job holds a table, a key or an option that another method of migration knows; it would have had no "
         "effect.",
         'Remove it, or ask for the other method at the top of the file: method = "rtm" or method = "kirchhoff".',
+    ),
+    "W760": (
+        "Grid not at right angles",
+        "Inlines and crosslines of the output are not perpendicular on the map. Rarely is a survey numbered so; a "
+        "mistake in a corner point often looks like that.",
+        "Check the corner points; a skewed grid is migrated as it is.",
+    ),
+    "W761": (
+        "Image longer than the records",
+        "Output samples later than the end of the records have no data; they stay zero.",
+        "Shorten [kirchhoff] time.",
+    ),
+    "W762": (
+        "Image sampled coarser than the data",
+        "The image keeps frequencies up to the Nyquist frequency of its own sample interval; what the data hold above "
+        "it is aliased.",
+        "Use the sample interval of the data, or filter the data first.",
+    ),
+    "W763": (
+        "Antialias spacing is not that of the bins",
+        "The antialias filter is made for input midpoints so far apart. More than their distance loses frequencies of "
+        "steep dips, less leaves aliased energy in the image.",
+        'Give the spacing of the input midpoints along inline and crossline, or "bins".',
+    ),
+    "W764": (
+        "Output grid larger than the survey",
+        "Many output locations have no midpoint within the aperture; they cost memory and stay empty.",
+        "Restrict inline and crossline to the survey, or check the corner points.",
+    ),
+    "W765": (
+        "Offset classes and data do not go together",
+        "Some classes of the gathers hold no trace, or some traces belong to no class and are left out.",
+        "Choose first, last and step of [kirchhoff] offset from the offsets of the data, which `subsalt check` shows.",
+    ),
+    "W766": (
+        "Amplitude correction of another dimension",
+        "The 3-D correction integrates over midpoints of an area, the 2.5-D correction over those of one line.",
+        'Leave amplitude out: "auto" looks at the midpoints.',
+    ),
+    "W767": (
+        "Stretch mute far above 100 %",
+        "Fractions such as 0.3 and texts such as 30 % are understood; a bare 30 is 3000 %.",
+        "Write percentages with their sign.",
+    ),
+    "W768": (
+        "Aperture smaller than two bins",
+        "An operator that narrow images flat events only; lengths without a unit are metres.",
+        "Write the unit, or a larger aperture.",
     ),
 }

@@ -86,14 +86,14 @@ def _of_traces(
         only = inline or (1, 1, 1)
         placed = replace(placed, at=(only[0], placed.at[1]))
         return placed, only, crossline or cdps
-    numbers = getattr(table, "inline", None), getattr(table, "crossline", None)
-    il, xl = numbers
+    il, xl = getattr(table, "inline", None), getattr(table, "crossline", None)
     if il is None or xl is None or il.min() == il.max() or xl.min() == xl.max():
         raise _unknown(table, "their headers have no inline and crossline numbers (bytes 189, 193)")
     x, y = getattr(table, "bin_x", None), getattr(table, "bin_y", None)
-    bins = x is not None and y is not None
-    points = np.stack([x, y], axis=-1) if bins else table.midpoint
-    what = "bins (bytes 181, 185)" if bins else "midpoints"
+    if x is None or y is None:
+        points, what = table.midpoint, "midpoints"
+    else:
+        points, what = np.stack([x, y], axis=-1), "bins (bytes 181, 185)"
     placed = placing.from_numbers(il, xl, points, what)
     return placed, inline or _steps(il), crossline or _steps(xl)
 

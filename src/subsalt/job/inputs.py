@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from subsalt.errors import MissingInputError
 
 if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
 
 #: model parameters that a job may give, and what they measure
@@ -22,7 +23,7 @@ def natural_key(text: str) -> list[tuple[int, int, str]]:
     return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p]
 
 
-def expand_files(job: Job, patterns: list[str]) -> list[Path]:
+def expand_files(job: BaseJob, patterns: list[str]) -> list[Path]:
     """Return the files that names and patterns stand for, each once, in natural order within a pattern."""
     out: list[Path] = []
     for pattern in patterns:

@@ -18,7 +18,12 @@ def _or_word(kind: str, word: str) -> Any:
     """Return the type of a quantity in whose place one word may stand."""
 
     def read(value: object) -> object:
-        return value if value == word else units.parse(value, kind)
+        if value == word:
+            return value
+        try:
+            return units.parse(value, kind)
+        except ConfigError as error:
+            raise ConfigError(error.message, f'{error.fix}, or "{word}"', code=error.code) from None
 
     schema = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": f'{kind}, or "{word}"'}
     return Annotated[float | Literal[word], BeforeValidator(read), WithJsonSchema(schema)]  # type: ignore[valid-type]

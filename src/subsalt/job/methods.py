@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 #: where the job of a method is described; loaded when a file asks for it
 METHODS = {
     "rtm": ("subsalt.job.job", "Job"),
+    "kirchhoff": ("subsalt.job.kirchhoff_job", "KirchhoffJob"),
 }
 #: what a job file without `method` is
 DEFAULT = "rtm"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from subsalt.job import toml_out
-from subsalt.job.inputs import PARAMETERS
 from subsalt.job.types import Section
 
 if TYPE_CHECKING:
@@ -46,43 +45,6 @@ def plain(value: Any) -> object:
     return value
 
 
-def schema_text() -> str:
-    """Return the JSON Schema of job files, the content of ``job.schema.json``."""
-    import json
-
-    from subsalt.job.job import Job
-
-    schema = Job.model_json_schema(by_alias=True)
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "subsalt job file"
-    _accept_short_forms(schema)
-    return json.dumps(schema, indent=1, sort_keys=True) + "\n"
-
-
-def _accept_short_forms(schema: dict[str, Any]) -> None:
-    """Add to the schema what validators accept beyond the tables: a number or text for a value, one for a
-    list.
-    """
-    short = [{"type": "number"}, {"type": "string"}]
-    definitions = schema["$defs"]
-    model = definitions["ModelSection"]["properties"]
-    for key in PARAMETERS:
-        old = model[key]
-        described = {k: old.pop(k) for k in ("description", "default") if k in old}
-        model[key] = {"anyOf": [*short, *old.get("anyOf", [old])], **described}
-    for section, key in (
-        ("AcquisitionSection", "shots"),
-        ("AcquisitionSection", "receivers"),
-        ("DataSection", "files"),
-    ):
-        prop = definitions[section]["properties"][key]
-        described = {k: prop.pop(k) for k in ("description", "default", "title") if k in prop}
-        one = prop["items"]
-        definitions[section]["properties"][key] = {"anyOf": [prop, one, {"type": "string"}], **described}
-    value = definitions["ValueSection"]["properties"]["value"]
-    value["anyOf"] = [{"type": "number"}, {"type": "string"}, {"type": "array", "items": {"anyOf": short}}]
-
-
 def explain_key(key: str) -> dict[str, str] | None:
     """Return what a key of the job file means, its default and where it stands; None when there is none.
 
@@ -90,21 +52,42 @@ def explain_key(key: str) -> dict[str, str] | None:
     ----------
     key : str
         ``table.key``, a table, or a key alone.
+
+    Notes
+    -----
+    A key that methods of migration understand differently is explained for each.
     """
+    from subsalt.job.methods import METHODS, job_class
+
+    found = {m: e for m in METHODS if (e := _explained(key, job_class(m))) is not None}
+    if not found:
+        return None
+    texts = {m: e["text"] for m, e in found.items()}
+    first = next(iter(found.values()))
+    if len(set(texts.values())) == 1:
+        text = (
+            first["text"] if len(found) == len(METHODS) else f"{first['text']}\n(method {next(iter(found))})"
+        )
+    else:
+        text = "\n\n".join(f"method {m}\n{t}" for m, t in texts.items())
+    return first | {"text": text, "methods": ", ".join(found)}
+
+
+def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
+    """Return what a key means to one method."""
     from subsalt.job.errors import model_at
-    from subsalt.job.job import Job
 
     parts = key.strip().strip("[]").split(".")
-    if len(parts) == 1 and parts[0] not in Job.model_fields:
-        homes = [s for s in Job.model_fields if (m := model_at(Job, [s])) and parts[0] in m.model_fields]
+    if len(parts) == 1 and parts[0] not in job.model_fields:
+        homes = [s for s in job.model_fields if (m := model_at(job, [s])) and parts[0] in m.model_fields]
         if not homes:
             return None
         parts = [homes[0], parts[0]]
-    parent = model_at(Job, parts[:-1])
+    parent = model_at(job, parts[:-1])
     if parent is None or parts[-1] not in parent.model_fields:
         return None
     field = parent.model_fields[parts[-1]]
-    table = model_at(Job, parts)
+    table = model_at(job, parts)
     lines = [f"{'.'.join(parts)}: {field.description or ''}"]
     if table is not None:
         lines += ["keys:", *(f"  {name:<16} {f.description or ''}" for name, f in table.model_fields.items())]
@@ -124,16 +107,3 @@ def explain_key(key: str) -> dict[str, str] | None:
 def repr_default(value: Any) -> str:
     """Return a default as it would stand in the file; ``none`` when the key has no value."""
     return "none" if value is None else toml_out.value(plain(value))
-
-
-def main() -> None:
-    """Write the schema of job files beside this module (``make schema``)."""
-    from pathlib import Path
-
-    from subsalt.io.publish import publish_text
-
-    publish_text(Path(__file__).with_name("job.schema.json"), schema_text())
-
-
-if __name__ == "__main__":
-    main()

@@ -99,7 +99,7 @@ def from_corners(points: Sequence[tuple[int, int, float, float]]) -> Placement:
             code="E760",
         )
     rows = [(1, p[1] - xl0) if one_inline else (1, p[1] - xl0, p[0] - il0) for p in given]
-    x, y = (_least_squares(rows, [p[axis] for p in given]) for axis in (2, 3))
+    x, y = _least_squares(rows, [p[2] for p in given]), _least_squares(rows, [p[3] for p in given])
     if x is None or y is None:
         raise ConfigError(
             f"the corner points {[list(p[:2]) for p in given]} lie on one line of inline and crossline numbers",

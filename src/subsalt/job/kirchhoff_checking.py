@@ -1,0 +1,92 @@
+"""Every check of a time migration: what can be loaded is loaded, all rules run, all findings come at once."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from subsalt import kernels
+from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
+from subsalt.comm import Comm, world
+from subsalt.errors import Finding
+from subsalt.job.check_result import CheckResult, Loader
+from subsalt.job.image_grid import is_line, place
+from subsalt.relay import plain
+
+if TYPE_CHECKING:
+    from subsalt.io.prestack import TraceTable
+    from subsalt.job.kirchhoff_job import KirchhoffJob
+
+
+def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
+    """Apply every rule to a time migration.
+
+    Notes
+    -----
+    Reads all trace headers, some traces, and the velocity. Collective: all ranks read headers, rank 0 applies the
+    rules, and all return the same findings and facts.
+    """
+    comm = world()
+    load = Loader()
+    table = _table(job, comm, load)
+    context = KirchhoffContext(table=table)
+    told: dict[str, object] = {}
+    try:
+        if comm.is_root:
+            findings = _rules(job, context, load)
+            told = {
+                "findings": [asdict(f) | {"evidence": plain(f.evidence)} for f in findings],
+                "codes": list(load.codes),
+                "facts": plain({k: v for k, v in context.facts.items() if not k.startswith("_")}),
+            }
+    finally:
+        # also when a rule breaks: the others must not wait
+        if comm.size > 1:
+            told = comm.bcast(told if comm.is_root else None)
+    if comm.is_root:
+        return CheckResult(findings, context, load.codes)
+    context.facts = dict(told["facts"])  # type: ignore[call-overload]
+    shared = [Finding(**f) for f in told["findings"]]  # type: ignore[attr-defined]
+    return CheckResult(shared, context, list(told["codes"]))  # type: ignore[call-overload]
+
+
+def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
+    """Return the table of traces, read by all ranks; what cannot be read is the same finding on all."""
+
+    def read() -> TraceTable:
+        # an error of one rank is raised on all, so that none waits for it
+        with comm.together():
+            return job.open_table(comm)
+
+    return load(read)
+
+
+def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
+    """Return everything that is found, what is in order included."""
+    load(lambda: kernels.get(job.parallel.device).describe())
+    load(lambda: kernels.threads_to_use(None if job.parallel.threads == "auto" else job.parallel.threads))
+    if c.table is not None:
+        table = c.table
+        c.line = is_line(table)
+        c.options = job.kirchhoff.options(c.line)
+        placed = load(lambda: place(job.kirchhoff, table))
+        c.placement = None if placed is None else placed[0]
+        if placed is not None:
+            c.grid = load(lambda: job.image_grid(table))
+        if c.grid is not None:
+            grid = c.grid
+            c.facts["grid"] = grid.to_dict() | {"from": placed[0].how if placed else ""}
+        c.classes = load(lambda: job.classes(table))
+    else:
+        # the grid of the job alone may be wrong as well
+        load(lambda: _grid_without_traces(job))
+        load(job.input_files)
+    return [*load.findings, *kirchhoff_findings(c)]
+
+
+def _grid_without_traces(job: KirchhoffJob) -> None:
+    """Raise what is wrong with corner points, whatever the traces are."""
+    from subsalt.imaging.kirchhoff.placing import from_corners
+
+    if job.kirchhoff.corners is not None:
+        from_corners(job.kirchhoff.corners)

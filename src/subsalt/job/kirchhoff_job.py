@@ -1,0 +1,132 @@
+"""The job of Kirchhoff prestack time migration: its tables, and the objects that compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from subsalt.errors import ConfigError
+from subsalt.job.base import BaseJob
+from subsalt.job.data_sections import PrestackDataSection
+from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffParallelSection, KirchhoffSection
+from subsalt.job.velocity_section import VelocitySection
+
+if TYPE_CHECKING:
+    from subsalt.comm import Comm
+    from subsalt.imaging.kirchhoff.classes import Classes
+    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+    from subsalt.imaging.kirchhoff.velocity import TimeVelocity
+    from subsalt.io.prestack import TraceTable
+    from subsalt.options_kirchhoff import KirchhoffOptions
+
+
+class KirchhoffJob(BaseJob):
+    """A validated job of Kirchhoff prestack time migration.
+
+    Examples
+    --------
+    >>> from subsalt.job.job import Job
+    >>> job = Job.from_dict({"method": "kirchhoff", "data": {"files": ["shots.sgy"]}, "velocity": {"v": 2000}})
+    >>> job.kirchhoff.bands
+    10
+    """
+
+    method: Literal["kirchhoff"] = Field(  # type: ignore[misc]
+        description="how the image is made: kirchhoff"
+    )
+    data: PrestackDataSection = Field(description="the recorded traces, in any order")
+    velocity: VelocitySection = Field(description="rms velocity in two-way time")
+    kirchhoff: KirchhoffSection = Field(
+        default_factory=KirchhoffSection, description="output grid, gathers, and how traces are summed"
+    )
+    parallel: KirchhoffParallelSection = Field(
+        default_factory=KirchhoffParallelSection, description="threads and device"
+    )
+    output: KirchhoffOutputSection = Field(
+        default_factory=KirchhoffOutputSection, description="what is written"
+    )
+
+    # -- the objects that compute
+
+    def open_table(self, comm: Comm | None = None) -> TraceTable:
+        """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
+        from subsalt.job.inputs import expand_files
+        from subsalt.job.prestack_data import open_prestack
+
+        table: TraceTable = self.remember(
+            "table", lambda: open_prestack(self.data, expand_files(self, self.data.files), comm)
+        )
+        return table
+
+    def image_grid(self, table: TraceTable) -> ImageGrid:
+        """Return where the image stands: as `[kirchhoff]` says, and as the traces do where it says nothing."""
+        from subsalt.job.image_grid import image_grid
+
+        grid: ImageGrid = self.remember("image grid", lambda: image_grid(self.kirchhoff, table))
+        return grid
+
+    @property
+    def options(self) -> KirchhoffOptions:
+        """`[kirchhoff]` in the form of the imaging code; ``amplitude = "auto"`` looks at the traces."""
+        from subsalt.job.image_grid import is_line
+
+        decided = self.kirchhoff.amplitude != "auto"
+        return self.kirchhoff.options(not decided and is_line(self.open_table()))
+
+    def open_velocity(self, grid: ImageGrid) -> TimeVelocity:
+        """Return the rms velocity in time on the map; its files are placed by the numbers of `grid`."""
+        from subsalt.job.velocity_load import open_velocity
+
+        curved = self.kirchhoff.traveltime == "curved"
+        made: TimeVelocity = self.remember(
+            "velocity", lambda: open_velocity(self.velocity, self.resolve, grid, curved=curved)
+        )
+        return made
+
+    def classes(self, table: TraceTable) -> Classes:
+        """Return the image traces of a location: one, or one per offset class and azimuth sector."""
+        from subsalt.job.image_classes import classes
+
+        made: Classes = self.remember("classes", lambda: classes(self.kirchhoff, table))
+        return made
+
+    def setup(self, comm: Comm | None = None) -> KirchhoffSetup:
+        """Return all that the imaging code needs; on several ranks the first call is collective."""
+        from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+        from subsalt.imaging.kirchhoff.weights import trace_weights
+
+        def make() -> KirchhoffSetup:
+            table = self.open_table(comm)
+            grid, options = self.image_grid(table), self.options
+            velocity, classes = self.open_velocity(grid), self.classes(table)
+            weights = trace_weights(table, classes, grid, options, self.kirchhoff.weighting)
+            return KirchhoffSetup(grid, velocity, table, options, classes, weights)
+
+        made: KirchhoffSetup = self.remember("setup", make)
+        return made
+
+    def with_shots(self, selection: str) -> KirchhoffJob:
+        """Refuse a selection of shots: a time migration takes all traces of its files."""
+        raise ConfigError(
+            f"--shots {selection} selects shots, and method kirchhoff takes all traces of [data]",
+            "leave --shots out; [data] files selects files",
+            code="E769",
+        )
+
+    # -- the job as a number
+
+    def input_files(self) -> dict[str, list[Path]]:
+        """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
+        from subsalt.job.inputs import expand_files
+        from subsalt.job.velocity_load import velocity_files
+
+        return {"data.files": expand_files(self, self.data.files)} | velocity_files(
+            self.velocity, self.resolve
+        )
+
+    def of_the_image(self) -> dict[str, Any]:
+        """Return the resolved job without what cannot change a bit of the image."""
+        return super().of_the_image() | {"kirchhoff": self.kirchhoff.of_the_image()}
