@@ -5,12 +5,13 @@
 
 namespace nb = nanobind;
 
-void bind_kernels(nb::module_& m);  // bindings/kernels.cpp: time step, injection, recording, imaging
-void bind_segment(nb::module_& m);  // bindings/segment.cpp: many time steps in one call
-void bind_slab(nb::module_& m);     // bindings/slab.cpp: passes on a slab, piece by piece
-void bind_lab(nb::module_& m);      // bindings/lab.cpp: what the lab measures of the machine
-void bind_signal(nb::module_& m);   // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
-void bind_snapshot(nb::module_& m); // bindings/snapshot.cpp: threads that write and read snapshots
+void bind_kernels(nb::module_& m);   // bindings/kernels.cpp: time step, injection, recording, imaging
+void bind_segment(nb::module_& m);   // bindings/segment.cpp: many time steps in one call
+void bind_slab(nb::module_& m);      // bindings/slab.cpp: passes on a slab, piece by piece
+void bind_lab(nb::module_& m);       // bindings/lab.cpp: what the lab measures of the machine
+void bind_signal(nb::module_& m);    // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
+void bind_snapshot(nb::module_& m);  // bindings/snapshot.cpp: threads that write and read snapshots
+void bind_kirchhoff(nb::module_& m); // bindings/kirchhoff.cpp: sum of time migration
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of subsalt.";
@@ -21,4 +22,5 @@ NB_MODULE(_native, m) {
     bind_lab(m);
     bind_signal(m);
     bind_snapshot(m);
+    bind_kirchhoff(m);
 }

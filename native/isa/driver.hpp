@@ -283,6 +283,9 @@ bool is_finite(const Problem& pb, const float* const* fields, int threads) {
     return finite;
 }
 
+Index kirchhoff_sum(const KirchhoffMedium&, const KirchhoffTraces&, const KirchhoffRules&, const KirchhoffImage&,
+                    Index tile, int threads); // sum_*.cpp
+
 const Table& table() {
     static constexpr Table t{SUBSALT_NAME,  SUBSALT_LANES == 4 ? "mul-add" : "fma",
                              SUBSALT_LANES, memory_step,
@@ -293,7 +296,7 @@ const Table& table() {
                              product,       plain_step,
                              is_finite,     segment,
                              run_piece,     tiling,
-                             shell};
+                             shell,         kirchhoff_sum};
     return t;
 }
 

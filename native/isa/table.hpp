@@ -1,6 +1,7 @@
 // The functions every instruction set provides, as pointers: the bindings call through it.
 #pragma once
 
+#include "kirchhoff_problem.hpp"
 #include "problem.hpp"
 #include "segment.hpp"
 
@@ -28,6 +29,8 @@ struct Table {
     void (*piece)(const Problem&, const Segment&, const Piece&);
     Tiling (*tiling)(const Problem&, const Segment&);
     void (*shell)(const Problem&, float* const* fields, const Shell&, float* record, bool put_back, int threads);
+    Index (*kirchhoff_sum)(const KirchhoffMedium&, const KirchhoffTraces&, const KirchhoffRules&, const KirchhoffImage&,
+                           Index tile, int threads);
 };
 
 } // namespace subsalt

@@ -1,21 +1,43 @@
-"""The sum of Kirchhoff time migration: traces added to the image traces of a block of locations."""
+"""The sum of Kirchhoff time migration, compiled: traces added to the image traces of a block of locations.
+
+v3 and v4 give the same bits, for any threads and any cut of locations and traces into calls; v2 is a numerics class of
+its own. The formulas in NumPy are in `kirchhoff_reference`; the compiled ones in ``native/kernels/kirchhoff_sum.hpp``.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.kernels import kirchhoff_reference
+from subsalt import _native, fixedmath
+from subsalt.errors import ConfigError
 from subsalt.kernels.kirchhoff_arguments import PAD, Medium, PreparedTraces, TraceGeometry, check_arguments
 
 if TYPE_CHECKING:
     from subsalt.options_kirchhoff import KirchhoffOptions
     from subsalt.survey import TimeAxis
 
-__all__ = ["PAD", "Medium", "PreparedTraces", "TraceGeometry", "sum_traces"]
+__all__ = ["PAD", "Medium", "PreparedTraces", "TraceGeometry", "medium_bytes", "sum_traces"]
+
+AMPLITUDES = {"none": 0, "2.5d": 1, "3d": 2}
+#: samples per entry of the depths by which a trace finds its first sample; rows are whole blocks
+BLOCK = 16
+#: squared slowness, intervals^2 / m^2, beyond which no product of traveltimes is a float32
+MOST_SLOWNESS2 = 1e20
+#: (t0 / 2)^2 is at least this, intervals^2, so that nothing is divided by zero at t0 = 0
+LEAST_SQUARE = 1e-8
+#: shortest taper: without one, the weight still goes from 1 to 0 without a division by zero
+LEAST_TAPER = 1e-6
+#: stretch below which float32 decides, and no sample is skipped or spared its taper beforehand
+LEAST_SKIPPED = 0.01
+#: a least J that every sample exceeds but those near t0 = 0
+LEAST_J = 1e-3
+#: locations whose derived arrays are made at a time, in double precision
+AT_ONCE = 256
 
 
 def sum_traces(
@@ -31,6 +53,8 @@ def sum_traces(
     options: KirchhoffOptions,
     spacing: Sequence[float],
     threads: int = 1,
+    isa: str = "",
+    tile: int = 0,
 ) -> int:
     """Add a block of traces to the image traces of a block of locations.
 
@@ -63,6 +87,10 @@ def sum_traces(
         Antialias spacing along the axes, m, where the options give none.
     threads : int
         Threads to compute with.
+    isa : str
+        Instruction set; the one in use when empty.
+    tile : int
+        Locations that a thread takes at a time, 8 to 64; chosen here when 0. Changes speed, no bit.
 
     Returns
     -------
@@ -75,6 +103,138 @@ def sum_traces(
         When arrays do not fit together.
     """
     check_arguments(image, hits, fold, points, axes, medium, time, prepared, geometry, options, spacing)
-    return kirchhoff_reference.sum_traces(
-        image, hits, fold, points, axes, medium, time, prepared, geometry, options, spacing
+    if threads < 1:
+        raise ConfigError(f"threads = {threads}", "use 1 or more")
+    group = geometry.slot if geometry.group is None else geometry.group
+    return int(
+        _native.kirchhoff.sum(
+            image,
+            hits,
+            fold,
+            points,
+            _derived(medium, time, prepared.dt, options),
+            prepared.samples,
+            prepared.integrals if options.antialias == "triangle" else None,
+            prepared.ns,
+            prepared.t_first / prepared.dt,
+            geometry.src,
+            geometry.rcv,
+            geometry.weight,
+            geometry.slot,
+            group,
+            _rules(options, axes, options.antialias_spacing or spacing),
+            tile,
+            threads,
+            isa,
+        )
     )
+
+
+def medium_bytes(nt: int, options: KirchhoffOptions, eta: bool = False) -> int:
+    """Return the bytes per location of a `Medium` that has been summed with: velocities and what is derived."""
+    row = _row(nt)
+    arrays = 1 + (options.amplitude == "3d") + (options.dip is not None) + eta
+    return 4 * (nt * (1 + eta) + row * arrays + 2 * row // BLOCK + 4)
+
+
+def _row(nt: int) -> int:
+    return -(-nt // BLOCK) * BLOCK
+
+
+def _tangent(degrees: float) -> float:
+    angle = degrees * fixedmath.PI / 180
+    return float(fixedmath.sin(angle)) / float(fixedmath.cos(angle))
+
+
+def _rules(options: KirchhoffOptions, axes: NDArray, spacing: Sequence[float]) -> Any:
+    """Return the compiled form of what is summed."""
+    antialias = {"none": 0, "triangle": 3}.get(options.antialias)
+    if antialias is None:
+        antialias = 1 if options.band_choice == "interpolate" else 2
+    aperture = dip = stretch = None
+    if options.aperture is not None:
+        aperture = options.aperture, max(options.aperture_taper, LEAST_TAPER)
+    if options.dip is not None:
+        dip = _tangent(options.dip), max(options.dip_taper, LEAST_TAPER)
+    if options.stretch_mute is not None:
+        stretch = options.stretch_mute, max(options.stretch_taper * options.stretch_mute, LEAST_TAPER)
+    amplitude = AMPLITUDES[options.amplitude]
+    return _native.kirchhoff.rules(
+        amplitude, antialias, axes.tolist(), list(map(float, spacing)), aperture, dip, stretch
+    )
+
+
+def _derived(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions) -> Any:
+    """Return the compiled form of a medium, made at the first call: times in intervals `dt` of the traces."""
+    mute = options.stretch_mute, options.stretch_taper
+    key = time.nt, time.dt, time.t0, dt, options.amplitude, options.dip is not None, mute
+    if key not in medium.cache:
+        medium.cache.clear()  # one at a time: they are as large as the velocities
+        medium.cache[key] = _derive(medium, time, dt, options)
+    return medium.cache[key]
+
+
+def _derive(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions) -> Any:
+    (nloc, nt), row = medium.shape, _row(medium.shape[1])
+    t0 = np.empty(row)
+    t0[:nt] = time.values() / dt
+    t0[nt:] = t0[nt - 1]
+    half2 = np.maximum((t0 / 2) ** 2, LEAST_SQUARE).astype(np.float32)
+    slowness2 = np.empty((nloc, row), dtype=np.float32)
+    depth = None if options.dip is None else np.empty((nloc, row), dtype=np.float32)
+    eta = None if medium.eta is None else np.empty((nloc, row), dtype=np.float32)
+    up = np.empty((nloc, row // BLOCK), dtype=np.float32)
+    down = np.empty_like(up)
+    if options.amplitude == "3d":
+        factor = np.empty((nloc, row), dtype=np.float32)
+    else:
+        scale = math.sqrt(2 * fixedmath.PI * dt) if options.amplitude == "2.5d" else 0.0
+        factor = (scale * t0).astype(np.float32)[None, :]
+    for lo in range(0, nloc, AT_ONCE):
+        some = slice(lo, lo + AT_ONCE)
+        v = np.empty((len(medium.v[some]), row))
+        v[:, :nt] = medium.v[some]
+        v[:, nt:] = v[:, nt - 1 : nt]
+        slowness2[some] = np.minimum(1 / (v * dt) ** 2, MOST_SLOWNESS2)
+        deep = v * (t0 * (dt / 2))
+        if options.amplitude == "3d":
+            factor[some] = t0 / v
+        if depth is not None:
+            depth[some] = deep
+        if eta is not None and medium.eta is not None:
+            eta[some, :nt] = medium.eta[some]
+            eta[some, nt:] = eta[some, nt - 1 : nt]
+        blocks = deep.reshape(len(v), -1, BLOCK)
+        up[some] = np.maximum.accumulate(blocks.max(axis=2), axis=1)
+        down[some] = np.minimum.accumulate(blocks.min(axis=2)[:, ::-1], axis=1)[:, ::-1]
+    bounds = _bounds(medium, options)
+    quarter = (t0 / 4).astype(np.float32)
+    return _native.kirchhoff.Medium(nt, half2, quarter, slowness2, factor, up, down, bounds, depth, eta)
+
+
+def _bounds(medium: Medium, options: KirchhoffOptions) -> NDArray[np.float32]:
+    """Return per location what bounds the stretch from below and from above by that without eta, (nloc, 4).
+
+    With u = q / (h^2 + (1 + 2 eta) q) <= 1 / (1 + 2 eta): t^2 lies between h^2 + q and h^2 + q / (1 + 2 eta), and
+    P = 1 + 2 eta u^2 between 1 and 1 + 2 eta / (1 + 2 eta)^2. Columns: the scale of q and the least J without eta of
+    any sample that lives, then those from which on no sample fades. J of 1 or more: never.
+    """
+    out = np.ones((len(medium.v), 4), dtype=np.float32)
+    if options.stretch_mute is None:
+        return out
+    if options.stretch_mute < LEAST_SKIPPED:
+        out[:, 1], out[:, 3] = LEAST_J, 1.0
+        return out
+    low, high = np.zeros((2, len(medium.v)))
+    if medium.eta is not None:
+        low, high = np.minimum(medium.eta.min(axis=1), 0.0), np.maximum(medium.eta.max(axis=1), 0.0)
+        low, high = low.astype(np.float64), high.astype(np.float64)
+    live = 1 / (1 + options.stretch_mute)
+    whole = 1 / (1 + options.stretch_mute * (1 - options.stretch_taper))
+    out[:, 0] = 1 / (1 + 2 * high)
+    steepest = np.minimum(high, 0.5)  # 2 eta / (1 + 2 eta)^2 is largest there
+    out[:, 1] = live / (1 + 2 * steepest / (1 + 2 * steepest) ** 2)
+    out[:, 2] = 1 / (1 + 2 * low)
+    flattest = 1 + 2 * low / (1 + 2 * low) ** 2
+    out[:, 3] = np.where(flattest > whole, whole / np.maximum(flattest, whole), 1.0)
+    return out

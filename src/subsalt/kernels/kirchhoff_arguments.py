@@ -32,8 +32,8 @@ class PreparedTraces(Protocol):
     ns : int
         Samples of a trace; ``ns_pad >= ns + PAD``, zeros outside.
     integrals : ndarray, (n, ns_pad), float64, optional
-        For the triangle filter: I with I[i - 1] - 2 I[i] + I[i + 1] = trace[i] and I[-1] = I[0] = 0, going on to the end
-        of the row.
+        For the triangle filter: the curve that band 0 of `samples` describes, integrated twice from sample 0 to each
+        sample, in units of samples; it goes on in the margin as a straight line.
     """
 
     @property

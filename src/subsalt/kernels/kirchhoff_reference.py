@@ -7,10 +7,11 @@ Per output sample (location x, two-way time t0), trace by trace, with h = t0 / 2
                 2.5d   sqrt(2 pi) t0 sqrt(t_s + t_r) (t_s^2 + t_r^2) / (t_s t_r)^(3/2)
     slope       dt/dx_m = s (Q_s x_s / t_s + Q_r x_r / t_r),   Q = d(t_leg^2) / dq
     stretch     1 / J - 1,  J = dt/dt0 = (t0 / 4) (P_s / t_s + P_r / t_r),   P = d(t_leg^2) / d(h^2)
+    triangle    (S(p - N) - 2 S(p) + S(p + N)) / N^2, S the trace twice integrated, N = max |slope| spacing / dt
     bands       b = B (1 - f / f_Nyquist),  f = 1 / (2 max |slope| spacing); hats of width 1 around b, or band ceil(b)
 
-Without eta P = Q = 1. Weights: common-offset migration of Bleistein, Cohen & Stockwell (2001), Zhang, Gray & Young (2000);
-eta: Alkhalifah & Tsvankin (1995); bands and triangle: Lumley, Claerbout & Bevc (1994), Abma et al. (1999).
+Without eta P = Q = 1. Weights: common-offset migration of Bleistein, Cohen & Stockwell (2001), Zhang, Gray & Young
+(2000); eta: Alkhalifah & Tsvankin (1995); bands, triangle: Lumley, Claerbout & Bevc (1994), Abma et al. (1999).
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 COSINE = (3.1415926401, -5.1677100835, 2.5500775232, -0.5982912856, 0.0776576603)
 #: (t0 / 2)^2 is at least this, in samples^2: nothing is divided by zero at t0 = 0, where the weight is 0
 LEAST_SQUARE = 1e-8
+#: shortest half-length of the triangle, samples
+LEAST_HALF = 0.05
 
 
 def taper(u: NDArray) -> NDArray:
     """Return the raised cosine: 0 for u <= 0, 1 for u >= 1, sin^2(pi u / 2) between."""
     w = np.clip(u, 0.0, 1.0) - 0.5
     value = 0.5 + 0.5 * w * np.polynomial.polynomial.polyval(w * w, np.array(COSINE))
-    return np.where(u <= 0, 0.0, np.where(u >= 1, 1.0, value))
+    return np.where(u <= 0, 0.0, np.where(u >= 1, 1.0, np.maximum(value, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,20 @@ def banded(samples: NDArray, at: NDArray, slope: NDArray, options: KirchhoffOpti
     return value
 
 
-def triangle(integral: NDArray, at: NDArray, slope: NDArray) -> NDArray:
-    """Return the trace averaged by a triangle of half-length max(1, slope) samples; `integral` is twice summed."""
-    n = np.maximum(1.0, slope)
-    last = len(integral) - 1
+def triangle(integral: NDArray, coefficients: NDArray, at: NDArray, slope: NDArray) -> NDArray:
+    """Return the trace averaged by a triangle of half-length `slope` samples; `integral`: it twice integrated."""
+    half = np.maximum(slope, LEAST_HALF)
+    c = coefficients.astype(np.float64)
+    whole = sum(row / ((k + 1) * (k + 2)) for k, row in enumerate(c))
 
     def read(position: NDArray) -> NDArray:
-        i = np.clip(position, 0, last - 1).astype(np.int64)  # beyond the row it goes on as a straight line
-        return integral[i] + np.maximum(position - i, 0.0) * (integral[i + 1] - integral[i])
+        i = np.clip(position, 0, len(integral) - 2).astype(np.int64)  # behind the row: a straight line
+        f = position - i
+        within = f * f * sum(row[i] * f**k / ((k + 1) * (k + 2)) for k, row in enumerate(c))
+        value = integral[i] + f * (integral[i + 1] - integral[i] - np.asarray(whole)[i]) + within
+        return np.where(position > 0, value, 0.0)
 
-    return (read(at - n) - 2 * read(at) + read(at + n)) / (n * n)
+    return (read(at - half) - 2 * read(at) + read(at + half)) / (half * half)
 
 
 def sum_traces(
@@ -148,7 +155,7 @@ def sum_traces(
         slope = _slope(src, rcv, s, axes, options.antialias_spacing or spacing) / prepared.dt
         if options.antialias == "triangle":
             assert prepared.integrals is not None
-            value = triangle(prepared.integrals[i], at, slope)
+            value = triangle(prepared.integrals[i], prepared.samples[i, 0], at, slope)
         elif options.antialias == "bands":
             value = banded(prepared.samples[i], at, slope, options)
         else:

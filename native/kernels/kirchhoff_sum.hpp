@@ -1,0 +1,325 @@
+// Kirchhoff prestack time migration: one trace added to one image trace, along two-way time.
+//
+// With h = t0 / 2, s = 1 / v^2, q = x_leg^2 s, all times in sample intervals of the trace, per sample of the image:
+//
+//   legs        t_leg^2 = h^2 + q - 2 eta q^2 / (h^2 + (1 + 2 eta) q)        (Alkhalifah & Tsvankin 1995; eta = 0: one
+//   fma) position    t_s + t_r - first; the sample is live at 0 <= position <= ns - 1 inverse     r = 1 / (t_s t_r),
+//   the only division that legs, weight, slope and stretch share weight      3-D    (t0 / v) [(t_s + t_r) r] [(t_s^2 +
+//   t_r^2) r]
+//               2.5-D  sqrt(2 pi) t0 [(t_s^2 + t_r^2) r] sqrt((t_s + t_r) r)   (Bleistein, Cohen & Stockwell 2001)
+//   slope       m = max over the axes of |Q_s x_s t_r + Q_r x_r t_s| spacing;  dt/dx_m spacing = s m r
+//   bands       b = B - B t_s t_r / (s m) in [0, B - 1]: hats 1 - |b - j|, or band ceil(b)
+//   triangle    (S(p - N) - 2 S(p) + S(p + N)) / N^2, S the trace twice integrated, N = max(s m r, 0.05), in double
+//   stretch     1 / J = t_s t_r / ((t0 / 4) (P_s t_r + P_r t_s)); it fades over the last part, raised cosine
+//   dip         fades where |x_m| comes near (v t0 / 2) tan(dip)
+//   image       += (weight) (value); the value is a polynomial in the fraction of the position (Horner, fma)
+//
+// P and Q are the derivatives of t_leg^2 by h^2 and by q, 1 without eta. The same in NumPy: kirchhoff_reference.py.
+//
+// On entry: rows of the medium hold whole vectors and finite numbers, traces have `kirchhoff_pad` zeros behind them.
+// Every lane goes through one chain of operations wherever it lies in a vector: bands that a neighbouring lane needs
+// add a zero. Per sample about 45 operations, two square roots and a division, and with bands one more division; it
+// reads 16 bytes of image and medium and, per band and coefficient, 4 bytes of the trace, all in cache.
+#pragma once
+
+#include "kirchhoff_problem.hpp"
+#include "lookup.hpp"
+
+namespace subsalt::SUBSALT_NS::migration {
+
+/// What belongs to one trace at one location.
+struct Pair {
+    float src2, rcv2;       // squared horizontal legs, m^2
+    float src[2], rcv[2];   // legs along the axes times antialias spacing, m^2
+    float midpoint, weight; // |x_m|, m; of the trace with its aperture taper
+};
+
+/// Both legs at the samples of one vector.
+struct Legs {
+    Vec src, rcv, both, product, inverse, squares;
+    Vec src_p, rcv_p, src_q, rcv_q; // with eta only
+};
+
+/// Rows of one location.
+struct Rows {
+    const float *half2, *quarter, *slowness2, *factor, *depth, *eta;
+
+    Rows(const KirchhoffMedium& m, Index loc)
+        : half2(m.half2), quarter(m.quarter), slowness2(m.slowness2 + loc * m.row),
+          factor(m.factor + loc * m.factor_step), depth(m.depth == nullptr ? nullptr : m.depth + loc * m.row),
+          eta(m.eta == nullptr ? nullptr : m.eta + loc * m.row) {}
+};
+
+/// t^2 of one leg, and its derivatives by h^2 and q.
+SUBSALT_INLINE Vec square_of_leg(Vec x2, Vec s, Vec h2, Vec eta2, Vec& p, Vec& q) {
+    const Vec one = set1(1.0f), square = mul(x2, s), wide = add(one, eta2);
+    const Vec u = div(square, fma(wide, square, h2));
+    const Vec less = mul(eta2, u);
+    p = fma(less, u, one);
+    q = fnma(less, fnma(wide, u, set1(2.0f)), one);
+    return fnma(less, square, add(h2, square));
+}
+
+template <bool with_eta>
+SUBSALT_INLINE Legs legs_at(const Rows& rows, const Pair& pair, Index k) {
+    Legs l;
+    const Vec s = load(rows.slowness2 + k), h2 = load(rows.half2 + k);
+    Vec a, b;
+    if constexpr (with_eta) {
+        const Vec eta = load(rows.eta + k), eta2 = add(eta, eta);
+        a = square_of_leg(set1(pair.src2), s, h2, eta2, l.src_p, l.src_q);
+        b = square_of_leg(set1(pair.rcv2), s, h2, eta2, l.rcv_p, l.rcv_q);
+    } else {
+        a = fma(set1(pair.src2), s, h2);
+        b = fma(set1(pair.rcv2), s, h2);
+    }
+    l.src = root(a);
+    l.rcv = root(b);
+    l.both = add(l.src, l.rcv);
+    l.squares = add(a, b);
+    l.product = mul(l.src, l.rcv);
+    l.inverse = div(set1(1.0f), l.product);
+    return l;
+}
+
+/// Raised cosine: 0 for u <= 0, 1 for u >= 1, between them 1/2 + sin(pi (u - 1/2)) / 2 to 4e-8.
+SUBSALT_INLINE Vec taper(Vec u) {
+    const Vec zero = set1(0.0f), one = set1(1.0f), half = set1(0.5f);
+    const Vec w = sub(least(most(u, zero), one), half), w2 = mul(w, w);
+    Vec sine = fma(set1(0.0776576603f), w2, set1(-0.5982912856f));
+    sine = fma(sine, w2, set1(2.5500775232f));
+    sine = fma(sine, w2, set1(-5.1677100835f));
+    sine = fma(sine, w2, set1(3.1415926401f));
+    const Vec inside = most(fma(mul(half, w), sine, half), zero);
+    return where_below(zero, u, where_below(u, one, inside, one), zero);
+}
+
+/// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on.
+struct Room {
+    Vec stretch, dip;
+
+    SUBSALT_INLINE Vec smaller() const { return least(stretch, dip); }
+    SUBSALT_INLINE Vec mute() const { return mul(taper(stretch), taper(dip)); }
+};
+
+template <bool with_eta>
+SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Rows& rows, const Pair& pair, const Legs& l, Index k) {
+    Room room{set1(1.0f), set1(1.0f)};
+    if (rules.has_stretch) {
+        Vec sum = l.both;
+        if constexpr (with_eta) sum = fma(l.src_p, l.rcv, mul(l.rcv_p, l.src));
+        const Vec inverse_j = div(l.product, mul(load(rows.quarter + k), sum));
+        room.stretch = mul(sub(set1(1.0f + rules.stretch_most), inverse_j), set1(rules.stretch_scale));
+    }
+    if (rules.has_dip) {
+        // a trace right above the location asks for no dip, also at t0 = 0
+        const Vec reach = most(mul(load(rows.depth + k), set1(rules.dip_slope)), set1(1e-30f));
+        room.dip = mul(sub(set1(1.0f), div(set1(pair.midpoint), reach)), set1(rules.dip_scale));
+    }
+    return room;
+}
+
+/// Where in the trace the legs end, and that place moved into the trace.
+struct Position {
+    Vec at, inside;
+    SUBSALT_INLINE Position(const KirchhoffTraces& traces, const Legs& l) {
+        at = sub(l.both, set1(traces.first));
+        inside = least(most(at, set1(0.0f)), set1(static_cast<float>(traces.ns - 1)));
+    }
+};
+
+/// What a sample of the trace counts, without the tapers that depend on the sample.
+SUBSALT_INLINE Vec weight_at(Amplitude amplitude, const Rows& rows, const Pair& pair, const Legs& l, Index k) {
+    const Vec weight = set1(pair.weight);
+    if (amplitude == Amplitude::none) return weight;
+    const Vec sum = mul(l.both, l.inverse), squares = mul(l.squares, l.inverse), factor = load(rows.factor + k);
+    const Vec shape = amplitude == Amplitude::three ? mul(sum, squares) : mul(root(sum), squares);
+    return mul(weight, mul(factor, shape));
+}
+
+/// m: the larger of |dt/dx_m| spacing along the two axes, times t_s t_r / s.
+template <bool with_eta>
+SUBSALT_INLINE Vec steepness(const Pair& pair, const Legs& l) {
+    Vec to_rcv = l.rcv, to_src = l.src;
+    if constexpr (with_eta) {
+        to_rcv = mul(l.src_q, l.rcv);
+        to_src = mul(l.rcv_q, l.src);
+    }
+    const Vec along = magnitude(fma(set1(pair.src[0]), to_rcv, mul(set1(pair.rcv[0]), to_src)));
+    const Vec across = magnitude(fma(set1(pair.src[1]), to_rcv, mul(set1(pair.rcv[1]), to_src)));
+    return most(along, across);
+}
+
+/// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
+template <bool together, int fixed>
+SUBSALT_INLINE Vec value_of(const float* band, Index order, Index stride, const Window& window) {
+    const Index n = fixed > 0 ? fixed : order;
+    Vec value = window.read<together>(band + n * stride);
+    for (Index c = n - 1; c >= 0; --c)
+        value = fma(value, window.fraction, window.read<together>(band + c * stride));
+    return value;
+}
+
+/// Bands that the lanes of a vector need: those of the vector before, or found anew where fewer or others would do.
+struct Bands {
+    int lo = 0, hi = 0;
+
+    /// Make [lo, hi] hold floor(b) and ceil(b) of every lane. Between two bands, both are needed; a run of lanes in
+    /// band 0, where nothing is aliased, needs one.
+    template <bool nearest>
+    SUBSALT_INLINE void cover(Vec b) {
+        const unsigned out = bits_below(b, set1(static_cast<float>(lo))) | bits_below(set1(static_cast<float>(hi)), b);
+        const bool tight = hi == lo || (!nearest && hi == lo + 1 && lo > 0);
+        if (out == 0 && tight) return;
+        const float top = largest(b);
+        lo = static_cast<int>(smallest(b));
+        hi = static_cast<int>(top);
+        if (static_cast<float>(hi) < top) ++hi;
+    }
+};
+
+template <bool together, int fixed, Antialias antialias>
+SUBSALT_INLINE Vec banded(const KirchhoffTraces& traces, const float* samples, Vec b, Bands& bands,
+                          const Window& window) {
+    if constexpr (antialias == Antialias::none)
+        return value_of<together, fixed>(samples, traces.order, traces.ns_pad, window);
+    const Index step = (traces.order + 1) * traces.ns_pad;
+    constexpr bool nearest = antialias == Antialias::nearest;
+    bands.cover<nearest>(b);
+    Vec value = set1(0.0f);
+    for (int j = bands.lo; j <= bands.hi; ++j) {
+        const Vec of = set1(static_cast<float>(j)),
+                  one = value_of<together, fixed>(samples + j * step, traces.order, traces.ns_pad, window);
+        if constexpr (nearest) {
+            value = where_equal(b, of, one, value);
+        } else {
+            const Vec hat = most(sub(set1(1.0f), magnitude(sub(b, of))), set1(0.0f));
+            value = fma(hat, one, value);
+        }
+    }
+    return add(value, set1(0.0f)); // no negative zero, which a band more or less would turn
+}
+
+/// Shortest half-length of the triangle, samples: it leaves 0.999 at 0.7 of Nyquist, and S its digits.
+constexpr float least_half = 0.05f;
+
+/// A twice integrated trace: its values at the samples, and the coefficients of the trace between them.
+struct Integral {
+    const double* values;
+    const float* coefficients;
+    Index order, stride; // rows of `stride`
+
+    /// In interval i the trace is c_0 + c_1 f + ...; twice integrated, f^2 (c_0 / 2 + c_1 f / 6 + c_2 f^2 / 12 + ...).
+    SUBSALT_INLINE double within(Index i, double f) const {
+        double sum = 0.0;
+        for (Index k = order; k >= 0; --k)
+            sum = sum * f + static_cast<double>(coefficients[k * stride + i]) / static_cast<double>((k + 1) * (k + 2));
+        return f * f * sum;
+    }
+    /// Nothing before the trace, a straight line behind it.
+    SUBSALT_INLINE double at(double position) const {
+        if (position <= 0.0) return 0.0;
+        const Index last = stride - 1;
+        const Index i = position >= static_cast<double>(last) ? last - 1 : static_cast<Index>(position);
+        const double f = position - static_cast<double>(i);
+        return values[i] + f * (values[i + 1] - values[i] - within(i, 1.0)) + within(i, f);
+    }
+};
+
+/// The trace averaged by a triangle of half-length `half` samples, in double precision.
+SUBSALT_INLINE Vec triangle(const Integral& integral, Vec position, Vec half) {
+    float at[lanes], n[lanes], out[lanes];
+    store(at, position);
+    store(n, half);
+    for (Index j = 0; j < lanes; ++j) {
+        const double p = at[j], w = n[j];
+        const double sides = integral.at(p - w) + integral.at(p + w);
+        out[j] = static_cast<float>((sides - 2.0 * integral.at(p)) / (w * w));
+    }
+    return load(out);
+}
+
+/// Add the samples of one vector at k to `image`.
+template <bool with_eta, Antialias antialias, int fixed, bool muted>
+SUBSALT_INLINE void add_vector(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace,
+                               const Rows& rows, const Pair& pair, Index k, Bands& bands, float* image) {
+    const Legs l = legs_at<with_eta>(rows, pair, k);
+    const Position position(traces, l);
+    Vec weight = weight_at(rules.amplitude, rows, pair, l, k);
+    if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, rows, pair, l, k).mute());
+    weight = where_equal(position.at, position.inside, weight, set1(0.0f));
+    Vec value;
+    if constexpr (antialias == Antialias::triangle) {
+        const Vec slope = mul(mul(load(rows.slowness2 + k), l.inverse), steepness<with_eta>(pair, l));
+        const Index stride = traces.ns_pad;
+        const float* samples = traces.samples + trace * traces.bands * (traces.order + 1) * stride;
+        const Integral integral{traces.integrals + trace * stride, samples, fixed > 0 ? fixed : traces.order, stride};
+        value = triangle(integral, position.inside, most(slope, set1(least_half)));
+    } else {
+        const float* samples = traces.samples + trace * traces.bands * (traces.order + 1) * traces.ns_pad;
+        Vec b = set1(0.0f);
+        if constexpr (antialias != Antialias::none) {
+            const Vec count = set1(static_cast<float>(traces.bands)), top = set1(static_cast<float>(traces.bands - 1));
+            const Vec slope = mul(load(rows.slowness2 + k), steepness<with_eta>(pair, l));
+            b = least(most(sub(count, div(mul(count, l.product), slope)), set1(0.0f)), top);
+            if constexpr (antialias == Antialias::nearest) b = ceiling(b);
+        }
+        const Window window(position.inside);
+        value = window.near ? banded<true, fixed, antialias>(traces, samples, b, bands, window)
+                            : banded<false, fixed, antialias>(traces, samples, b, bands, window);
+    }
+    store(image, fma(weight, value, load(image)));
+}
+
+/// The lanes that are live, as bits.
+template <bool with_eta>
+SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const KirchhoffTraces& traces, const Rows& rows,
+                                const Pair& pair, Index k, Index nt) {
+    const Legs l = legs_at<with_eta>(rows, pair, k);
+    const Position position(traces, l);
+    const unsigned heard = bits_below(set1(0.0f), room_at<with_eta>(rules, rows, pair, l, k).smaller());
+    const unsigned image = nt - k >= lanes ? all_lanes : (nt > k ? (1u << (nt - k)) - 1u : 0u);
+    return heard & bits_equal(position.at, position.inside) & image;
+}
+
+/// Samples of a range.
+struct Reach {
+    Index lo, hi;
+};
+
+/// Add a trace to the image trace `image` (nt), whose samples before `start` and from `end` on are known to be muted or
+/// beyond the trace, and from `open` on free of tapers; all three are multiples of 16. Returns the samples from the
+/// first live one to the last.
+template <bool with_eta, Antialias antialias, int fixed>
+Reach add_trace(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& rows,
+                const Pair& pair, float* image, Index nt, Index start, Index open, Index end) {
+    unsigned live = 0;
+    Index lo = start, hi = end - lanes;
+    for (; lo < end; lo += lanes)
+        if ((live = live_at<with_eta>(rules, traces, rows, pair, lo, nt)) != 0) break;
+    if (live == 0) return {0, 0};
+    const Index first = lo + __builtin_ctz(live);
+    for (; hi > lo; hi -= lanes)
+        if ((live = live_at<with_eta>(rules, traces, rows, pair, hi, nt)) != 0) break;
+    if (hi == lo) live = live_at<with_eta>(rules, traces, rows, pair, lo, nt);
+    const Index last = hi + 31 - __builtin_clz(live);
+
+    Bands bands;
+    Index k = lo;
+    const Index whole = hi + lanes <= nt ? hi : hi - lanes; // the last vector that may be written whole
+    for (; k <= whole && k < open; k += lanes)
+        add_vector<with_eta, antialias, fixed, true>(rules, traces, trace, rows, pair, k, bands, image + k);
+    for (; k <= whole; k += lanes)
+        add_vector<with_eta, antialias, fixed, false>(rules, traces, trace, rows, pair, k, bands, image + k);
+    if (k <= hi) {
+        float rest[lanes] = {};
+        for (Index j = k; j < nt; ++j)
+            rest[j - k] = image[j];
+        add_vector<with_eta, antialias, fixed, true>(rules, traces, trace, rows, pair, k, bands, rest);
+        for (Index j = k; j < nt; ++j)
+            image[j] = rest[j - k];
+    }
+    return {first, last + 1};
+}
+
+} // namespace subsalt::SUBSALT_NS::migration
