@@ -108,6 +108,7 @@ def time_sections(
     label: str = "amplitude",
     title: str = "image",
     run_id: str = "",
+    planes: bool = True,
 ) -> dict[str, Path]:
     """Draw a time image: of a line its section; of a volume an overview of three planes and each by itself.
 
@@ -130,6 +131,8 @@ def time_sections(
         Colours, see `style.palette`, and what the values are.
     title, run_id : str
         Heading, and the run that made the image; both also in the PNG's metadata.
+    planes : bool
+        Of a volume, draw the three planes by themselves too.
 
     Returns
     -------
@@ -158,7 +161,7 @@ def time_sections(
     if len(names) == 1:
         return {"section": drawing.single(out, names[0], facts, **heads)}
     written = {"overview": drawing.overview(out, facts, **heads)}
-    for name in names:
+    for name in names if planes else ():
         file = out.with_name(f"{out.stem}_{name}.png")
         written[name] = drawing.single(file, name, facts, **heads)
     return written
