@@ -188,6 +188,7 @@ def model(
         "subsalt migrate survey.toml --run survey.run",
         "mpiexec -n 4 subsalt migrate survey.toml",
         "subsalt migrate survey.toml --slurm --nodes 4 --ranks-per-node 2 --print",
+        "subsalt migrate line.toml --vscan 0.9:1.1:0.05 --at 605",
     ),
 )
 def migrate(
@@ -238,9 +239,20 @@ def migrate(
         typer.Option("--out", "-o", readable=False, help="Slurm: the script; JOB.sbatch beside the job."),
     ] = None,
     print_: Annotated[bool, typer.Option("--print", help="Slurm: print the script, write no file.")] = False,
+    vscan: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIRST:LAST:STEP",
+            help="Kirchhoff: a run at each of these scales of the velocity, in JOB.vscan, and their panels.",
+        ),
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PLACE", help="Scan: draw the gathers at inline,crossline (or CDP); repeat it."),
+    ] = None,
 ) -> None:
     """Migrate the shots of [data] to a depth image; the same command goes on where a run was stopped."""
-    from subsalt.cli import commands, slurm_command
+    from subsalt.cli import commands, slurm_command, vscan_command
 
     batch = slurm_command.Options(
         nodes,
@@ -257,10 +269,16 @@ def migrate(
         print_,
     )
     if slurm:
+        vscan_command.refuse_with(vscan, at, slurm="--slurm")
         slurm_command.write(batch, job, run, shots, strict, json)
         return
     batch.refuse_alone()
     how = commands.going_on(retry_quarantined, accept_changed_inputs, time_limit)
+    if vscan is not None:
+        vscan_command.refuse_with(vscan, at, shots="--shots" if shots else None)
+        vscan_command.vscan(job, vscan, at, run, strict, json, how, recompute)
+        return
+    vscan_command.refuse_with(vscan, at)
     commands.migrate(job, run, shots, strict, json, how, recompute)
 
 
@@ -426,8 +444,12 @@ def reimage(
 
 
 @app.command(
-    short_help="Draw a run, a model, an image or shots.",
-    epilog=_example("subsalt view survey.run -o image.png"),
+    short_help="Draw a run, a model, an image, gathers or shots.",
+    epilog=_example(
+        "subsalt view survey.run -o image.png",
+        "subsalt view line.run --at 605 --at 608 --velocity",
+        "subsalt view line.run/gathers.sgy --gathers-every 50",
+    ),
 )
 def view(
     what: Annotated[
@@ -442,13 +464,34 @@ def view(
     ] = None,
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0,
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Where to cut and whose gathers to draw: inline,crossline[,time] of a time image (the CDP of a "
+            "line), repeat it for more gathers; x,y,z in m of a depth volume.",
+        ),
+    ] = None,
+    gathers_every: Annotated[
+        int | None, typer.Option(metavar="N", help="Image gathers at every N locations of the inline.")
+    ] = None,
+    velocity: Annotated[
+        bool, typer.Option("--velocity", help="Lay the rms velocity over the time image.")
+    ] = False,
+    gain: Annotated[float, typer.Option(help="Multiply gathers by time to this power.")] = 0.0,
+    draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto",
     open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
     json: Json = False,
 ) -> None:
-    """Draw pictures of a run (also of a partial image) or of any volume or shot file."""
-    from subsalt.cli import commands
+    """Draw pictures of a run (also of a partial image) or of any volume, shot or gather file.
 
-    commands.view(what, out, clip, key, open_, json)
+    A time migration gives its image, image gathers beside their stack with the moveout that is left, the fold map and
+    the hit count.
+    """
+    from subsalt.cli import view_command
+
+    asked = view_command.Options(clip, key, at, gathers_every, velocity, gain, draw)
+    view_command.view(what, out, asked, open_, json)
 
 
 @app.command(

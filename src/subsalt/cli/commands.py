@@ -241,30 +241,11 @@ def end_with_holes(out: Out, result: Any, cure: str) -> None:
         raise typer.Exit(65)
 
 
-def view(what: Path, target: Path | None, clip: float, key: str | None, show: bool, as_json: bool) -> None:
-    """Draw a run or a file."""
-    from subsalt import view as pictures
-
-    out = Out(as_json)
-    _must_exist(what)
-    if not 0 < clip <= 100:
-        raise ConfigError(f"--clip {clip:g} is no percentile", "use a value above 0, up to 100", code="E125")
-    made = pictures.picture(what, target, clip=clip, key=key)
-    paths = [Path(p) for p in (made if isinstance(made, list | tuple) else [made])]
-    for path in paths:
-        out.row("picture", str(path))
-    if show:
-        import webbrowser
-
-        webbrowser.open(paths[0].resolve().as_uri())
-    out.json({"pictures": paths})
-
-
 def export(source: Path, target: Path, key: str | None, unit: str | None, as_json: bool) -> None:
     """Convert a volume or shots."""
     from subsalt.io.export import export as convert
 
-    _must_exist(source)
+    must_exist(source)
     result = convert(source, target, key=key, unit=unit)
     out = Out(as_json or str(target) == "-")
     if str(target) != "-":
@@ -277,7 +258,7 @@ def report(run: Path, target: Path | None, as_json: bool) -> None:
     from subsalt import report as pages
 
     out = Out(as_json)
-    _must_exist(run)
+    must_exist(run)
     path = pages.write(run, target)
     out.row("report", str(path))
     out.json({"report": path})
@@ -304,7 +285,8 @@ def explain(what: str, as_json: bool) -> None:
     out.json(found)
 
 
-def _must_exist(path: Path) -> None:
+def must_exist(path: Path) -> None:
+    """Refuse a path that is not there or may not be read."""
     if not path.exists():
         raise MissingInputError(f"{path} does not exist", "check the name", code="E110")
     if not os.access(path, os.R_OK):

@@ -66,10 +66,7 @@ def scales_of(text: str) -> tuple[float, ...]:
 
 def scaled(job: KirchhoffJob, scale: float) -> KirchhoffJob:
     """Return the job with its velocity times `scale`, and nothing else changed."""
-    velocity = job.velocity_section
-    return job.model_copy(
-        update={"velocity_section": velocity.model_copy(update={"scale": velocity.scale * scale})}
-    )
+    return job.changed("velocity", scale=job.velocity.scale * scale)
 
 
 @dataclass

@@ -9,10 +9,12 @@ from subsalt.view.gate import Flag, gate_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
 from subsalt.view.pairs import compare
 from subsalt.view.placement import fold
-from subsalt.view.reading import picture
+from subsalt.view.reading import gather_file, picture
 from subsalt.view.records import gather, gathers
 from subsalt.view.scan_panels import scan_map, scan_panels
 from subsalt.view.slices import model, sections
+from subsalt.view.time_pictures import time_pictures
+from subsalt.view.time_run import read_time_run
 from subsalt.view.time_sections import time_sections
 
 __all__ = [
@@ -23,13 +25,16 @@ __all__ = [
     "fold_map",
     "gate_map",
     "gather",
+    "gather_file",
     "gathers",
     "image_gathers",
     "model",
     "picture",
+    "read_time_run",
     "scan_map",
     "scan_panels",
     "sections",
     "survey_map",
+    "time_pictures",
     "time_sections",
 ]

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import (
-    MissingInputError,
-    ModelError,
-)
+from subsalt.errors import MissingInputError, ModelError, SegyError
+from subsalt.io.image_traces import open_image_traces
 from subsalt.model import EarthModel
 from subsalt.survey import Survey, TimeAxis
 from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
+from subsalt.view.time_pictures import draw_gathers, locations_of, time_pictures
+from subsalt.view.time_run import gathers_of, is_time_run, read_time_run
+from subsalt.view.time_volume import grid_of_traces
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn
@@ -67,10 +68,10 @@ def picture(
     source = Path(source)
     if not source.exists():
         raise MissingInputError(f"{source} does not exist", "give a run directory or a file", code="E110")
-    name = source.resolve().name if source.is_dir() else source.name
-    target = Path(out) if out is not None else Path(f"{Path(name).stem}.png")
-    if target.is_dir():
-        target = target / f"{Path(name).stem}.png"
+    target = named(source, out)
+    if source.is_dir() and source.suffix != ".zarr" and is_time_run(source):
+        places = [] if at is None else [at]
+        return time_pictures(read_time_run(source), target, places=places, clip=clip, draw=draw)
     if source.is_dir() and source.suffix != ".zarr":
         shown = read_run(source)
         drawn = sections(
@@ -87,6 +88,8 @@ def picture(
         )
         return list(drawn.values())
     traces = source.suffix.lower() in TRACE_SUFFIXES
+    if traces and is_gathers(source):
+        return gather_file(source, target, places=[] if at is None else [at], clip=clip, draw=draw)
     if traces and holds_shots(source):
         from subsalt.io.segy import read_survey
 
@@ -117,6 +120,73 @@ def picture(
         values, grid, target, model=model, survey=survey, frame=frame, at=at, clip=clip, title=title
     )
     return list(drawn.values())
+
+
+def named(source: Path, out: str | Path | None) -> Path:
+    """Return the PNG to draw a source into: `out`, or ``NAME.png`` in that folder, or here."""
+    name = Path(source.resolve().name if source.is_dir() else source.name).stem
+    target = Path(out) if out is not None else Path(f"{name}.png")
+    return target / f"{name}.png" if target.is_dir() else target
+
+
+def gather_file(
+    source: str | Path,
+    out: str | Path,
+    *,
+    places: Sequence[Sequence[float]] = (),
+    every: int | None = None,
+    draw: Draw = "auto",
+    clip: float = 99.0,
+    gain: float = 0.0,
+) -> list[Path]:
+    """Draw image gathers, or CDP gathers, of a SEG-Y or SU file.
+
+    Parameters
+    ----------
+    source : path
+        Traces with inline and crossline, or with CDP numbers, and offsets.
+    out : path
+        PNG to write; more pages are numbered.
+    places, every, draw, clip, gain
+        As in `time_pictures`.
+
+    Returns
+    -------
+    list of Path
+        The pages.
+    """
+    traces = open_image_traces(source)
+    grid = grid_of_traces(traces)
+    fold = np.zeros(grid.shape, np.int32)
+    i, j = (
+        (a - lines[0]) // lines[2]
+        for a, lines in ((traces.inline, grid.inlines), (traces.crossline, grid.crosslines))
+    )
+    np.add.at(fold, (i, j), 1)
+    chosen = locations_of(grid, fold, places, every)
+    reading = gathers_of(traces, grid)
+    return draw_gathers(
+        reading,
+        grid,
+        chosen,
+        Path(out),
+        title=Path(source).name,
+        what="gathers",
+        draw=draw,
+        clip=clip,
+        gain=gain,
+    )
+
+
+def is_gathers(path: Path) -> bool:
+    """Return whether a SEG-Y or SU file holds gathers of locations: no sources, several offsets at one place."""
+    if path.suffix.lower() not in TRACE_SUFFIXES or holds_shots(path):
+        return False
+    try:
+        found = open_image_traces(path)
+    except SegyError:
+        return False
+    return found.per_location > 1 and len(np.unique(found.offset)) > 1
 
 
 def holds_shots(path: Path) -> bool:

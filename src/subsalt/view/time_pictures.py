@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def time_pictures(
         The image first.
     """
     out = png_path(path, "image.png")
-    heads = {"title": run.title, "run_id": run.run_id}
+    heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id}
     at = places[0] if places else None
     over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
     written = list(time_sections(run.image, run.grid, out, velocity=over, at=at, clip=clip, **heads).values())
@@ -129,6 +129,7 @@ def draw_gathers(
     clip: float = 99.0,
     gain: float = 0.0,
     title: str = "",
+    what: str = "image gathers",
     run_id: str = "",
 ) -> list[Path]:
     """Draw gathers at some locations, as many pages as they take; return the pages.
@@ -137,17 +138,19 @@ def draw_gathers(
     ----------
     chosen : sequence of (int, int)
         Indices of inline and crossline.
+    what : str
+        What the heading calls them.
     """
     pages = []
     step = MOST_GATHERS if len(chosen) > MOST_GATHERS else max(len(chosen), 1)
     for a in range(0, len(chosen), step):
-        shown = [_gather_at(gathers, grid, i, j, image, velocity) for i, j in chosen[a : a + step]]
-        shown = [g for g in shown if g is not None]
+        there = [_gather_at(gathers, grid, i, j, image, velocity) for i, j in chosen[a : a + step]]
+        shown = [g for g in there if g is not None]
         if not shown:
             continue
         n = f"_{a // step + 1}" if len(chosen) > step else ""
         file = path.with_name(f"{path.stem}{n}.png")
-        heads = {"title": f"{title}: image gathers", "run_id": run_id}
+        heads: dict[str, Any] = {"title": f"{title}: {what}", "run_id": run_id}
         pages.append(image_gathers(shown, grid.time, file, draw=draw, clip=clip, gain=gain, **heads))
     return pages
 
@@ -223,4 +226,3 @@ class VelocityVolume(Planes):
 def _beside(image: Path, what: str) -> Path:
     """Return the name of another picture beside that of the image."""
     return image.with_name(f"{what}.png" if image.stem == "image" else f"{image.stem}_{what}.png")
-

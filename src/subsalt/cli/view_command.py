@@ -1,0 +1,102 @@
+"""What `subsalt view` does: pictures of a run, a volume, image gathers or shots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.cli.output import Out
+from subsalt.errors import ConfigError, SubsaltError
+
+if TYPE_CHECKING:
+    from subsalt.imaging.kirchhoff.velocity import TimeVelocity
+    from subsalt.view.time_run import TimeRun
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the command; those that no other kind of picture knows are for time images."""
+
+    clip: float = 99.0
+    key: str | None = None
+    at: list[str] | None = None
+    every: int | None = None
+    velocity: bool = False
+    gain: float = 0.0
+    draw: str = "auto"
+
+
+def view(what: Path, target: Path | None, asked: Options, show: bool, as_json: bool) -> None:
+    """Draw a run or a file."""
+    from subsalt.cli.commands import must_exist
+
+    out = Out(as_json)
+    must_exist(what)
+    if not 0 < asked.clip <= 100:
+        raise ConfigError(
+            f"--clip {asked.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
+        )
+    paths = [Path(p) for p in _made(what, target, asked, out)]
+    for path in paths:
+        out.row("picture", str(path))
+    if show:
+        import webbrowser
+
+        webbrowser.open(paths[0].resolve().as_uri())
+    out.json({"pictures": paths})
+
+
+def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Path]:
+    from subsalt import view as pictures
+    from subsalt.view.reading import is_gathers, named
+    from subsalt.view.time_run import is_time_run, read_time_run
+
+    places = [place_of(text) for text in asked.at or []]
+    drawn: dict[str, Any] = {"clip": asked.clip, "draw": asked.draw}
+    if what.is_dir() and what.suffix != ".zarr" and is_time_run(what):
+        run = read_time_run(what)
+        velocity = _velocity(what, run, asked.velocity, out)
+        drawn |= {"places": places, "every": asked.every, "gain": asked.gain, "overlay": asked.velocity}
+        return pictures.time_pictures(run, named(what, target), velocity=velocity, **drawn)
+    if what.is_file() and is_gathers(what):
+        drawn |= {"places": places, "every": asked.every, "gain": asked.gain}
+        return pictures.gather_file(what, named(what, target), **drawn)
+    for name, given in (("--gathers-every", asked.every is not None), ("--velocity", asked.velocity)):
+        if given:
+            raise ConfigError(
+                f"{what} is no time migration, for which {name} is", f"leave {name} out", "E125"
+            )
+    if len(places) > 1:
+        raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E125")
+    at = places[0] if places else None
+    return pictures.picture(what, target, key=asked.key, at=at, **drawn)
+
+
+def place_of(text: str) -> tuple[float, ...]:
+    """Return the numbers of a place such as ``1200,340`` or ``605``."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(
+            f"--at {text!r} is no place",
+            "give inline,crossline of a time image (the CDP of a line), maybe with ,time; x,y,z of a depth volume",
+            code="E833",
+        ) from None
+
+
+def _velocity(folder: Path, run: TimeRun, needed: bool, out: Out) -> TimeVelocity | None:
+    """Return the velocity of the run; without it gathers are drawn, but not the moveout that is left."""
+    if run.gathers is None and not needed:
+        return None
+    from subsalt.run.job_of_run import job_of_run
+
+    try:
+        job: Any = job_of_run(folder)
+        made: TimeVelocity = job.open_velocity(run.grid)
+        return made
+    except (SubsaltError, OSError) as error:
+        if needed:
+            raise
+        out.say(f"without the moveout that is left, since the velocity of the run cannot be had: {error}")
+        return None
