@@ -6,6 +6,7 @@
 
 #include "isa/lab_table.hpp"
 #include "isa/table.hpp"
+#include "trace_work.hpp"
 
 namespace subsalt {
 
@@ -21,5 +22,8 @@ const Table& kernels_named(const std::string& name);
 
 /// The measurements of the lab of that name; throws std::runtime_error when it is not available.
 const LabTable& lab_named(const std::string& name);
+
+/// Preparation of traces by the instruction set of that name, or by the one in use for an empty name.
+const PrepareTable& prepare_named(const std::string& name);
 
 } // namespace subsalt

@@ -52,11 +52,12 @@ def test_the_best_instruction_set_is_the_default():
 def test_no_code_is_shared_between_instruction_sets():
     """A template instantiated under two sets of flags would be merged by the linker, maybe the wrong way."""
     tag = sys.implementation.cache_tag
-    objects = sorted((ROOT / "build" / tag).glob("CMakeFiles/isa_*.dir/native/isa/*.o"))
+    folder = ROOT / "build" / tag / "CMakeFiles"
+    objects = sorted(p for kind in ("isa", "prepare") for p in folder.glob(f"{kind}_*.dir/native/isa/*.o"))
     if not objects or shutil.which("nm") is None:
         pytest.skip("no build folder here, or no nm")
     for path in objects:
-        name = path.parent.parent.parent.name.removeprefix("isa_").removesuffix(".dir")
+        name = path.parent.parent.parent.name.partition("_")[2].removesuffix(".dir")
         listing = subprocess.run(["nm", "-C", str(path)], capture_output=True, text=True, check=True).stdout
         weak = [line.split(maxsplit=2)[-1] for line in listing.splitlines() if " W " in line or " u " in line]
         foreign = [s for s in weak if f"subsalt::{name}::" not in s]

@@ -20,6 +20,9 @@ from subsalt.options_kirchhoff import Interpolation
 #: samples before and behind an interval's first sample that its polynomial may take
 BEFORE, AFTER = 7, 8
 
+#: order of the polynomials
+ORDERS: dict[Interpolation, int] = {"linear": 1, "sinc": 4}
+
 # In u = f - 1/2, over the 8 samples behind the middle of the interval: even powers 0, 2, 4 and odd powers 1, 3.
 # fmt: off
 EVEN = (
@@ -40,6 +43,13 @@ ODD = (
 
 
 @lru_cache
+def behind(interpolation: Interpolation) -> NDArray[np.float32]:
+    """Return what the compiled kernel takes: the taps (5, 8) of powers of f - 1/2, over the samples behind the middle."""
+    rows = [(ODD if k % 2 else EVEN)[k // 2] for k in range(5)] if interpolation == "sinc" else np.zeros((0, 8))
+    return np.array(rows, dtype=np.float32)
+
+
+@lru_cache
 def taps(interpolation: Interpolation) -> NDArray[np.float64]:
     """Return the taps (order + 1, BEFORE + 1 + AFTER) of the powers of f; read-only."""
     if interpolation == "linear":
@@ -48,8 +58,8 @@ def taps(interpolation: Interpolation) -> NDArray[np.float64]:
     else:
         middle = np.empty((5, BEFORE + 1 + AFTER))
         for k in range(5):
-            behind = np.array((ODD if k % 2 else EVEN)[k // 2])
-            middle[k] = np.concatenate([(-1.0) ** k * behind[::-1], behind])
+            half = np.array((ODD if k % 2 else EVEN)[k // 2])
+            middle[k] = np.concatenate([(-1.0) ** k * half[::-1], half])
         # sum_k (f - 1/2)^k m_k, sorted by powers of f
         out = np.zeros_like(middle)
         row = (1.0,)  # coefficients of (f - 1/2)^k

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.imaging.kirchhoff import prepare_reference
+from subsalt import _native
+from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.filters import band_count, design
-from subsalt.imaging.kirchhoff.interpolator import taps
+from subsalt.imaging.kirchhoff.fourier import transform
+from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE, ORDERS, behind
 from subsalt.imaging.kirchhoff.prepare_reference import padded
-from subsalt.options_kirchhoff import KirchhoffOptions
+from subsalt.kernels import cpu
+from subsalt.options_kirchhoff import Amplitude, KirchhoffOptions
 from subsalt.survey import TimeAxis
 
 
@@ -52,17 +57,125 @@ class Prepared:
     integrals: NDArray[np.float64] | None = None
 
 
-def prepare(traces: NDArray[np.float32], time: TimeAxis, options: KirchhoffOptions, threads: int) -> Prepared:
-    """Return traces (n, nt) filtered and ready to be summed."""
-    bank = design(time.nt, time.dt, options.amplitude, band_count(options))
-    samples = prepare_reference.polynomials(traces, bank, taps(options.interpolation)).astype(np.float32)
-    integrals = None
-    if options.antialias == "triangle":
-        integrals = prepare_reference.double_integral(samples[:, 0])
+#: largest amplitude that no filter carries past the largest float32 (3.4e38): derivative, transform and polynomials
+#: together multiply by less than 1e10 for any record
+LARGEST = 1e28
+
+
+def prepare(
+    traces: NDArray[np.float32],
+    time: TimeAxis,
+    options: KirchhoffOptions,
+    threads: int = 1,
+    out: Prepared | None = None,
+) -> Prepared:
+    """Filter traces by the phase of the migration and by every alias band, and interpolate them.
+
+    Parameters
+    ----------
+    traces : ndarray, (n, nt), float32
+        Samples; finite.
+    time : TimeAxis
+        Of the traces, s.
+    options : KirchhoffOptions
+        Amplitude (phase), antialias, bands and interpolation count.
+    threads : int
+        Threads to compute with; no bit depends on them, nor on the traces beside a trace.
+    out : Prepared, optional
+        Prepared before, of as many traces or more, no longer needed: its memory is used again. New memory costs as
+        much as the filters.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    ConfigError
+        E717 when traces do not fit the time axis, E718 when a sample is not finite or absurdly large.
+
+    Notes
+    -----
+    About 25 microseconds per trace of 625 samples with 10 bands on one core, most of it writing.
+    """
+    traces = np.ascontiguousarray(traces, dtype=np.float32)
+    _check(traces, time)
+    bands = band_count(options)
+    bank = design(time.nt, time.dt, options.amplitude, bands)
+    shape = (len(traces), bands, ORDERS[options.interpolation] + 1, padded(time.nt))
+    samples = _memory(shape, threads, out)
+    size, pairs = _factors(time.nt, time.dt, options.amplitude, bands)
+    _native.prepare_traces(
+        traces, samples, pairs, size, behind(options.interpolation), threads, cpu.in_use()[1]
+    )
+    integrals = double_integral(samples[:, 0]) if options.antialias == "triangle" else None
     return Prepared(samples, bank.corner, time.t0, time.dt, time.nt, integrals)
+
+
+def double_integral(samples: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return S (n, ns_pad) of `Prepared`, of polynomials (n, order + 1, ns_pad): sums in the order of the samples."""
+    slope = np.zeros(samples.shape[::2])
+    value = np.zeros(samples.shape[::2])
+    for k in range(samples.shape[1]):
+        c = samples[:, k].astype(np.float64)
+        slope += c / (k + 1)
+        value += c / ((k + 1) * (k + 2))
+    # the slope at the end of every interval, then what each interval adds: S_{i+1} = S_i + S'_i + q_i(1)
+    np.cumsum(slope, axis=1, out=slope)
+    value[:, 1:] += slope[:, :-1]
+    out = np.zeros_like(value)
+    np.cumsum(value[:, :-1], axis=1, out=out[:, 1:])
+    return out
+
+
+def _check(traces: NDArray[np.float32], time: TimeAxis) -> None:
+    if traces.ndim != 2 or traces.shape[1] != time.nt or time.nt < 2 or not 0 < time.dt < math.inf:
+        raise ConfigError(
+            f"traces have shape {traces.shape}, the time axis has {time.nt} samples every {time.dt} s",
+            "order traces as (trace, sample), two samples or more",
+            code="E717",
+        )
+    # a comparison with what is not a number is false
+    good = np.abs(traces).max(axis=1, initial=0.0) <= LARGEST
+    if not good.all():
+        i = int(np.flatnonzero(~good)[0])
+        worst = traces[i][~(np.abs(traces[i]) <= LARGEST)][0]
+        raise ConfigError(
+            f"trace {i} of a block of {len(traces)} holds {worst:g}",
+            "leave out or repair traces that are not finite, or beyond 1e28, before they are prepared",
+            code="E718",
+        )
+
+
+def _memory(shape: tuple[int, ...], threads: int, out: Prepared | None) -> NDArray[np.float32]:
+    """Return an array of that shape, in the memory of `out` where it is large enough; contents are open."""
+    if out is not None and out.samples.flags.c_contiguous and out.samples.size >= math.prod(shape):
+        return out.samples.reshape(-1)[: math.prod(shape)].reshape(shape)
+    return _native.allocate(shape, threads, zeroed=False)
+
+
+@lru_cache(maxsize=8)
+def _factors(nt: int, dt: float, amplitude: Amplitude, bands: int) -> tuple[int, NDArray[np.float32]]:
+    """Return the points of the transform and the factors of every pair of bands (see trace_bands.hpp)."""
+    bank = design(nt, dt, amplitude, bands)
+    if bank.is_identity:
+        return 0, np.zeros((0, 0, 4), dtype=np.float32)
+    # samples from BEFORE the record to AFTER it are wanted, from reach before those to reach after them: no two of
+    # these lags may be the same modulo the points
+    size = _native.fft_size(nt + BEFORE + AFTER + bank.reach)
+    lags = np.zeros((bands + bands % 2, size))
+    lags[:bands, : bank.reach + 1] = bank.impulse[:, bank.reach :]
+    lags[:bands, size - bank.reach :] = bank.impulse[:, : bank.reach]
+    real, imag = (part[:, : size // 2 + 1] / size for part in transform(lags, np.zeros_like(lags)))
+    # band a + i band b for X_k, their conjugates for conj(X_k)
+    a, b = slice(0, None, 2), slice(1, None, 2)
+    parts = (real[a] - imag[b], imag[a] + real[b], real[a] + imag[b], real[b] - imag[a])
+    pairs = np.ascontiguousarray(np.stack(parts, axis=-1), dtype=np.float32)
+    pairs.flags.writeable = False
+    return size, pairs
 
 
 def prepared_bytes(nt: int, options: KirchhoffOptions) -> int:
     """Return the bytes that one prepared trace of `nt` samples takes."""
-    coefficients = len(taps(options.interpolation)) * band_count(options)
+    coefficients = (ORDERS[options.interpolation] + 1) * band_count(options)
     return padded(nt) * (4 * coefficients + (8 if options.antialias == "triangle" else 0))

@@ -30,15 +30,3 @@ def polynomials(
                 inside = sum(row[m] * wide[first + m : first + m + nt] for m in range(len(row)))
                 band[k, : nt - (k > 0)] = inside[: nt - (k > 0)]
     return out
-
-
-def double_integral(samples: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the double integral (n, ns_pad) at the samples, of polynomials (n, order + 1, ns_pad) in steps of 1."""
-    c = samples.astype(np.float64)
-    order = c.shape[1] - 1
-    slope_gain = sum(c[:, k] / (k + 1) for k in range(order + 1))
-    value_gain = sum(c[:, k] / ((k + 1) * (k + 2)) for k in range(order + 1))
-    # the slope at the start of an interval, and from it the value: S_{i+1} = S_i + S'_i + q_i(1)
-    zero = np.zeros((len(c), 1))
-    slope = np.concatenate([zero, np.cumsum(slope_gain[:, :-1], axis=1)], axis=1)
-    return np.concatenate([zero, np.cumsum((slope + value_gain)[:, :-1], axis=1)], axis=1)

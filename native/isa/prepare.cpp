@@ -1,0 +1,11 @@
+// Preparation of traces, compiled once per instruction set: SUBSALT_NS and SUBSALT_LANES come from CMakeLists.txt.
+#include "kernels/trace_bands.hpp"
+
+namespace subsalt::SUBSALT_NS {
+
+const PrepareTable& prepare_table() {
+    static const PrepareTable table{prepare_traces};
+    return table;
+}
+
+} // namespace subsalt::SUBSALT_NS
