@@ -55,8 +55,8 @@ void prepare_traces(Array<const float, 2> traces, Array<float, 4> out, Array<con
 } // namespace subsalt
 
 void bind_traces(nb::module_& m) {
-    m.def("prepare_traces", &subsalt::prepare_traces, "traces"_a.noconvert(), "out"_a.noconvert(), "pairs"_a.noconvert(),
-          "size"_a, "taps"_a.noconvert(), "threads"_a, "isa"_a,
+    m.def("prepare_traces", &subsalt::prepare_traces, "traces"_a.noconvert(), "out"_a.noconvert(),
+          "pairs"_a.noconvert(), "size"_a, "taps"_a.noconvert(), "threads"_a, "isa"_a,
           "Filter traces (n, nt) by pairs of bands and write polynomials between their samples.");
     m.def("fft_size", &subsalt::signal::fft_size, "least"_a, "Points of the next transform that is large enough.");
 }

@@ -3,13 +3,13 @@
 //   forward   X_k = sum_j x_j e^{-2 pi i j k / n},  from natural order into that of FftPlan::place
 //   backward  x_j = sum_k X_k e^{+2 pi i j k / n},  from the order of FftPlan::place into natural order
 //
-// A point is two vectors, real and imaginary parts. All lanes go through the same operations in the same order: the bits
-// of a trace depend neither on the traces beside it nor on how many lanes there are (v3, v4). In place; 8 lanes n bytes.
-// Operations per point: radix 4 about 8.5 per stage, log4(n) stages. Whole blocks first, until one fits the first cache,
-// then stage by stage.
+// A point is two vectors, real and imaginary parts. All lanes go through the same operations in the same order: the
+// bits of a trace depend neither on the traces beside it nor on how many lanes there are (v3, v4). In place; 8 lanes n
+// bytes. Operations per point: radix 4 about 8.5 per stage, log4(n) stages. Whole blocks first, until one fits the
+// first cache, then stage by stage.
 //
-// Cooley & Tukey (1965); decimation in frequency forwards, in time backwards (Gentleman & Sande 1966), so that nothing is
-// sorted.
+// Cooley & Tukey (1965); decimation in frequency forwards, in time backwards (Gentleman & Sande 1966), so that nothing
+// is sorted.
 #pragma once
 
 #include "signal/fft_plan.hpp"

@@ -117,8 +117,7 @@ SUBSALT_INLINE void polynomial(const float* y, const float* taps, Vec* c) {
     c[3] = fma(set1(-2.0f), m[4], m[3]);
     c[2] = fma(set1(1.5f), m[4], fma(set1(-1.5f), m[3], m[2]));
     c[1] = fma(set1(-0.5f), m[4], fma(set1(0.75f), m[3], sub(m[1], m[2])));
-    c[0] = fma(set1(0.0625f), m[4],
-               fma(set1(-0.125f), m[3], fma(set1(0.25f), m[2], fma(set1(-0.5f), m[1], m[0]))));
+    c[0] = fma(set1(0.0625f), m[4], fma(set1(-0.125f), m[3], fma(set1(0.25f), m[2], fma(set1(-0.5f), m[1], m[0]))));
 }
 
 SUBSALT_INLINE void straight(const float* y, const float*, Vec* c) {

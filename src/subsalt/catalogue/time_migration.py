@@ -1,6 +1,17 @@
-"""Codes 76x: the job, the options and the image grid of Kirchhoff time migration."""
+"""Codes 717, 718 and 76x: the traces, the job, the options and the image grid of Kirchhoff time migration."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
+    "E717": (
+        "Traces do not fit their time axis",
+        "Traces that are to be migrated have another number of samples than their time axis, or fewer than two.",
+        "Give an array (traces, samples) with the TimeAxis of these samples.",
+    ),
+    "E718": (
+        "Traces hold values that cannot be filtered",
+        "A sample is not a number, infinite, or above 1e28, which no recorded amplitude is: its filters would fill the "
+        "whole trace, and the image around it, with what is not a number.",
+        "Repair the trace, or let [data] bad_traces leave such traces out or set them to zero.",
+    ),
     "E760": (
         "Corner points make no image grid",
         "Corner points are too few, lie on one line, or no regular grid of inlines and crosslines goes through them "

@@ -44,8 +44,8 @@ FALL = 0.2
 #: response by less than 3e-4 of the gain (tested).
 REACH = 32
 
-#: points of the design grid over the reach; the impulse response that folds back is that far out
-OVERSAMPLING = 16
+#: points of the design grid over the reach; what folds back into it lies beyond three times the reach
+OVERSAMPLING = 4
 
 
 @dataclass(frozen=True)
@@ -86,40 +86,33 @@ def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
     corner = nyquist * (bands - np.arange(bands)) / bands
     if amplitude == "none" and bands == 1:
         return FilterBank(np.ones((1, 1)), corner)
-    reach = _reach(nt, amplitude, bands)
+    narrowest = min(FALL if amplitude != "none" else 1.0, 1.0 / bands if bands > 1 else 1.0)
+    reach = round(REACH / narrowest)
+    # lags beyond the record, and the samples behind it that interpolation takes, have nothing to act on
+    record = nt - 1 + max(BEFORE, AFTER)
     size = 2
-    while size < OVERSAMPLING * reach:
+    while size < OVERSAMPLING * max(reach, record if amplitude == "2.5d" else 0):
         size *= 2
     part = np.arange(size // 2 + 1) / (size // 2)  # of the Nyquist frequency
     passed = np.stack([_fall(part, (bands - j) / bands, 1.0 / bands if j else 0.0) for j in range(bands)])
     real, imag = _phase(part * fixedmath.PI / dt, amplitude)
     if amplitude != "none":
         passed = passed * _fall(part, 1.0, FALL)
-    impulse = _impulse(passed * real, passed * imag, reach)
-    if amplitude != "2.5d":  # the half derivative is whole within the record and has no end to smooth
-        impulse *= _taper(reach)
+    impulse = _impulse(passed * real, passed * imag, record if amplitude == "2.5d" else reach)
+    if amplitude == "2.5d":  # falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record
+        impulse = impulse - _folded_tail(record, size) / np.sqrt(dt)
+    else:
+        impulse = impulse * _taper(reach)
     if amplitude == "none":
         impulse[0] = 0.0
         impulse[0, reach] = 1.0
         for row in impulse:
             row /= fixedmath.total(row)  # constants pass exactly
-    # lags beyond the record have nothing to act on
-    reach = min(reach, nt - 1 + max(BEFORE, AFTER))
     middle = impulse.shape[1] // 2
-    impulse = np.ascontiguousarray(impulse[:, middle - reach : middle + reach + 1])
+    cut = min(middle, record)
+    impulse = np.ascontiguousarray(impulse[:, middle - cut : middle + cut + 1])
     impulse.flags.writeable = False
     return FilterBank(impulse, corner)
-
-
-def _reach(nt: int, amplitude: Amplitude, bands: int) -> int:
-    """Return the largest lag of the filters, samples.
-
-    The half derivative falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record.
-    """
-    if amplitude == "2.5d":
-        return nt - 1 + max(BEFORE, AFTER)
-    narrowest = min(FALL if amplitude == "3d" else 1.0, 1.0 / bands if bands > 1 else 1.0)
-    return round(REACH / narrowest)
 
 
 def _fall(part: NDArray[np.float64], end: float, width: float) -> NDArray[np.float64]:
@@ -150,6 +143,21 @@ def _impulse(real: NDArray[np.float64], imag: NDArray[np.float64], reach: int) -
     a[:, : real.shape[1]], b[:, : real.shape[1]] = weight * real, weight * imag
     whole = transform(a, b, sign=1)[0]
     return np.concatenate([whole[:, -reach:], whole[:, : reach + 1]], axis=1)
+
+
+def _folded_tail(reach: int, size: int) -> NDArray[np.float64]:
+    """Return what the tail of the half derivative adds to lags -reach ... reach by folding with the period `size`.
+
+    The tail is that of the kink at zero frequency, -(4 pi)^{-1/2} n^{-3/2} at lag -n for an interval of 1, whatever the
+    roll-off. Its sum over n = size - lag, 2 size - lag ... is that of eight terms and the rest by Euler and Maclaurin.
+    """
+    share = np.arange(-reach, reach + 1) / size
+    total = np.zeros_like(share)
+    for k in range(1, 9):
+        total += 1.0 / fixedmath.power(k - share, 1.5)
+    rest = 9.0 - share
+    total += 2.0 / np.sqrt(rest) + 0.5 / fixedmath.power(rest, 1.5) + 0.125 / fixedmath.power(rest, 2.5)
+    return -total / (np.sqrt(4.0 * fixedmath.PI) * size * np.sqrt(float(size)))
 
 
 def _taper(reach: int) -> NDArray[np.float64]:

@@ -44,8 +44,10 @@ ODD = (
 
 @lru_cache
 def behind(interpolation: Interpolation) -> NDArray[np.float32]:
-    """Return what the compiled kernel takes: the taps (5, 8) of powers of f - 1/2, over the samples behind the middle."""
-    rows = [(ODD if k % 2 else EVEN)[k // 2] for k in range(5)] if interpolation == "sinc" else np.zeros((0, 8))
+    """Return the taps (5, 8) of powers of f - 1/2 over the samples behind the middle, for the compiled kernel."""
+    rows = (
+        [(ODD if k % 2 else EVEN)[k // 2] for k in range(5)] if interpolation == "sinc" else np.zeros((0, 8))
+    )
     return np.array(rows, dtype=np.float32)
 
 
@@ -62,7 +64,7 @@ def taps(interpolation: Interpolation) -> NDArray[np.float64]:
             middle[k] = np.concatenate([(-1.0) ** k * half[::-1], half])
         # sum_k (f - 1/2)^k m_k, sorted by powers of f
         out = np.zeros_like(middle)
-        row = (1.0,)  # coefficients of (f - 1/2)^k
+        row: tuple[float, ...] = (1.0,)  # coefficients of (f - 1/2)^k
         for k in range(5):
             for power, factor in enumerate(row):
                 out[power] += factor * middle[k]
