@@ -22,4 +22,72 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A line was to be placed by CDP numbers and offsets, but byte 37 is zero everywhere.",
         "[data.bytes] offset = ...; for a stacked section: [data] cdp_line offset = 0.",
     ),
+    "E725": (
+        "Receivers at their sources",
+        "Coordinates of sources and receivers are the same while the headers have offsets: they are those of midpoints "
+        "or stations.",
+        "[data.bytes] receiver_x = ..., or [data] cdp_line for a 2-D line.",
+    ),
+    "W725": (
+        "All offsets are zero",
+        "Every source lies at its receiver: the traces are migrated as a stacked section.",
+        "Say where coordinates are, if these are prestack traces.",
+    ),
+    "W726": (
+        "Some traces without coordinates",
+        "Some traces have no coordinates, others do; the former would lie at map 0, 0.",
+        "Mark them as dead (trace id 2), or mend their headers.",
+    ),
+    "E727": (
+        "Sample interval a thousand times off",
+        "Records of hours or of milliseconds: seconds, milliseconds or microseconds were mixed.",
+        '[data.fix] dt = "4 ms".',
+    ),
+    "E728": (
+        "Traces that are there twice",
+        "Field record, channel, source and receiver repeat: a file named twice, or overlapping files. Such traces would "
+        "count double.",
+        'Name each file once; [data] duplicates = "first" leaves them out, "keep" uses all.',
+    ),
+    "W728": (
+        "Repeated traces are used",
+        "Field record, channel, source and receiver repeat, and the job says to use all.",
+        'If that is not meant: [data] duplicates = "first".',
+    ),
+    "E729": (
+        "Image times outside the records",
+        "The times of the image and those of the records have nothing in common.",
+        "Times are in seconds; write others with their unit.",
+    ),
+    "W729": (
+        "Trace numbers repeat",
+        "Traces at different places have one field record and channel, as several lines or vessels do.",
+        "Ignore it for several lines; else check bytes 9 and 13.",
+    ),
+    "E730": (
+        "All traces outside the output",
+        "No midpoint lies on the output grid, or within the aperture of it. The message draws both on a map, and names "
+        "the single mistake that would explain it: exchanged axes, a wrong azimuth, side or scalar.",
+        "Correct the grid or the coordinates as the message says.",
+    ),
+    "W730": (
+        "Most traces beside the output",
+        "Less than half of the midpoints lie on the output grid. The message draws both on a map.",
+        "Ignore it if a part of the survey is wanted; else correct the grid.",
+    ),
+    "W731": (
+        "Bins are numbered otherwise",
+        "The headers of most traces have another inline, crossline or CDP number than the output grid at their midpoint.",
+        "If both should be the same, correct the corners of the grid, or its azimuth and spacing.",
+    ),
+    "W732": (
+        "Not at one level",
+        "Sources or receivers lie at different heights; time migration knows one datum.",
+        "Apply statics to a flat datum first.",
+    ),
+    "W733": (
+        "Image longer than the records",
+        "The image goes on far below the end of the records, where nothing can be.",
+        "Shorten [kirchhoff] time.",
+    ),
 }

@@ -159,6 +159,7 @@ def open_traces(
         "dead_traces": scan.dead,
         "auxiliary_traces": scan.auxiliary,
         "warnings": [f.message for f in findings],
+        "scalars": scan.scalars if fix.scalar is None else [fix.scalar],
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
     src, rcv = place(columns, header, line, notes)

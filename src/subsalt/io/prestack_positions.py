@@ -128,6 +128,7 @@ def _compare(
         ratio = float(np.median(known[both] / distance[both])) if both.any() else float("nan")
         facts |= {
             "disagree": int(wrong.sum()),
+            "largest_m": float(known.max()),
             "trace": int(number[at]),
             "header_m": float(said[at]),
             "coordinates_m": float(distance[at]),

@@ -78,6 +78,8 @@ class PrestackScan:
         Numbers of dead traces among the usable ones.
     elevations : dict
         ``source`` and ``receiver``: smallest and largest height z, positive down, m.
+    scalars : list of int
+        Of the coordinates (byte 71), as traces spread over the files have them.
     """
 
     layouts: list[FileLayout]
@@ -88,6 +90,7 @@ class PrestackScan:
     auxiliary: int
     kept_dead: NDArray[np.int64]
     elevations: dict[str, tuple[float, float]]
+    scalars: list[int]
 
 
 def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
@@ -98,7 +101,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
     SubsaltError
         On all ranks, when a file cannot be read.
     """
-    layouts, stamps = _open_files(list(paths), header, fix, comm)
+    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
     first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
     part = _Part(fix)
     with comm.together():
@@ -134,30 +137,37 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
             name: (min(one[name][0] for one in told), max(one[name][1] for one in told))
             for name in ("source", "receiver")
         },
+        scalars,
     )
 
 
 def _open_files(
     names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm
-) -> tuple[list[FileLayout], list[int]]:
-    """Return layout and time of change of every file; each rank opens some of them. Collective."""
+) -> tuple[list[FileLayout], list[int], list[int]]:
+    """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
     told: list[dict[str, Any]] = []
     with comm.together():
         for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
             with InputFile(path) as file:
                 layout = find_layout(file, header, fix)
-                layout.findings += coordinate_findings(_sampled(file, layout, header, fix), fix)
+                some = _sampled(file, layout, header, fix)
+                layout.findings += coordinate_findings(some, fix)
                 # the text of 40 lines is of no use here, and there may be thousands of files
                 told.append(
-                    plain(asdict(replace(layout, text=[]))) | {"stamp": os.fstat(file.fd).st_mtime_ns}
+                    plain(asdict(replace(layout, text=[])))
+                    | {
+                        "stamp": os.fstat(file.fd).st_mtime_ns,
+                        "scalars": sorted({int(v) for v in column(some.values, "coordinate_scalar", 1)}),
+                    }
                 )
     told = [one for several in comm.allgather(told) for one in several]
     stamps = [one.pop("stamp") for one in told]
+    scalars = sorted({v for one in told for v in one.pop("scalars")})
     layouts = []
     for one in told:
         findings = [Finding(**f) for f in one.pop("findings")]
         layouts.append(FileLayout(**one | {"revision": tuple(one["revision"])}, findings=findings))
-    return layouts, stamps
+    return layouts, stamps, scalars
 
 
 def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix) -> ScannedFile:

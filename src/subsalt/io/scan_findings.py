@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt.errors import Finding
+from subsalt.io.file_layout import FileLayout
 from subsalt.io.geometry import column
 from subsalt.io.headers import Fix
 from subsalt.io.shots import SAME_PLACE, shot_table
@@ -31,7 +32,7 @@ def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> l
     found: list[Finding] = []
     for rule in (_scalars, _trace_kinds, _units, _delays, _elevations):
         found += rule(one, fix)
-    found += _samples(one, statistics, fix)
+    found += sample_findings(one.layout, statistics, fix)
     return found
 
 
@@ -184,18 +185,22 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
         )
 
 
-def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Finding]:
-    path = one.layout.path
+def sample_findings(layout: FileLayout, s: SampleStatistics, fix: Fix) -> Iterator[Finding]:
+    """Yield what is odd about the samples of a file."""
+    path = layout.path
     of = "" if s.complete else f" in {s.traces} sampled traces"
+    first = f", the first in trace {s.first_not_finite}" if s.first_not_finite else ""
     if s.not_finite and fix.nan == "zero":
         yield _warn(
-            "W250", f"{path}: {s.not_finite} samples{of} are not finite -> set to zero", count=s.not_finite
+            "W250",
+            f"{path}: {s.not_finite} samples{of} are not finite{first} -> set to zero",
+            count=s.not_finite,
         )
     elif s.not_finite:
         yield Finding(
             "E250",
             "error",
-            f"{path}: {s.not_finite} samples{of} are not finite",
+            f"{path}: {s.not_finite} samples{of} are not finite{first}",
             'correct the data, set the right [data.fix] format, or [data] bad_traces = "zero"',
             {"count": s.not_finite},
         )
@@ -211,7 +216,7 @@ def _samples(one: ScannedFile, s: SampleStatistics, fix: Fix) -> Iterator[Findin
         )
     if s.zero_traces:
         yield _warn("W233", f"{path}: {s.zero_traces} traces{of} are all zero", count=s.zero_traces)
-    if s.constant_traces and one.layout.ns > 1:
+    if s.constant_traces and layout.ns > 1:
         yield _warn("W234", f"{path}: {s.constant_traces} traces{of} are constant", count=s.constant_traces)
 
 

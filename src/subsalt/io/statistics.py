@@ -18,7 +18,15 @@ from subsalt.io.samples import decode
 
 @dataclass(frozen=True)
 class SampleStatistics:
-    """What the sampled traces hold; `complete` says that they are all traces of the file."""
+    """What the sampled traces hold.
+
+    Parameters
+    ----------
+    complete : bool
+        They are all traces of the file.
+    first_not_finite : int
+        The first of them with a sample that is not finite, counted in the file from 1; 0 when there is none.
+    """
 
     traces: int
     complete: bool
@@ -30,6 +38,7 @@ class SampleStatistics:
     constant_traces: int
     suspicion: str = ""
     remedy: str = ""
+    first_not_finite: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values."""
@@ -48,7 +57,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
     """Return the statistics of traces that take at most `budget` bytes (at least one trace, in pieces)."""
     index = sample_traces(layout, budget)
     low, high, squares, count = math.inf, -math.inf, 0.0, 0
-    bad = zero = constant = 0
+    bad = zero = constant = first_bad = 0
     suspicion = remedy = ""
     step = max(1, (4 << 20) // layout.trace_bytes)
     # one very long trace is sampled by its beginning: memory stays bounded whatever the header says
@@ -62,7 +71,10 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
         samples = raw[:, layout.header_bytes :]
         x = decode(samples, layout.format, layout.endian)
         finite = np.isfinite(x)
-        bad += int(x.size - np.count_nonzero(finite))
+        wrong = int(x.size - np.count_nonzero(finite))
+        if wrong and not first_bad:
+            first_bad = int(index[a + int(np.argmin(finite.all(axis=1)))]) + 1
+        bad += wrong
         x64 = np.where(finite, x, 0.0).astype(np.float64)
         zero += int(np.count_nonzero(~(x != 0).any(axis=1)))
         constant += int(np.count_nonzero((x == x[:, :1]).all(axis=1) & (x[:, 0] != 0)))
@@ -82,6 +94,7 @@ def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> Sampl
         zero_traces=zero,
         constant_traces=constant,
         suspicion=suspicion,
+        first_not_finite=first_bad,
         remedy=remedy,
     )
 

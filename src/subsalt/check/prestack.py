@@ -1,0 +1,275 @@
+"""Prestack traces alone: offsets, numbers, times, elevations, samples. On the output grid: `prestack_grid`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subsalt.check.context import error, ok, warning
+from subsalt.check.prestack_grid import fold_facts, numbers_agree, on_the_grid
+from subsalt.errors import Finding
+from subsalt.io.files import InputFile
+from subsalt.io.headers import Fix
+from subsalt.io.prestack import TraceTable
+from subsalt.io.repeats import find_repeats
+from subsalt.io.scan_findings import sample_findings
+from subsalt.io.statistics import sample_statistics
+
+if TYPE_CHECKING:
+    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+
+#: bytes of traces that are looked at, over all files and of one, and the most files
+SAMPLE_TOTAL, SAMPLE_FILE, SAMPLE_FILES = 64 << 20, 4 << 20, 64
+#: m; what changes less is no matter of statics at seismic frequencies: 5 m are 5 ms two-way at 2000 m/s
+LEVEL = 5.0
+#: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
+FINEST, COARSEST = 5e-5, 0.05
+#: classes of the offset histogram
+CLASSES = 12
+
+
+def prestack_findings(
+    table: TraceTable, fix: Fix | None = None, grid: ImageGrid | None = None, aperture: float | None = None
+) -> Iterator[Finding]:
+    """Yield everything that is odd about prestack traces, and what is in order.
+
+    Parameters
+    ----------
+    table : TraceTable
+        As `open_traces` gives it; its own findings come first.
+    fix : Fix, optional
+        As it was opened with.
+    grid : ImageGrid, optional
+        The output locations.
+    aperture : float, optional
+        Largest distance of midpoint and location, m.
+
+    Notes
+    -----
+    Reads a bounded sample of the traces.
+    """
+    fix = fix or Fix()
+    yield from table.findings
+    yield from sample_interval(table)
+    yield from sampled_findings(table, fix)
+    yield from missing_offsets(table)
+    yield from offsets_agree(table)
+    yield from traces_at_the_origin(table)
+    yield from repeated_traces(table)
+    yield from elevations(table)
+    if grid is not None:
+        yield from image_times(table, grid)
+        yield from on_the_grid(table, grid, aperture)
+        yield from numbers_agree(table, grid)
+
+
+def prestack_facts(table: TraceTable, grid: ImageGrid | None = None) -> dict[str, Any]:
+    """Return numbers about prestack traces for people and programs: counts, offsets, midpoints, fold.
+
+    Notes
+    -----
+    ``offsets.counts`` are the traces of `CLASSES` equal classes from the smallest to the largest offset,
+    to a metre.
+    """
+    offset, middle = table.offset, table.midpoint
+    low, high = np.floor(offset.min()), np.ceil(offset.max())
+    counts, edges = np.histogram(offset, CLASSES, range=(low, max(high, low + 1.0)))
+    facts: dict[str, Any] = {
+        "traces": len(table),
+        "files": len(table.files.paths),
+        "dead_traces": table.notes.get("dead_traces", 0),
+        "auxiliary_traces": table.notes.get("auxiliary_traces", 0),
+        "samples": table.time.nt,
+        "dt_s": table.time.dt,
+        "first_sample_s": table.time.t0,
+        "positions": table.notes.get("positions", {}),
+        "field_records": len(np.unique(table.ffid)),
+        "cdps": [int(table.cdp.min()), int(table.cdp.max())],
+        "offsets": {
+            "min_m": float(offset.min()),
+            "max_m": float(offset.max()),
+            "median_m": float(np.median(offset)),
+            "edges_m": [float(v) for v in edges],
+            "counts": [int(v) for v in counts],
+        },
+        "midpoints_m": {
+            "x": [float(middle[:, 0].min()), float(middle[:, 0].max())],
+            "y": [float(middle[:, 1].min()), float(middle[:, 1].max())],
+        },
+        "table_bytes": table.nbytes,
+    }
+    return facts if grid is None else facts | {"fold": fold_facts(table, grid)}
+
+
+def sample_interval(table: TraceTable) -> Iterator[Finding]:
+    """Yield an error for a sample interval that is a thousand times too long or too short."""
+    dt = table.time.dt
+    layout = table.files.layouts[0]
+    length = f"{table.time.nt} samples of {dt * 1e3:g} ms are a record of {table.time.nt * dt:g} s"
+    if dt > COARSEST:
+        yield error(
+            "E727",
+            f"{length}: no reflection survey is sampled so coarsely",
+            f'if milliseconds were given as seconds: [data.fix] dt = "{dt:g} ms"',
+            dt=dt,
+        )
+    elif dt < FINEST and layout.dt_source != "fix":
+        yield error(
+            "E727",
+            f"{length}: no reflection survey is sampled so finely (from the {layout.dt_source})",
+            f'if milliseconds stand where microseconds should: [data.fix] dt = "{dt * 1e6:g} ms"; '
+            f'if it is right: dt = "{dt * 1e6:g} us" says so',
+            dt=dt,
+        )
+
+
+def sampled_findings(table: TraceTable, fix: Fix) -> Iterator[Finding]:
+    """Yield what a sample of the traces shows: not finite, another format than the headers say, zeros."""
+    layouts = table.files.layouts
+    picks = np.unique(np.linspace(0, len(layouts) - 1, min(len(layouts), SAMPLE_FILES)).astype(int))
+    budget = min(SAMPLE_FILE, SAMPLE_TOTAL // len(picks))
+    for f in picks:
+        with InputFile(layouts[f].path) as file:
+            statistics = sample_statistics(file, layouts[f], budget)
+        yield from sample_findings(layouts[f], statistics, fix)
+
+
+def missing_offsets(table: TraceTable) -> Iterator[Finding]:
+    """Yield what is to be said when sources and receivers lie at one place."""
+    if table.offset.any():
+        yield ok(
+            f"offsets {table.offset.min():.0f} to {table.offset.max():.0f} m, {len(table)} traces, positions from "
+            f"{table.notes.get('positions', {}).get('from', 'coordinates')}"
+        )
+        return
+    facts = table.notes.get("offsets", {})
+    if facts.get("disagree"):
+        yield error(
+            "E725",
+            "sources and receivers lie at the same places, but the headers have offsets up to "
+            f"{facts['largest_m']:g} m: the coordinates are those of midpoints or stations",
+            "say where the others are: [data.bytes] receiver_x = ..., receiver_y = ...; for a 2-D line: "
+            "[data] cdp_line",
+        )
+    else:
+        yield warning(
+            "W725",
+            f"all {len(table)} traces have offset 0: they are migrated as a stacked section",
+            "if they are prestack traces, say where coordinates are: [data.bytes] source_x, receiver_x = ...",
+        )
+
+
+def offsets_agree(table: TraceTable) -> Iterator[Finding]:
+    """Yield a warning when offsets of headers are not the distances of the coordinates."""
+    facts = table.notes.get("offsets", {})
+    if not facts.get("disagree") or not table.offset.any():
+        return
+    path, trace = table.files.where(facts["trace"])
+    ratio = facts["ratio"]
+    yield warning(
+        "W226",
+        f"offsets (byte 37) are not the distances of the coordinates in {facts['disagree']} of {len(table)} traces, "
+        f"{ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
+        f"coordinates {facts['coordinates_m']:.1f} m apart",
+        _ratio_cure(ratio),
+        ratio=ratio,
+        count=facts["disagree"],
+    )
+
+
+def _ratio_cure(ratio: float) -> str:
+    """Return the cure for offsets that are `ratio` times the distances."""
+    for unit, factor in (("ft", 0.3048), ("m", 1 / 0.3048)):
+        if abs(ratio * factor - 1) < 0.01:
+            return f'the coordinates count; if one of the two is in feet: [data.fix] unit = "{unit}"'
+    power = np.log10(ratio) if ratio > 0 else 0.0
+    if abs(power - round(power)) < 0.01 and round(power) != 0:
+        return f"the coordinates count; a factor of 10^{round(power)} is a scalar (byte 71): [data.fix] scalar = ..."
+    return "the coordinates count; if the offsets are right: [data.bytes] source_x, receiver_x = ..."
+
+
+def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:
+    """Yield a warning when some traces have no coordinates, but others have."""
+    if table.line is not None:
+        return
+    none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
+    if none.any() and not none.all():
+        path, trace = table.files.where(int(table.number[np.argmax(none)]))
+        yield warning(
+            "W726",
+            f"{int(none.sum())} of {len(table)} traces have no coordinates (all zero), first {path} trace {trace}",
+            "they are taken to lie at map 0, 0; leave such traces out: mark them as dead (trace id 2)",
+            count=int(none.sum()),
+        )
+
+
+def repeated_traces(table: TraceTable) -> Iterator[Finding]:
+    """Yield what is to be said of traces with one field record and channel."""
+    found = find_repeats(table)
+
+    def example(row: int, first: int) -> str:
+        there, here = (table.files.where(int(table.number[i])) for i in (first, row))
+        return (
+            f"field record {table.ffid[row]} channel {table.channel[row]}: {there[0]} trace {there[1]} and "
+            f"{here[0]} trace {here[1]}"
+        )
+
+    if len(found.same):
+        text = (
+            f"{len(found.same)} of {len(table)} traces are there twice, with one field record, channel and place: "
+            f"{example(int(found.same[0]), int(found.first[0]))}"
+        )
+        if table.notes.get("duplicates") == "keep":
+            yield warning("W728", text, "they are all used, as [data] duplicates says", count=len(found.same))
+        else:
+            yield error(
+                "E728",
+                text,
+                'name each file once; [data] duplicates = "first" leaves the others out, "keep" uses all',
+                count=len(found.same),
+            )
+    if len(found.other):
+        at = len(found.same)
+        yield warning(
+            "W729",
+            f"{len(found.other)} traces have the field record and channel of a trace elsewhere; "
+            f"{example(int(found.other[0]), int(found.first[at]))}",
+            "nothing needs these numbers: ignore it for several lines; else check bytes 9 and 13, and coordinates",
+            count=len(found.other),
+        )
+
+
+def elevations(table: TraceTable) -> Iterator[Finding]:
+    """Yield a warning when sources or receivers do not lie at one level."""
+    for name, (low, high) in table.notes.get("elevations", {}).items():
+        if high - low > LEVEL:
+            yield warning(
+                "W732",
+                f"{name}s lie at heights from {-high:g} to {-low:g} m; time migration takes all at the datum of "
+                "the data",
+                "apply statics to a flat datum first; if that was done, ignore it",
+                low=-high,
+                high=-low,
+            )
+            return
+
+
+def image_times(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
+    """Yield what is to be said of image times that the records do not have."""
+    first, last = grid.time.t0, grid.time.duration
+    begin, end = table.time.t0, table.time.duration
+    text = f"image from {first:g} to {last:g} s, records from {begin:g} to {end:g} s"
+    if last < begin or first > end:
+        yield error(
+            "E729",
+            f"{text}: they have no time in common",
+            'times are in seconds; write milliseconds with their unit: [kirchhoff] time = {last = "4000 ms"}',
+        )
+    elif last > 1.5 * end:
+        yield warning(
+            "W733",
+            f"{text}: below the end of the records the image is empty",
+            f"[kirchhoff] time = {{last = {end:g}}}; times are in seconds",
+        )

@@ -1,0 +1,321 @@
+"""Planted mistakes in prestack traces: each is one finding, with its evidence and cure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kirchhoff_data import areal_positions, line_positions, make_survey
+from subsalt.check import prestack as rules
+from subsalt.check import prestack_grid
+from subsalt.check.prestack_map import HEIGHT, WIDTH, text_map
+from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.io.cdp_line import LineGeometry
+from subsalt.io.headers import Fix, HeaderBytes
+from subsalt.io.prestack import open_traces
+from subsalt.survey import TimeAxis
+
+NT, DT = 50, 0.004
+
+
+def line(n=30, spacing=12.5, offsets=(100.0, 300.0), **turn):
+    src, rcv = line_positions(n, spacing, offsets, **turn)
+    return src, rcv, np.random.default_rng(1).normal(size=(len(src), NT)).astype(np.float32)
+
+
+def table_of(folder, name="a.sgy", data=None, fix=None, header=None, geometry=None, dt=DT, **how):
+    src, rcv, traces = data or line()
+    path = make_survey(folder / name, src, rcv, traces, dt, order="given", **how)[0]
+    return open_traces(path, header, fix, line=geometry)
+
+
+def codes(findings):
+    return [f.code for f in findings if f.level != "ok"]
+
+
+def grid(azimuth=30.0, corner=(1000.0, 2000.0), shape=(20, 80), spacing=(25.0, 12.5), nt=40):
+    """Return a grid whose crosslines grow along `azimuth` and whose inlines grow to the right of it."""
+    a = np.radians(azimuth)
+    return ImageGrid(
+        (101, 100 + shape[0], 1),
+        (501, 500 + shape[1], 1),
+        corner,
+        (spacing[0] * np.cos(a), -spacing[0] * np.sin(a)),
+        (spacing[1] * np.sin(a), spacing[1] * np.cos(a)),
+        TimeAxis(nt, DT),
+    )
+
+
+def on_grid(g, offset=200.0):
+    """Return traces with a midpoint at every location of a grid."""
+    middle = g.positions()
+    step = np.array([0.5 * offset, 0.0])
+    return middle - step, middle + step, np.ones((len(middle), NT), np.float32)
+
+
+@pytest.fixture(scope="module")
+def areal(tmp_path_factory):
+    """Return (grid, table) that belong together."""
+    g = grid()
+    return g, table_of(tmp_path_factory.mktemp("areal"), data=on_grid(g))
+
+
+def test_traces_in_order_have_no_finding(areal):
+    g, table = areal
+    findings = list(rules.prestack_findings(table, Fix(), g, 500.0))
+    # ones all along are what `W234` is for; nothing else is odd
+    assert codes(findings) == ["W234"]
+    said = "\n".join(f.message for f in findings)
+    assert "midpoints on the output grid: 1600 of 1600" in said
+    assert "fold 1 to 1, every bin has a midpoint" in said
+    facts = rules.prestack_facts(table, g)
+    assert facts["fold"] == {
+        "bins": 1600,
+        "empty_bins": 0,
+        "traces_on_grid": 1600,
+        "traces_off_grid": 0,
+        "max": 1,
+        "median_of_live": 1.0,
+    }
+    assert sum(facts["offsets"]["counts"]) == facts["traces"] == 1600
+
+
+def test_fold_counts_midpoints_by_bin(areal):
+    g, table = areal
+    some = table.take(np.r_[0, 0, 5, 1599, 1599, 1599])
+    fold = prestack_grid.midpoint_fold(some, g)
+    assert fold.shape == g.shape
+    assert fold[0, 0] == 2
+    assert fold[0, 5] == 1
+    assert fold[19, 79] == 3
+    assert fold.sum() == 6
+
+
+def test_sample_intervals_a_thousand_times_off(tmp_path):
+    coarse = table_of(tmp_path, fix=Fix(dt=4.0))
+    (found,) = rules.sample_interval(coarse)
+    assert (found.code, found.fix) == (
+        "E727",
+        'if milliseconds were given as seconds: [data.fix] dt = "4 ms"',
+    )
+    assert "record of 200 s" in found.message
+    fine = table_of(tmp_path, "b.sgy", dt=4e-6)
+    (found,) = rules.sample_interval(fine)
+    assert found.code == "E727"
+    assert '[data.fix] dt = "4 ms"' in found.fix
+    assert not list(rules.sample_interval(table_of(tmp_path, "b.sgy", dt=4e-6, fix=Fix(dt=4e-6))))
+    assert not list(rules.sample_interval(table_of(tmp_path)))
+
+
+def test_samples_that_are_not_finite_are_found_before_a_run(tmp_path):
+    src, rcv, traces = line()
+    traces[7, 3] = np.nan
+    table = table_of(tmp_path, data=(src, rcv, traces))
+    (found,) = rules.sampled_findings(table, Fix())
+    assert found.code == "E250"
+    assert "1 samples are not finite, the first in trace 8" in found.message
+    assert codes(rules.sampled_findings(table, Fix(nan="zero"))) == ["W250"]
+
+
+def test_receivers_at_their_sources(tmp_path):
+    src, rcv, traces = line()
+    path = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT, order="given")[0]
+    same = HeaderBytes(receiver_x=73, receiver_y=77)
+    (found,) = rules.missing_offsets(open_traces(path, same))
+    assert found.code == "E725"
+    assert "offsets up to 300 m" in found.message
+    stacked = open_traces(path, HeaderBytes(receiver_x=73, receiver_y=77, offset=0))
+    assert codes(rules.missing_offsets(stacked)) == ["W725"]
+    assert not list(rules.offsets_agree(stacked))
+    assert codes(rules.missing_offsets(open_traces(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("fix", "cure"),
+    [
+        (Fix(scalar=-1000), "10^1 is a scalar"),
+        (Fix(unit="m", scalar=-328), 'in feet: [data.fix] unit = "ft"'),
+    ],
+)
+def test_offsets_that_disagree_with_coordinates(tmp_path, fix, cure):
+    table = table_of(tmp_path, fix=fix)
+    (found,) = rules.offsets_agree(table)
+    assert found.code == "W226"
+    assert found.evidence["count"] == len(table)
+    assert "in 60 of 60 traces" in found.message
+    assert "a.sgy trace 1: offset 100 m" in found.message
+    assert cure in found.fix
+
+
+def test_some_traces_without_coordinates(tmp_path):
+    src, rcv, traces = line(x0=5000.0)
+    src[4:6] = rcv[4:6] = 0.0
+    table = table_of(tmp_path, data=(src, rcv, traces))
+    (found,) = rules.traces_at_the_origin(table)
+    assert (found.code, found.evidence["count"]) == ("W726", 2)
+    assert "a.sgy trace 5" in found.message
+    # a line that is placed by its CDPs needs none
+    placed = table_of(tmp_path, "b.sgy", geometry=LineGeometry(12.5, 1), coordinates=False)
+    assert not list(rules.traces_at_the_origin(placed))
+
+
+def test_traces_that_are_there_twice(tmp_path):
+    src, rcv, traces = line()
+    a = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT)[0]
+    table = open_traces([a, a])
+    (found,) = rules.repeated_traces(table)
+    assert (found.code, found.evidence["count"]) == ("E728", 60)
+    assert f"{a} trace 1 and {a} trace 1" in found.message
+    assert 'duplicates = "first"' in found.fix
+    table.notes["duplicates"] = "keep"
+    assert codes(rules.repeated_traces(table)) == ["W728"]
+    b = make_survey(tmp_path / "b.sgy", src, rcv + 500, traces, DT)[0]
+    assert codes(rules.repeated_traces(open_traces([a, b]))) == ["W729"]
+    assert not list(rules.repeated_traces(open_traces(a)))
+
+
+def test_traces_not_at_one_level(tmp_path):
+    heights = np.linspace(100.0, 112.0, 60)
+    (found,) = rules.elevations(table_of(tmp_path, elevation=heights))
+    assert found.code == "W732"
+    assert "heights from 100 to 112 m" in found.message
+    assert not list(rules.elevations(table_of(tmp_path, "b.sgy", elevation=heights / 10)))
+
+
+def test_image_times_and_records(areal):
+    g, table = areal
+    assert not list(rules.image_times(table, g))
+    assert codes(rules.image_times(table, grid(nt=200))) == ["W733"]
+    late = ImageGrid(g.inlines, g.crosslines, g.corner, g.per_inline, g.per_crossline, TimeAxis(10, DT, 4.0))
+    assert codes(rules.image_times(table, late)) == ["E729"]
+
+
+def wrong(areal, g, aperture=300.0):
+    found = [f for f in prestack_grid.on_the_grid(areal[1], g, aperture) if f.level != "ok"]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_traces_outside_are_drawn_beside_the_grid(areal):
+    found = wrong(areal, grid(corner=(9000.0, 2000.0)))
+    assert found.code == "E730"
+    assert "all 1600 traces lie outside" in found.message
+    drawn = found.message.split("\n")
+    assert drawn[1].startswith("north up")
+    body = "".join(row[1:-1] for row in drawn[3:-2])
+    assert set(body) == set(" .#A")
+    # midpoints in the west, the grid in the east
+    assert max(row.rfind(".") for row in drawn[3:-2]) < min(
+        row.find("#") for row in drawn[3:-2] if "#" in row
+    )
+    assert "corners of the grid" in found.fix
+
+
+def test_traces_outside_in_part(areal):
+    found = wrong(areal, grid(shape=(20, 10)))
+    assert found.code == "W730"
+    assert "200 of 1600 midpoints lie on the output, " in found.message
+    assert "within the aperture of 300 m" in found.message
+    assert "ignore it" in found.fix
+    most = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 70)), 51.0))
+    assert codes(most) == []
+    # 51 m are four crosslines: those midpoints are within reach, 6 x 20 beyond
+    assert "1400 of 1600, 200 beside it, 120 out of reach" in most[0].message
+    assert "every bin has a midpoint" in most[1].message
+    beyond = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 90)), None))
+    assert "200 of 1800 bins have no midpoint" in beyond[1].message
+
+
+@pytest.mark.parametrize(
+    ("azimuth", "cure"),
+    [
+        (60.0, "azimuth 30 degrees instead of 60, counted from map y"),
+        (120.0, "azimuth 30 degrees instead of 120"),
+        (210.0, "azimuth 30 degrees instead of 210"),
+        (-30.0, "azimuth 30 degrees instead of 330"),
+    ],
+)
+def test_a_grid_that_is_turned(areal, azimuth, cure):
+    found = wrong(areal, grid(azimuth))
+    assert found.code in ("E730", "W730")
+    assert cure in found.fix
+    assert "100% of the midpoints would lie on the output" in found.fix
+    assert "north up" in found.message
+
+
+def test_a_grid_to_the_other_side(areal):
+    found = wrong(areal, grid(spacing=(-25.0, 12.5)))
+    assert "its inlines grow to the other side" in found.fix
+    assert "turned" not in found.fix
+
+
+def test_a_grid_with_its_axes_exchanged(areal):
+    g = grid()
+    mixed = ImageGrid(
+        g.inlines,
+        g.crosslines,
+        g.corner,
+        tuple(2 * v for v in g.per_crossline),
+        tuple(v / 2 for v in g.per_inline),
+        g.time,
+    )
+    assert "inlines and crosslines are exchanged" in wrong(areal, mixed).fix
+
+
+def test_exchanged_coordinates_and_scalars(tmp_path):
+    g = grid(corner=(5000.0, 9000.0))
+    data = on_grid(g)
+    for name, fix, cure in (
+        ("a", Fix(swap_xy=True), "[data.fix] swap_xy = true"),
+        (
+            "b",
+            Fix(scalar=-1),
+            "coordinates are 100 times too large: [data.fix] scalar = -100 (byte 71 is -1)",
+        ),
+        ("c", Fix(unit="ft"), '[data.fix] unit = "m"'),
+    ):
+        # stored in centimetres
+        src, rcv, traces = (np.round(data[0], 2), np.round(data[1], 2), data[2])
+        table = table_of(tmp_path, f"{name}.sgy", data=(src, rcv, traces), fix=fix)
+        assert table.notes["scalars"] == ([-1] if name == "b" else [-100])
+        (found,) = (f for f in prestack_grid.on_the_grid(table, g, 300.0) if f.level != "ok")
+        assert found.code == "E730"
+        assert cure in found.fix
+
+
+def test_a_line_has_bins_as_wide_as_need_be(tmp_path):
+    src, rcv, traces = line()
+    table = table_of(tmp_path, data=(src, rcv + np.array([0.0, 40.0]), traces))
+    along = ImageGrid((1, 1, 1), (1, 30, 1), (0.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
+    assert (prestack_grid.midpoint_fold(table, along) == 2).all()
+    far = ImageGrid((1, 1, 1), (1, 30, 1), (5000.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
+    (found,) = (f for f in prestack_grid.on_the_grid(table, far, 300.0) if f.level != "ok")
+    assert found.code == "E730"
+    assert "leave the grid out" in found.fix
+
+
+def test_numbers_of_headers_and_of_the_grid(areal, tmp_path):
+    g, table = areal
+    numbers = g.numbers().astype(np.int32)
+    same = replace(table, inline=numbers[:, 0], crossline=numbers[:, 1])
+    assert not list(prestack_grid.numbers_agree(same, g))
+    assert not list(prestack_grid.numbers_agree(table, g))
+    moved = replace(table, inline=numbers[:, 0] + 10, crossline=numbers[:, 1])
+    (found,) = prestack_grid.numbers_agree(moved, g)
+    assert found.code == "W731"
+    assert "inline 111 (byte 189) at map 1000, 2000, where the output grid has 101" in found.message
+    # CDPs of a line that grow the other way
+    cdps = table_of(tmp_path)
+    back = ImageGrid((1, 1, 1), (30, 1, -1), (0.0, 0.0), (0.0, -1.0), (-12.5, 0.0), TimeAxis(NT, DT))
+    assert codes(prestack_grid.numbers_agree(cdps, back)) == ["W731"]
+    along = ImageGrid((1, 1, 1), (1, 30, 1), (0.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
+    assert not list(prestack_grid.numbers_agree(cdps, along))
+
+
+def test_maps_fit_a_terminal():
+    for g in (grid(), grid(shape=(2, 400)), grid(corner=(1e6, 0.0))):
+        middle = areal_positions(np.arange(5) * 100.0, np.arange(4) * 100.0, [0.0])[0]
+        drawn = text_map(middle, g)
+        assert len(drawn) <= HEIGHT + 5
+        assert max(map(len, drawn[1:-1])) <= WIDTH + 2
+        assert len({len(row) for row in drawn[1:-1]}) == 1
