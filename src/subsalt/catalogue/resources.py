@@ -188,8 +188,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E705": (
         "Arrays of the Kirchhoff sum do not fit together",
-        "An array handed to the sum over traces has another shape or type than the others ask for, or a trace points at "
-        "an image trace that is not there.",
+        "An array handed to the sum over traces has another shape or type than the others ask for, or a trace points "
+        "at an image trace that is not there.",
         "The message names the array, what it is and what is wanted.",
     ),
     "E706": (

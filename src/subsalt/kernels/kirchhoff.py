@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from subsalt import _native, fixedmath
 from subsalt.errors import ConfigError
@@ -45,7 +45,7 @@ def sum_traces(
     hits: NDArray[np.int32],
     fold: NDArray[np.int32],
     points: NDArray[np.float64],
-    axes: NDArray[np.float64],
+    axes: ArrayLike,
     medium: Medium,
     time: TimeAxis,
     prepared: PreparedTraces,
@@ -71,7 +71,7 @@ def sum_traces(
         Added to: traces that reach any sample, by offset class.
     points : ndarray, (nloc, 2), float64
         Map positions of the locations, m.
-    axes : ndarray, (2, 2), float64
+    axes : array_like, (2, 2)
         Unit vectors along which slopes are limited: of inline and crossline numbers.
     medium : Medium
         Velocities at the locations.
@@ -102,6 +102,7 @@ def sum_traces(
     ConfigError
         When arrays do not fit together.
     """
+    axes = np.ascontiguousarray(axes, dtype=np.float64)
     check_arguments(image, hits, fold, points, axes, medium, time, prepared, geometry, options, spacing)
     if threads < 1:
         raise ConfigError(f"threads = {threads}", "use 1 or more")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeometry
 
@@ -128,7 +128,7 @@ def sum_traces(
     hits: NDArray[np.int32],
     fold: NDArray[np.int32],
     points: NDArray[np.float64],
-    axes: NDArray[np.float64],
+    axes: ArrayLike,
     medium: Medium,
     time: TimeAxis,
     prepared: PreparedTraces,
@@ -152,7 +152,7 @@ def sum_traces(
         mute = _mutes(options, midpoint, src, rcv, t0, v)
         live = (mute > 0) & (at >= 0) & (at <= prepared.ns - 1)
         at = np.clip(at, 0, prepared.ns - 1)
-        slope = _slope(src, rcv, s, axes, options.antialias_spacing or spacing) / prepared.dt
+        slope = _slope(src, rcv, s, np.asarray(axes), options.antialias_spacing or spacing) / prepared.dt
         if options.antialias == "triangle":
             assert prepared.integrals is not None
             value = triangle(prepared.integrals[i], prepared.samples[i, 0], at, slope)
