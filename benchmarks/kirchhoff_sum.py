@@ -1,9 +1,10 @@
 """How many contributions per second does the sum of Kirchhoff migration make, by interpolation, antialias and ISA?
 
-A contribution is one sample of one trace added to one sample of the image, counted after aperture and mute: from the first
-sample that a trace reaches at a location to the last. Traces of 625 samples at 8 ms with offsets up to 3 km, bins of 15 m:
-the founding case. All cases of a number of threads run in turn, forwards and backwards, and every answer is compared with
-the sum in NumPy before it is timed. Rates of a machine change by the minute; ratios within one table do not.
+A contribution is one sample of one trace added to one sample of the image, counted after aperture and mute: from the
+first sample that a trace reaches at a location to the last. Traces of 625 samples at 8 ms with offsets up to 3 km, bins
+of 15 m: the founding case. All cases of a number of threads run in turn, forwards and backwards, and every answer is
+compared with the sum in NumPy before it is timed. Rates of a machine change by the minute; ratios within one table do
+not.
 
     python benchmarks/kirchhoff_sum.py --threads 1,2 --rounds 7
 """
@@ -35,10 +36,10 @@ KINDS = {
     for interpolation, (name, antialias) in product(
         ("linear", "sinc"),
         {
-            "none": dict(antialias="none"),
-            "10 bands, interpolated": dict(antialias="bands", band_choice="interpolate"),
-            "10 bands, nearest": dict(antialias="bands", band_choice="nearest"),
-            "triangle": dict(antialias="triangle"),
+            "none": {"antialias": "none"},
+            "10 bands, interpolated": {"antialias": "bands", "band_choice": "interpolate"},
+            "10 bands, nearest": {"antialias": "bands", "band_choice": "nearest"},
+            "triangle": {"antialias": "triangle"},
         }.items(),
     )
 }
@@ -73,7 +74,9 @@ class Case:
         self.image = np.zeros((n, 1, TIME.nt), np.float32)
         self.hits, self.fold = np.zeros((n, TIME.nt + 1), np.int32), np.zeros((n, 1), np.int32)
 
-    def run(self, options: KirchhoffOptions, prepared: Prepared, threads: int, isa: str, tile: int = 0) -> int:
+    def run(
+        self, options: KirchhoffOptions, prepared: Prepared, threads: int, isa: str, tile: int = 0
+    ) -> int:
         """Add all traces once; return the contributions."""
         where = self.image, self.hits, self.fold, self.points, AXES, self.medium, TIME
         return kirchhoff.sum_traces(
@@ -94,12 +97,16 @@ def check(isa: str, eta: bool) -> None:
         # positions up to 600 samples in float32, white noise whose slope is up to pi per sample
         error = np.abs(compiled - small.image).max() / np.abs(small.image).max()
         if error > 1e-3 or done != wanted or not np.array_equal(hits, small.hits):
-            raise SystemExit(f"{isa}, {name}: the answer is wrong by {error:.1e}, {done} of {wanted} contributions")
+            raise SystemExit(
+                f"{isa}, {name}: the answer is wrong by {error:.1e}, {done} of {wanted} contributions"
+            )
 
 
 def main() -> None:
     """Parse, check, time, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", default=str(cpu.in_use()[0]), help="such as 1,2")
     parser.add_argument("--isa", default=",".join(i for i in cpu.available() if i != "generic"))
     parser.add_argument("--kinds", default="", help="only kinds whose name contains this")
@@ -124,7 +131,9 @@ def main() -> None:
 
         work = {f"{isa}/{name}": (lambda i=isa, n=name: runs(i, n)) for name in kinds for isa in isas}
         taken = round_robin(work, args.rounds, seconds=0.0, clock=time.perf_counter)
-        print(f"\n{threads} thread{'s' * (threads > 1)}: contributions/s in units of 1e9" + ", eta" * args.eta)
+        print(
+            f"\n{threads} thread{'s' * (threads > 1)}: contributions/s in units of 1e9" + ", eta" * args.eta
+        )
         print(f"{'':32s}" + "".join(f"{isa:>10s}" for isa in isas) + f"{'spread':>10s}")
         for name in kinds:
             middles = {isa: summary(taken[f"{isa}/{name}"]) for isa in isas}
@@ -132,7 +141,11 @@ def main() -> None:
             spread = max(m.spread for m in middles.values())
             print(f"{name:32s}" + "".join(f"{r:10.2f}" for r in rates.values()) + f"{100 * spread:9.1f}%")
             rows.append({"kind": name, "threads": threads, "gcontrib_per_s": rates, "spread": spread})
-    print(json.dumps(machine(threads) | {"eta": args.eta, "contributions": done[next(iter(kinds))], "rows": rows}))
+    print(
+        json.dumps(
+            machine(threads) | {"eta": args.eta, "contributions": done[next(iter(kinds))], "rows": rows}
+        )
+    )
 
 
 if __name__ == "__main__":

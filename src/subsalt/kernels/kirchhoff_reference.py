@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 COSINE = (3.1415926401, -5.1677100835, 2.5500775232, -0.5982912856, 0.0776576603)
 #: (t0 / 2)^2 is at least this, in samples^2: nothing is divided by zero at t0 = 0, where the weight is 0
 LEAST_SQUARE = 1e-8
+#: shortest taper
+LEAST_TAPER = 1e-6
 #: shortest half-length of the triangle, samples
 LEAST_HALF = 0.05
 
@@ -149,8 +151,8 @@ def sum_traces(
         src, rcv = leg(points - geometry.src[i], h2, s, eta), leg(points - geometry.rcv[i], h2, s, eta)
         midpoint = np.sqrt((((src.x + rcv.x) / 2) ** 2).sum(axis=1))[:, None]
         at = (src.t + rcv.t - prepared.t_first) / prepared.dt
-        mute = _mutes(options, midpoint, src, rcv, t0, v)
-        live = (mute > 0) & (at >= 0) & (at <= prepared.ns - 1)
+        rooms = _rooms(options, midpoint, src, rcv, t0, v)
+        live = (np.min(rooms, axis=0) > 0) & (at >= 0) & (at <= prepared.ns - 1)
         at = np.clip(at, 0, prepared.ns - 1)
         slope = _slope(src, rcv, s, np.asarray(axes), options.antialias_spacing or spacing) / prepared.dt
         if options.antialias == "triangle":
@@ -160,7 +162,8 @@ def sum_traces(
             value = banded(prepared.samples[i], at, slope, options)
         else:
             value = interpolate(prepared.samples[i, 0], at)
-        value *= geometry.weight[i] * mute * amplitude(options.amplitude, t0, s, src.t, rcv.t)
+        value *= np.prod([taper(room) for room in rooms], axis=0)
+        value *= geometry.weight[i] * amplitude(options.amplitude, t0, s, src.t, rcv.t)
         image[:, geometry.slot[i]] += np.where(live, value, 0.0).astype(np.float32)
         # the range: from the first live sample to the last
         reached = np.flatnonzero(live.any(axis=1))
@@ -182,20 +185,21 @@ def _slope(src: Leg, rcv: Leg, s: NDArray, axes: NDArray, spacing: Sequence[floa
     return s * np.maximum(*along)
 
 
-def _mutes(
+def _rooms(
     options: KirchhoffOptions, midpoint: NDArray, src: Leg, rcv: Leg, t0: NDArray, v: NDArray
-) -> NDArray:
-    """Return the product of aperture, dip and stretch tapers, (nloc, nt)."""
-    out = np.ones_like(src.t)
+) -> list[NDArray]:
+    """Return how far each sample is from being muted, in parts of the taper of aperture, dip and stretch."""
+    out = [np.ones_like(src.t)]
     if options.aperture is not None:
-        out *= taper((1 - midpoint / options.aperture) / max(options.aperture_taper, 1e-6))
+        left = (1 - midpoint / options.aperture) / max(options.aperture_taper, LEAST_TAPER)
+        out.append(np.broadcast_to(left, src.t.shape))
     if options.dip is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
             share = midpoint / (v * t0 / 2 * np.tan(np.deg2rad(options.dip)))
-        out *= taper((1 - np.where(midpoint > 0, share, 0.0)) / max(options.dip_taper, 1e-6))
+        out.append((1 - np.where(midpoint > 0, share, 0.0)) / max(options.dip_taper, LEAST_TAPER))
     if options.stretch_mute is not None:
         most = options.stretch_mute
         with np.errstate(divide="ignore"):
             stretch = 1 / (t0 / 4 * (src.p / src.t + rcv.p / rcv.t)) - 1
-        out *= taper((most - stretch) / max(options.stretch_taper * most, 1e-6))
+        out.append((most - stretch) / max(options.stretch_taper * most, LEAST_TAPER))
     return out
