@@ -15,7 +15,7 @@ PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
-.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding founding-job clean
+.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -89,6 +89,10 @@ bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORD
 
 founding-job: build ## the founding small case as a job: FOLDER=/scratch/founding [JOB="--background --order 4"]
 	@$(PY) benchmarks/founding_job.py $(FOLDER) $(JOB) $(if $(PUBLISH),--publish)
+
+bench-kirchhoff: build ## the founding Kirchhoff case as a whole job: [LARGE=1] [RANKS=2] [THREADS=1] [DIVIDE=5]
+	@$(PY) benchmarks/kirchhoff_founding.py $(FOLDER) $(if $(LARGE),--large) --ranks $(or $(RANKS),1) \
+		--threads $(or $(THREADS),2) $(if $(DIVIDE),--divide $(DIVIDE)) $(if $(PUBLISH),--publish)
 
 clean: ## remove the virtual environment and everything built
 	rm -rf build dist $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
