@@ -86,7 +86,8 @@ def migrate(
     for a in range(0, len(traces), BLOCK):
         b = slice(a, a + BLOCK)
         n = len(traces[b])
-        geometry = TraceGeometry(line.src[b], line.rcv[b], np.full(n, line.measure, np.float32), slot[b])
+        src, rcv = (np.ascontiguousarray(p[b]) for p in (line.src, line.rcv))
+        geometry = TraceGeometry(src, rcv, np.full(n, line.measure, np.float32), slot[b])
         prepared = prepare(traces[b], time, options, 1)
         # inline numbers grow along y, crossline numbers along x, as on a map
         axes = np.array([[0.0, 1.0], [1.0, 0.0]])
