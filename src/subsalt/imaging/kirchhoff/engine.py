@@ -114,7 +114,7 @@ def migrate_block(
     with phases("velocity"):
         medium = Medium(*velocities(setup, points))
     spacing = options.antialias_spacing or setup.grid.spacing
-    axes = setup.grid.axes()
+    axes = np.asarray(setup.grid.axes(), np.float64)
     first = 0 if setup.classes.kind == "image" else sums.block.c0
     source = iter(traces)
     while True:
