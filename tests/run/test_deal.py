@@ -65,7 +65,7 @@ def test_groups_tell_how_far_their_shots_are(monkeypatch):
     for fraction in (0.1, 0.2, 0.3):
         player.tell(7, fraction, "source")
     now[0] += deal.TELL
-    player.tell(7, 0.5, "receivers")
+    player.tell(7, 0.5, "receivers", 12)
     assert len(channel.mpi.sent) == 2
     dealt = Deal([], groups=2)
     dealt.on_heard = lambda *said: heard.append(said)
@@ -75,7 +75,11 @@ def test_groups_tell_how_far_their_shots_are(monkeypatch):
         assert dealer._answer()
         assert dealer._asking == 1
     dealer.tell(8, 0.9, "source")
-    assert heard == [(7, 0.1, "source", "node2"), (7, 0.5, "receivers", "node2"), (8, 0.9, "source", "node2")]
+    assert heard == [
+        (7, 0.1, "source", "node2", 0),
+        (7, 0.5, "receivers", "node2", 12),
+        (8, 0.9, "source", "node2", 0),
+    ]
     assert not channel.mpi.answers
 
 

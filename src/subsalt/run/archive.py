@@ -22,6 +22,9 @@ NOTE = "previous.json"
 CONTENTS = (
     "image.*",
     "illumination.*",
+    "gathers.*",
+    "hits.*",
+    "fold.*",
     "report.html",
     "run.json",
     "job.resolved.toml",
@@ -29,6 +32,7 @@ CONTENTS = (
     "progress.json",
     "pictures",
     "images",
+    "restart",
     "quarantine",
     "snapshots",
     "ledger.json",

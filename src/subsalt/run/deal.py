@@ -1,4 +1,4 @@
-"""Who does which shot: rank 0 deals them out, one at a time, to whichever group asks next.
+"""Who does which shot, or block of an image: rank 0 deals them out, one at a time, to whichever group asks next.
 
 Rank 0 alone knows what is planned, running and done. The first rank of another group tells it what became of its shot
 and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
@@ -56,8 +56,8 @@ class Deal:
         self._lock = threading.Lock()
         self._halted = False
         self.finished = 0
-        #: gets what groups say of a shot on its way: ``on_heard(shot, fraction, phase, host)``
-        self.on_heard: Callable[[int, float, str, str], None] = lambda shot, fraction, phase, host: None
+        #: gets what groups say of a shot on its way: ``on_heard(shot, fraction, phase, host, count)``
+        self.on_heard: Callable[[int, float, str, str, int], None] = lambda *said: None
 
     def halt(self) -> None:
         """Give out no further shot; what is in hand is finished. Any thread may call it."""
@@ -155,9 +155,9 @@ class Dealer:
             while self._answer():
                 pass
 
-    def tell(self, shot: int, fraction: float, phase: str) -> None:
+    def tell(self, shot: int, fraction: float, phase: str, count: int = 0) -> None:
         """Say how much of a shot of rank 0's own group is done."""
-        self.deal.on_heard(shot, fraction, phase, self._host)
+        self.deal.on_heard(shot, fraction, phase, self._host, count)
 
     def wait(self, told: Callable[[], None] = lambda: None) -> None:
         """Return when no other group has anything left to do.
@@ -188,7 +188,8 @@ class Dealer:
         asked = _unpack(self._buffer)
         if "fraction" in asked:
             self._request = self._mpi.Irecv(self._buffer)
-            self.deal.on_heard(asked["shot"], asked["fraction"], asked["phase"], asked["host"])
+            said = (asked[k] for k in ("shot", "fraction", "phase", "host", "count"))
+            self.deal.on_heard(*said)
             return True
         # the next message may come as soon as this one is answered
         self._asking -= bool(asked["last"])
@@ -239,13 +240,19 @@ class Player:
             self._mpi.Send(_pack({"last": True}), 0)
         return found
 
-    def tell(self, shot: int, fraction: float, phase: str) -> None:
-        """Say how much of a shot is done, now and then, without waiting for anyone."""
+    def tell(self, shot: int, fraction: float, phase: str, count: int = 0) -> None:
+        """Say how much of a shot is done, and what was counted for it, now and then, without waiting for anyone."""
         now = time.monotonic()
         if now - self._told_at < TELL or (self._telling is not None and not self._telling.Test()):
             return
         self._told_at = now
-        said = {"shot": shot, "fraction": fraction, "phase": phase, "host": self._channel.host}
+        said = {
+            "shot": shot,
+            "fraction": fraction,
+            "phase": phase,
+            "host": self._channel.host,
+            "count": count,
+        }
         self._telling = self._mpi.Isend(_pack(said), 0)
 
     def poll(self) -> None:

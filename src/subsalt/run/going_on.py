@@ -48,7 +48,7 @@ def look_back(ledger: Ledger, going_on: GoingOn) -> None:
     if len(ledger.interrupted) == 1 and died_of_memory(ledger.lock.previous):
         _note(ledger, ledger.interrupted[0], "the system ended the run for lack of memory in this shot", {})
     elif ledger.interrupted:
-        log_event(ledger.folder, event="died", shots=ledger.interrupted)
+        log_event(ledger.folder, event="died", **{f"{ledger.unit}s": ledger.interrupted})
     if going_on.retry_quarantined:
         for shot in ledger.forgive():
             log_event(ledger.folder, event="tried again", shot=shot)

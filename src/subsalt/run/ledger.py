@@ -1,4 +1,4 @@
-"""The ledger of a run directory: which shots are planned, running, done or quarantined.
+"""The ledger of a run directory: which shots, or blocks of an image, are planned, running, done or quarantined.
 
 An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
 holds the lock of the directory. A shot counts as done only after its partial image is published, and only
@@ -164,14 +164,20 @@ class Ledger:
         for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         self.plan(shots)
+        unit = self.unit
         for event in _events(self.folder / EVENTS):
             if event.get("event") == "kept":
                 self._keep_wavefields(event)
             if event.get("event") == "done" and isinstance(event.get("sha256"), str):
                 self._db.execute(
                     "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
-                    (event["sha256"], event.get("seconds"), event.get("shot")),
+                    (event["sha256"], event.get("seconds"), event.get(unit)),
                 )
+
+    @property
+    def unit(self) -> str:
+        """What its rows are: shots, or blocks of an image; the key of their numbers in the log of events."""
+        return self.get("unit") or "shot"
 
     # -- settings
 

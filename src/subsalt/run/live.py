@@ -37,6 +37,7 @@ class InHand:
     fraction: float = 0.0
     phase: str = ""
     host: str = ""
+    count: int = 0
 
 
 @dataclass
@@ -57,6 +58,10 @@ class Live:
         When the command began, by `time.monotonic`.
     facts : dict
         What else the file says: ranks, directories of scratch.
+    unit : str
+        What is dealt: shots, or blocks of an image.
+    given_back : str
+        What becomes of units in hand when the run stops at once.
     """
 
     folder: Path
@@ -65,12 +70,14 @@ class Live:
     limit: float | None = None
     begin: float = field(default_factory=time.monotonic)
     facts: dict[str, Any] = field(default_factory=dict)
+    unit: str = "shot"
+    given_back: str = "were given back"
 
     def __post_init__(self) -> None:
         self.request: Request | None = None
         self._deal: Deal | None = None
         self._in_hand: dict[int, InHand] = {}
-        self._total = self._before = 0
+        self._total = self._before = self._counted = 0
         self._shots_begin: float | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
         #: held while a signal is sent: none is behind the end
@@ -93,16 +100,19 @@ class Live:
         with self._lock:
             self._in_hand[shot] = InHand(rank, time.monotonic())
 
-    def at(self, shot: int, fraction: float, phase: str = "", host: str = "") -> None:
-        """Note how much of a shot is done."""
+    def at(self, shot: int, fraction: float, phase: str = "", host: str = "", count: int = 0) -> None:
+        """Note how much of a shot is done, and what was counted for it in this start."""
         with self._lock:
             if (known := self._in_hand.get(shot)) is not None:
                 known.fraction, known.phase, known.host = fraction, phase, host or known.host
+                known.count = count
 
-    def over(self, shot: int) -> None:
-        """Note that a group is through with a shot."""
+    def over(self, shot: int, count: int | None = None) -> None:
+        """Note that a group is through with a shot, and what was counted for it in this start."""
         with self._lock:
-            self._in_hand.pop(shot, None)
+            known = self._in_hand.pop(shot, None)
+            if known is not None:
+                self._counted += known.count if count is None else count
 
     # -- the end
 
@@ -132,7 +142,7 @@ class Live:
         why = self.request.why if self.request is not None else str(error) or type(error).__name__
         self._write("stopped" if stopped else "failed", "a signal" if why in _SIGNALS else why)
         if stopped and self.request is not None and not isinstance(error, RunStopped):
-            raise self._stopped(self.request, "the shots in hand were given back") from error
+            raise self._stopped(self.request, f"the {self.unit}s in hand {self.given_back}") from error
 
     def _quiet(self) -> None:
         """End the thread. The signal of a request that came too late to stop anything ends here as well."""
@@ -151,7 +161,7 @@ class Live:
         """Return why a run ends with `left` shots to be done, None when it has none left or nobody asked."""
         if self.request is None or not left:
             return None
-        return self._stopped(self.request, "the shots in hand were finished first")
+        return self._stopped(self.request, f"the {self.unit}s in hand were finished first")
 
     def _stopped(self, request: Request, how: str) -> RunStopped:
         return RunStopped(
@@ -200,6 +210,8 @@ class Live:
                 "total": self._total,
                 "before": self._before,
                 "finished": finished,
+                "unit": self.unit,
+                "counted": self._counted + sum(s.count for s in self._in_hand.values()),
                 "shots_seconds": None if self._shots_begin is None else round(now - self._shots_begin, 3),
                 "in_hand": [
                     {

@@ -19,11 +19,11 @@ from subsalt.modelling import ModellingSetup, model_shot
 from subsalt.run import groups as ranks
 from subsalt.run.broadcast import reading_of, with_input
 from subsalt.run.deal import Told
+from subsalt.run.dealing import Report, deal_units
 from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock
 from subsalt.run.shared import check_shared, inputs_of
-from subsalt.run.shots import Report, deal_shots
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.watchdog import watch
@@ -129,7 +129,7 @@ def model_job(
         parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
         setup = with_input(setup, reading_of(job.parallel.io, parts.group))
         runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
-        deal_shots(
+        deal_units(
             parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress
         )
         point_steps = everybody.sum(runner.point_steps)

@@ -1,6 +1,6 @@
 """How far a computation is: the callback that runners call, and its two shapes for people.
 
-A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots, fractions
+A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots or blocks, fractions
 included. On a terminal that moves a bar; elsewhere it prints a line after 30 seconds and then ever more rarely, so
 that the log of a batch job of days has about a hundred. Under mpiexec rank 0 alone shows anything.
 """
@@ -41,8 +41,14 @@ def duration(seconds: float) -> str:
 class Lines:
     """One line per `interval` seconds at first, later more rarely, and one at the end."""
 
-    def __init__(self, label: str, stream: TextIO | None = None, interval: float = LINE_INTERVAL) -> None:
-        self.label, self.stream, self.interval = label, stream or sys.stderr, interval
+    def __init__(
+        self,
+        label: str,
+        stream: TextIO | None = None,
+        interval: float = LINE_INTERVAL,
+        units: str = "shots",
+    ) -> None:
+        self.label, self.stream, self.interval, self.units = label, stream or sys.stderr, interval, units
         self.begin = self.last = time.monotonic()
         self.first_done: float | None = None
         self.before = 0.0
@@ -67,7 +73,7 @@ class Lines:
             else ""
         )
         text = (
-            f"{self.label} {done:.4g}/{total:g} shots  {duration(now - self.begin)}{eta}  {message}".rstrip()
+            f"{self.label} {done:.4g}/{total:g} {self.units}  {duration(now - self.begin)}{eta}  {message}".rstrip()
         )
         print(text, file=self.stream, flush=True)
 
@@ -94,7 +100,7 @@ class Silent:
 class Bar:
     """A moving bar on a terminal."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, units: str = "shots") -> None:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
@@ -110,14 +116,14 @@ class Bar:
             console=Console(stderr=True),
             transient=True,
         )
-        self.label = label
+        self.label, self.units = label, units
         self.task: Any = None
 
     def __call__(self, done: float, total: float, message: str = "") -> None:
         """Show that `done` of `total` shots are finished."""
         if self.task is None:
             self.task = self.bar.add_task(self.label, total=total, shown="")
-        shown = f"{done:.1f}/{total:g} shots {message}"
+        shown = f"{done:.1f}/{total:g} {self.units} {message}"
         self.bar.update(self.task, completed=done, total=total, shown=shown)
 
     def __enter__(self) -> Bar:
@@ -130,9 +136,9 @@ class Bar:
         self.bar.stop()
 
 
-def for_stream(label: str, stream: TextIO | None = None) -> Bar | Lines | Silent:
+def for_stream(label: str, stream: TextIO | None = None, units: str = "shots") -> Bar | Lines | Silent:
     """Return a bar when standard error is a terminal, else lines; nothing on all ranks but the first."""
     if not speaks():
         return Silent()
     stream = stream or sys.stderr
-    return Bar(label) if stream.isatty() else Lines(label, stream)
+    return Bar(label, units) if stream.isatty() else Lines(label, stream, units=units)

@@ -27,6 +27,7 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.run import groups as ranks
 from subsalt.run.deal import Told
+from subsalt.run.dealing import Progress, Report, deal_units
 from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.image import sum_image
@@ -37,7 +38,6 @@ from subsalt.run.partial import intact, write_partial
 from subsalt.run.region import parse_region
 from subsalt.run.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.run.shared import check_formats, check_shared
-from subsalt.run.shots import Progress, Report, deal_shots
 from subsalt.run.source_run import SourceRun
 from subsalt.run.wavefields import CURE, by_shot
 from subsalt.survey import Shot, Survey
@@ -194,7 +194,7 @@ def reimage_run(
         parts = ranks.form(everybody, 1, 1, max(1, len(left)))
         imager = _Imager(setup, reuse, run, images, parts.group, clock)
         before = TRACES.now()
-        deal_shots(
+        deal_units(
             parts,
             imager.one,
             left,

@@ -6,12 +6,10 @@ fails (bad traces, a wavefield that blows up) is tried once more at the end, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from subsalt.comm import Comm
 from subsalt.errors import CorruptionError
 from subsalt.halo import Traffic
 from subsalt.imaging.rtm import ShotImage, migrate_shot
@@ -21,11 +19,11 @@ from subsalt.imaging.slabs import share_of
 from subsalt.run import quarantine
 from subsalt.run.broadcast import TracesTogether, reading_of, with_input
 from subsalt.run.crashes import CrashNote
-from subsalt.run.deal import Deal, Dealer, Player, Told
-from subsalt.run.facts import log_event
+from subsalt.run.deal import Told
+from subsalt.run.dealing import Progress, Report, deal_units
 from subsalt.run.feed import Rows, TraceFeed
 from subsalt.run.groups import Groups
-from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.partial import write_partial
 from subsalt.run.reuse import Reuse, reused
@@ -33,12 +31,6 @@ from subsalt.run.strategies import Strategies
 from subsalt.run.wavefields import told_of
 from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
-from subsalt.watchdog import note
-
-#: ``progress(done, total, message)``: `done` of `total` shots, fractions included
-Progress = Callable[..., None]
-#: ``report(shot, fraction)``: how much of a shot is done
-Report = Callable[[Shot, float], None]
 
 
 @dataclass
@@ -177,119 +169,4 @@ def migrate_shots(
     """
     total = len(runner.survey)
     with runner.feed:
-        deal_shots(runner.groups, runner.one, left, total, runner.clock, ledger, progress, live)
-
-
-def deal_shots(
-    groups: Groups,
-    one: Callable[[Shot, Shot | None, Report], Told],
-    left: Sequence[Shot],
-    total: int,
-    clock: Phases,
-    ledger: Ledger | None,
-    progress: Progress | None,
-    live: Live | None = None,
-) -> None:
-    """Let every group take the next of the shots that are left, until there are none; collective over all ranks.
-
-    Parameters
-    ----------
-    groups : Groups
-        This rank's group.
-    one : callable
-        ``one(shot, ahead, report)`` does a shot and says what became of it; `ahead`: the next one, where known.
-    left : sequence of Shot
-        To be done, in this order.
-    total : int
-        Shots of the survey, those done before included.
-    clock : Phases
-        Takes the seconds of waiting.
-    ledger : Ledger, optional
-        On rank 0, where what becomes of shots is kept.
-    progress : callable, optional
-        Called on rank 0.
-    live : Live, optional
-        On rank 0.
-    """
-    deal = Deal([s.id for s in left], len(groups.sizes))
-    if ledger is not None:
-        deal.on_start, deal.on_told = partial(_start, ledger, live), partial(_record, ledger, live)
-    if live is not None:
-        deal.on_heard = live.at
-        live.shots(deal, len(left), total)
-    dealer: Dealer | Player
-    if groups.world.is_root:
-        dealer = Dealer(deal, groups.channel, len(groups.sizes) - 1)
-    else:
-        dealer, progress = Player(groups.channel), None
-
-    def report(shot: Shot | None, fraction: float) -> None:
-        dealer.poll()
-        if shot is not None:
-            note(f"shot {shot.id}, {fraction:.0%}")
-            if groups.group.is_root:
-                dealer.tell(shot.id, fraction, clock.current)
-        if progress is not None:
-            message = "waiting for other groups" if shot is None else f"shot {shot.id}"
-            progress(total - len(left) + deal.finished + fraction, total, message)
-
-    with dealer:
-        if not groups.idle:
-            _take(groups.group, dealer, {s.id: s for s in left}, one, clock, report)
-            note("")
-        with clock("waiting for other groups"):
-            dealer.wait(lambda: report(None, 0.0))
-            groups.rest()
-    if progress is not None and left and deal.finished == len(left):
-        progress(total, total, "")
-
-
-def _take(
-    group: Comm,
-    dealer: Dealer | Player,
-    shots: Mapping[int, Shot],
-    one: Callable[[Shot, Shot | None, Report], Told],
-    clock: Phases,
-    report: Report,
-) -> None:
-    """Take shots from the dealer until there are none; collective over the group."""
-    told: Told | None = None
-    ready: int | None = None
-    while True:
-        with clock("waiting for a shot"):
-            task = group.bcast(dealer.next(told, ready) if group.is_root else None)
-        if task["shot"] is None:
-            return
-        ready = task["ahead"]
-        told = one(shots[task["shot"]], None if ready is None else shots[ready], report)
-
-
-def _start(ledger: Ledger, live: Live | None, shot: int, rank: int) -> None:
-    """Write into the ledger that a group has begun with a shot."""
-    ledger.start(shot)
-    if live is not None:
-        live.started(shot, rank)
-
-
-def _record(ledger: Ledger, live: Live | None, told: Told) -> bool:
-    """Write into the ledger and the log of events what became of a shot; return whether it is tried again."""
-    shot = told["shot"]
-    aside = "reason" in told and quarantine.fail(ledger, shot, told["reason"])
-    if live is not None:
-        live.over(shot)
-    if "reason" in told:
-        what = "quarantined" if aside else "failed"
-        log_event(ledger.folder, event=what, shot=shot, reason=told["reason"])
-        return not aside
-    quarantine.forget(ledger.folder, shot)
-    if "damaged" in told:
-        log_event(ledger.folder, event="damaged", shot=shot, reason=told["damaged"])
-    if "wavefields" in told:
-        kept = [Wavefield.of(shot, w | {"folders": ledger.scratch}) for w in told["wavefields"]]
-        ledger.keep_wavefields(shot, kept)
-        log_event(ledger.folder, event="kept", shot=shot, wavefields=[vars(w) for w in kept])
-    ledger.finish(shot, told["sha256"], told["seconds"])
-    done = {"seconds": round(told["seconds"], 3), "sha256": told["sha256"]}
-    done |= {k: told[k] for k in ("checkpoint",) if k in told}
-    log_event(ledger.folder, event="done", shot=shot, **done)
-    return False
+        deal_units(runner.groups, runner.one, left, total, runner.clock, ledger, progress, live)

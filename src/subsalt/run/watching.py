@@ -57,8 +57,12 @@ class View:
         Numbers by state: total, done, running, planned, failed (tried again), quarantined.
     running : list of Running
         Shots in hand.
+    unit : str
+        What `shots` and `running` count: shots, or blocks of a time migration.
     rate : float or None
         Shots per hour of this start.
+    count_rate : float or None
+        Contributions per second of this start, of a time migration.
     elapsed, left : float or None
         Seconds since this start, and still needed for the shots.
     scratch, free : int
@@ -76,7 +80,9 @@ class View:
     phase: str
     shots: dict[str, int]
     running: list[Running] = field(default_factory=list)
+    unit: str = "shot"
     rate: float | None = None
+    count_rate: float | None = None
     elapsed: float | None = None
     left: float | None = None
     scratch: int = 0
@@ -117,6 +123,7 @@ def view_of(folder: Path) -> View:
         shots["failed"] += name != "quarantined" and bool(row.get("failures")) and name != "done"
     running = [_in_hand(x) for x in _list(told, "in_hand")[:MOST]] if at_work else []
     rate, left = _rate(told, shots, running) if at_work else (None, None)
+    counted, seconds = _number(told.get("counted")), _number(told.get("shots_seconds"))
     lease_told = told.get("lease") if isinstance(told.get("lease"), dict) else {}
     who = lease or lease_told
     return View(
@@ -127,7 +134,9 @@ def view_of(folder: Path) -> View:
         str(told.get("phase", "")) if at_work else "",
         shots,
         running,
+        _unit_of(folder, told),
         rate,
+        counted / seconds if at_work and counted and seconds else None,
         _number(told.get("elapsed")),
         left,
         _scratch(folder, told),
@@ -135,6 +144,12 @@ def view_of(folder: Path) -> View:
         [{"shot": r["id"], "reason": r["reason"]} for r in rows if r["state"] == "quarantined"],
         str(told.get("now", "")),
     )
+
+
+def _unit_of(folder: Path, told: Mapping[str, Any]) -> str:
+    """Return what the units of a run are called."""
+    said = told.get("unit") or ("block" if _run_facts(folder).get("method") == "kirchhoff" else "shot")
+    return "block" if said == "block" else "shot"
 
 
 def _state(folder: Path, told: Mapping[str, Any], lease: Mapping[str, object]) -> tuple[str, str]:
@@ -234,15 +249,18 @@ def lines(view: View) -> list[str]:
     share = f"  ({100 * n['done'] / n['total']:.1f} %)" if n["total"] else ""
     aside = f", {n['quarantined']} set aside" if n["quarantined"] else ""
     again = f", {n['failed']} to be tried again" if n["failed"] else ""
-    out.append(f"shots     {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
+    units = f"{view.unit}s"
+    out.append(f"{units:<9} {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
     for r in view.running:
         where = f"rank {r.rank}{f' on {r.host}' if r.host else ''}"
         out.append(
-            f"  shot {r.shot:<8} {r.fraction:6.1%}  {r.phase or '-':<16} for {duration(r.seconds):>8}  {where}"
+            f"  {view.unit} {r.shot:<8} {r.fraction:6.1%}  {r.phase or '-':<16} for {duration(r.seconds):>8}  {where}"
         )
     if view.rate is not None and view.left is not None:
-        rate = f"{view.rate:.3g} shots/h" if view.rate < 3600 else f"{view.rate / 3600:.3g} shots/s"
-        out.append(f"rate      {rate}, about {duration(view.left)} left for the shots")
+        rate = f"{view.rate:.3g} {units}/h" if view.rate < 3600 else f"{view.rate / 3600:.3g} {units}/s"
+        if view.count_rate is not None:
+            rate += f", {view.count_rate / 1e9:.3g} Gcontributions/s"
+        out.append(f"rate      {rate}, about {duration(view.left)} left for the {units}")
     if view.elapsed is not None:
         out.append(
             f"elapsed   {duration(view.elapsed)} in this start{f', last word at {view.said}' if view.said else ''}"

@@ -1,0 +1,1 @@
+"""Runs of Kirchhoff time migration: blocks, restart points, assembling of images, outputs."""
