@@ -269,7 +269,7 @@ def write_rsf(
         The ranks that write the file together; then this is collective.
     """
     ranks, target = comm or single(), Path(path)
-    data = target.with_name(target.name + "@")
+    data = data_of(target)
     a = np.ascontiguousarray(values, dtype="<f4")
     if not np.isfinite(spacing).all() or a.ndim != len(spacing) or a.ndim != len(origin):
         raise DataError(
@@ -277,22 +277,51 @@ def write_rsf(
         )
     shape = (len(a) if planes is None else planes, *a.shape[1:])
     labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
-    lines = ["# written by subsalt; n1 is the fastest axis, depth positive down"]
-    lines += ["# " + re.sub(r"[^ -~]", " ", c) for c in comments]
-    for i in range(a.ndim):
-        k = a.ndim - 1 - i
-        lines.append(
-            f"n{i + 1}={shape[k]} d{i + 1}={float(spacing[k])!r} o{i + 1}={float(origin[k])!r} "
-            f'label{i + 1}="{labels[k]}" unit{i + 1}="{unit}"'
-        )
-    for key, value in (extra or {}).items():
-        clean = re.sub(r"[^ -!#-~]", " ", str(value))
-        lines.append(f'{re.sub(r"[^A-Za-z0-9_]", "_", key)}="{clean}"')
-    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    axes = [(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    head = header_text(
+        data, axes[::-1], comments, extra, "written by subsalt; n1 is the fastest axis, depth positive down"
+    )
     # the header last: whoever sees it finds its data complete
     plane = 4 * math.prod(shape[1:])
     with write_together(data, ranks, plane * shape[0]) as f:
         f.write_at(plane * first, raw_bytes(a))
     with ranks.together():
         if ranks.is_root:
-            publish_text(target, "\n".join(lines) + "\n")
+            publish_text(target, head)
+
+
+def data_of(header: Path) -> Path:
+    """Return the file beside a header that holds its data."""
+    return header.with_name(header.name + "@")
+
+
+def header_text(
+    data: Path,
+    axes: Sequence[tuple[int, float, float, str, str]],
+    comments: Sequence[str] = (),
+    extra: dict[str, str] | None = None,
+    title: str = "written by subsalt; n1 is the fastest axis",
+) -> str:
+    """Return the header of an array of native float32.
+
+    Parameters
+    ----------
+    data : Path
+        The file of its data, beside the header.
+    axes : sequence of (n, d, o, label, unit)
+        Fastest first.
+    comments : sequence of str
+        Provenance, as comment lines.
+    extra : dict, optional
+        More keys.
+    title : str
+        First comment.
+    """
+    lines = ["# " + re.sub(r"[^ -~]", " ", c) for c in (title, *comments)]
+    for i, (n, d, o, label, unit) in enumerate(axes, 1):
+        lines.append(f'n{i}={n} d{i}={float(d)!r} o{i}={float(o)!r} label{i}="{label}" unit{i}="{unit}"')
+    for key, value in (extra or {}).items():
+        clean = re.sub(r"[^ -!#-~]", " ", str(value))
+        lines.append(f'{re.sub(r"[^A-Za-z0-9_]", "_", key)}="{clean}"')
+    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    return "\n".join(lines) + "\n"

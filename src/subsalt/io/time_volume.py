@@ -118,6 +118,8 @@ class TimeVolume:
         t["ns"], t["dt"] = nt, self.interval
         if fold is not None:
             # number of horizontally summed traces, bytes 33-34
-            raw[:, 32:34] = np.minimum(fold.reshape(-1), _MOST_FOLD).astype(">i2").view(np.uint8).reshape(-1, 2)
+            raw[:, 32:34] = (
+                np.minimum(fold.reshape(-1), _MOST_FOLD).astype(">i2").view(np.uint8).reshape(-1, 2)
+            )
         t["samples"] = values.reshape(-1, nt)
         return raw

@@ -72,9 +72,7 @@ class Lines:
             if made > 0 and done < total
             else ""
         )
-        text = (
-            f"{self.label} {done:.4g}/{total:g} {self.units}  {duration(now - self.begin)}{eta}  {message}".rstrip()
-        )
+        text = f"{self.label} {done:.4g}/{total:g} {self.units}  {duration(now - self.begin)}{eta}  {message}".rstrip()
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:

@@ -70,6 +70,7 @@ class Assembly:
     ) -> None:
         self.setup, self._images, self._blocks, self._hashes = setup, images, blocks, hashes
         self._open: dict[int, SumsFile] = {}
+        self._points = setup.grid.positions()
 
     @property
     def step(self) -> int:
@@ -93,11 +94,8 @@ class Assembly:
             a, b = max(lo, i * crosslines), min(hi, (i + 1) * crosslines)
             for block in self._blocks:
                 self._add(block, i, a - i * crosslines, b - i * crosslines, a - lo, gathers, hits, fold)
-        points = setup.grid.positions()[lo:hi]
-        v, eta = velocities(setup, points)
-        live = live_classes(
-            setup.classes, fold, v, eta, setup.grid.time, setup.table.time, setup.options
-        )
+        v, eta = velocities(setup, self._points[lo:hi])
+        live = live_classes(setup.classes, fold, v, eta, setup.grid.time, setup.table.time, setup.options)
         counts = np.cumsum(hits[:, :-1], axis=1).astype(np.int32)
         return Piece(lo, hi, gathers, stack(gathers, live), counts, fold)
 
