@@ -51,7 +51,7 @@ def test_full_offset_gathers_find_nominal_offsets():
 def test_offsets_that_fill_the_axis_are_refused_with_classes_to_use():
     with pytest.raises(ConfigError, match="have no nominal values") as error:
         Classes.full(RNG.uniform(0, 4000, 5000))
-    assert error.value.code == "E781"
+    assert error.value.code == "E890"
     assert "step = 100" in error.value.fix
     # one image of them is no matter
     c = Classes.image(RNG.uniform(0, 4000, 5000))
@@ -184,7 +184,7 @@ def test_work_is_balanced():
 def test_what_fits_nowhere_is_refused():
     with pytest.raises(MemoryPlanError) as error:
         cut((5, 17), Classes((0.0, 10.0), "image"), 1000, 5000)
-    assert error.value.code == "E782"
+    assert error.value.code == "E891"
 
 
 def test_what_is_left_is_cut_anew_for_more_ranks():
@@ -201,6 +201,11 @@ def test_what_is_left_is_cut_anew_for_more_ranks():
     assert len({(b.c0, b.c1) for b in again if blocks[2].contains(b)}) == 3
     # with as many left as ranks nothing changes
     assert recut(blocks, {1}, {2}, 2) == blocks
+    # and less memory makes more of them
+    small = recut(blocks, {1}, {2}, 1, lambda b: b.locations * b.classes <= 50)
+    assert np.all(covers(small, (5, 17), 12) == 1)
+    assert small[0] == blocks[0]
+    assert all(b.locations * b.classes <= 50 for b in small[1:])
 
 
 def test_blocks_travel_as_numbers():

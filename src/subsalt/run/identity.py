@@ -122,9 +122,12 @@ def begin_run(
         if changes or contents:
             changes += contents
             rest = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
+            needs = f"{' and '.join(again or [_BOTH])} of every shot"
+            if job.method != "rtm":
+                needs = "the sum over all traces"
             raise ConfigError(
                 f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{rest}. What is there stays "
-                f"as it is; the new image takes {' and '.join(again or [_BOTH])} of every shot again",
+                f"as it is; the new image takes {needs} again",
                 f"{way_out}{', or set the old result aside with --recompute' if option == '--run' else ''}",
                 code="E810",
             )

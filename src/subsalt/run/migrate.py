@@ -10,20 +10,21 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.comm import world
-from subsalt.errors import ConfigError, Finding, raise_on_errors
+from subsalt.errors import Finding, raise_on_errors
 from subsalt.grid import Frame
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
 from subsalt.run import groups as ranks
-from subsalt.run.archive import finish_setting_aside, set_aside
 from subsalt.run.crashes import CrashNote
+from subsalt.run.dealing import Progress
 from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
 from subsalt.run.identity import begin_run, numerics_of, wavefield_id
@@ -31,10 +32,11 @@ from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.model import ModelResult, model_job
+from subsalt.run.opening import open_run
 from subsalt.run.outputs import write_outputs
 from subsalt.run.reuse import Reuse, unserved
 from subsalt.run.shared import check_formats, check_shared, inputs_of
-from subsalt.run.shots import Progress, ShotRunner, migrate_shots
+from subsalt.run.shots import ShotRunner, migrate_shots
 from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.run.wavefields import facts_of as facts_of_wavefields
 from subsalt.run.wavefields import places
@@ -46,6 +48,10 @@ if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 __all__ = ["ModelResult", "RunResult", "migrate_job", "model_job"]
+
+
+#: methods of migration with a runner of their own: a function with the arguments of `migrate_job`
+OTHERS = {"kirchhoff": ("subsalt.run.kirchhoff.migrate", "migrate_time_job")}
 
 
 @dataclass
@@ -63,15 +69,19 @@ class RunResult:
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
     point_steps : int
-        Computed in this call.
+        Computed in this call; of reverse time migration.
     peak_memory : int
         Largest resident size of the process, bytes.
     shots_done, shots_failed : list of int
-        Ids.
+        Ids; of blocks of a time migration.
     report : Path or None
         HTML report.
     findings : list of Finding
         Of the checks, warnings included.
+    contributions : int
+        Samples that were added; of time migration.
+    unit : {"shot", "block"}
+        What `shots_done` and `shots_failed` count.
     """
 
     run_dir: Path
@@ -85,6 +95,8 @@ class RunResult:
     report: Path | None = None
     files: list[Path] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    contributions: int = 0
+    unit: str = "shot"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -93,10 +105,14 @@ class RunResult:
             "image": str(self.image),
             "sha256": self.sha256,
             "phases": self.phases,
-            "point_steps": self.point_steps,
+            **(
+                {"point_steps": self.point_steps}
+                if self.unit == "shot"
+                else {"contributions": self.contributions}
+            ),
             "peak_memory_bytes": self.peak_memory,
-            "shots_done": self.shots_done,
-            "shots_failed": self.shots_failed,
+            f"{self.unit}s_done": self.shots_done,
+            f"{self.unit}s_failed": self.shots_failed,
             "report": None if self.report is None else str(self.report),
             "files": [str(f) for f in self.files],
         }
@@ -143,6 +159,12 @@ def migrate_job(
     """
     from subsalt.job.checking import check_job
 
+    if job.method in OTHERS:
+        module, name = OTHERS[job.method]
+        result: RunResult = getattr(import_module(module), name)(
+            job, run_dir, progress, strict, going_on, say, recompute
+        )
+        return result
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
         findings = raise_on_errors(check_job(job).findings, strict)
@@ -172,29 +194,19 @@ def migrate_job(
         with clock("ledger"):
             with everybody.together():
                 if everybody.is_root:
-                    make_folder(folder, 0o700)  # on shared scratch a run is its owner's
-                    finish_setting_aside(folder)
-                    ledger = stack.enter_context(Ledger(folder))
-                    accept = going_on.accept_changed_inputs
-                    try:
-                        lacks = partial(unserved, setup, folder, ledger)
+
+                    def begin(ledger: Ledger) -> None:
                         begin_run(
                             ledger,
                             job,
                             run_id,
                             inputs,
                             numerics,
-                            accept_changed_inputs=accept,
-                            unserved=lacks,
+                            accept_changed_inputs=going_on.accept_changed_inputs,
+                            unserved=partial(unserved, setup, folder, ledger),
                         )
-                    except ConfigError as changed:
-                        if not recompute or changed.code not in ("E810", "E860"):
-                            raise
-                        old = ledger.get("run_id") or ""
-                        ledger.close()
-                        say(f"the old result is set aside in {set_aside(folder, old)}")
-                        ledger = stack.enter_context(Ledger(folder))
-                        begin_run(ledger, job, run_id, inputs, numerics)
+
+                    ledger = open_run(stack, folder, begin, recompute, say)
                     ledger.plan([s.id for s in survey.shots])
                     look_back(ledger, going_on)
                     live = stack.enter_context(Live(folder, ledger.lock.lease, clock, going_on.limit))

@@ -123,11 +123,11 @@ def migrate_time(
         raise DataError(
             f"traces have shape {data.shape}, src {a.shape}, rcv {b.shape}",
             "give traces (n, samples), and src and rcv (n, 2): x and y of each trace",
-            code="E783",
+            code="E892",
         )
     if not np.isfinite(data).all() or not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise DataError(
-            "traces or positions are not finite", "zero dead traces, or leave them out", code="E783"
+            "traces or positions are not finite", "zero dead traces, or leave them out", code="E892"
         )
     options = options or KirchhoffOptions()
     threads = kernels.threads_to_use(threads)

@@ -114,7 +114,7 @@ class Classes:
                 "offset would have no end",
                 f'use gathers = "offset" with classes, such as offset = {{first = {step / 2:g}, '
                 f"last = {max(high, step / 2):.0f}, step = {step:g}}}",
-                code="E781",
+                code="E890",
             )
         return cls(_between(groups), "full", sectors, first_azimuth, groups)
 

@@ -8,7 +8,7 @@ takes. Only where that is not enough, or where all traces go into one image, loc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,7 @@ def cut(
             f"an image trace of one location takes {held(1, 1) / 1e6:.1f} MB beside its traces, "
             f"{memory / 1e6:.1f} MB are left for it",
             "allow more with [kirchhoff] memory, or use fewer samples or a smaller trace_block",
-            code="E782",
+            code="E891",
         )
     # as few cuts between locations as the memory allows, for each of them reads and prepares traces again
     places = 1
@@ -161,8 +161,14 @@ def cut(
     return [Block(n + 1, box, c0, c1) for n, (box, c0, c1) in enumerate(pieces)]
 
 
-def recut(blocks: Sequence[Block], done: Set[int], begun: Set[int], ranks: int) -> list[Block]:
-    """Cut what is left of a run anew, so that `ranks` have something to do.
+def recut(
+    blocks: Sequence[Block],
+    done: Set[int],
+    begun: Set[int],
+    ranks: int,
+    fits: Callable[[Block], bool] = lambda block: True,
+) -> list[Block]:
+    """Cut what is left of a run anew, so that `ranks` have something to do and every block fits into memory.
 
     Parameters
     ----------
@@ -174,6 +180,8 @@ def recut(blocks: Sequence[Block], done: Set[int], begun: Set[int], ranks: int) 
         Numbers of those that have sums already: they are cut between locations alone.
     ranks : int
         That will take blocks.
+    fits : callable
+        ``fits(block)``: whether a rank has the memory for it.
 
     Returns
     -------
@@ -181,20 +189,30 @@ def recut(blocks: Sequence[Block], done: Set[int], begun: Set[int], ranks: int) 
         Finished blocks, whole ones, and parts of others, with numbers of their own.
     """
     left = [b for b in blocks if b.id not in done]
-    if not left or len(left) >= ranks:
-        return list(blocks)
-    number = max(b.id for b in blocks)
-    out = [b for b in blocks if b.id in done]
-    each = -(-ranks // len(left))
-    for block in left:
-        parts = 1 if block.id in begun else min(each, block.classes)
-        shape = block.box.i1 - block.box.i0, block.box.j1 - block.box.j0
-        boxes = _bisect(block.box, min(-(-each // parts), block.locations), np.ones(shape), block.box)
-        for box in boxes:
-            for c0, c1 in _ranges(np.ones(block.classes), parts):
-                number += 1
-                out.append(Block(number, box, block.c0 + c0, block.c0 + c1))
+    each = -(-ranks // max(1, len(left)))
+    number = max((b.id for b in blocks), default=0)
+    out = []
+    for block in blocks:
+        pieces = [block] if block.id in done else _parts(block, each, block.id not in begun, fits)
+        if len(pieces) > 1:
+            pieces = [replace(p, id=number + n) for n, p in enumerate(pieces, 1)]
+            number += len(pieces)
+        out += pieces
     return out
+
+
+def _parts(block: Block, parts: int, by_class: bool, fits: Callable[[Block], bool]) -> list[Block]:
+    """Return a block in at least so many parts, where it has as many, each of which fits where it can."""
+    if (parts <= 1 and fits(block)) or (block.locations == 1 and (block.classes == 1 or not by_class)):
+        return [block]
+    if by_class and block.classes > 1:
+        halves = [replace(block, c0=a + block.c0, c1=b + block.c0) for a, b in _ranges(np.ones(block.classes), 2)]
+    else:
+        box = block.box
+        cut_in_two = _bisect(box, 2, np.ones((box.i1 - box.i0, box.j1 - box.j0)), box)
+        halves = [replace(block, box=half) for half in cut_in_two]
+    first, second = parts - parts // 2, parts // 2
+    return [*_parts(halves[0], first, by_class, fits), *_parts(halves[1], second, by_class, fits)]
 
 
 def _ranges(work: NDArray[np.float64], parts: int) -> list[tuple[int, int]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,7 @@ def migrate_block(
     threads: int,
     phases: Phases,
     after: Callable[[Sums], None] = lambda sums: None,
+    whole: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> None:
     """Add traces to the sums of a block.
 
@@ -103,6 +105,8 @@ def migrate_block(
         Takes the seconds, by "trace input", "prepare", "sum" and "velocity".
     after : callable
         ``after(sums)`` behind every block of traces; sums may be stored then.
+    whole : callable
+        Makes the context in which sums are changed: nothing should interrupt it.
 
     Notes
     -----
@@ -134,7 +138,7 @@ def migrate_block(
             slot.astype(np.int32),
             group.astype(np.int32),
         )
-        with phases("sum"):
+        with phases("sum"), whole():
             sums.contributions += sum_traces(
                 sums.image,
                 sums.hits,
@@ -149,6 +153,6 @@ def migrate_block(
                 spacing,
                 threads,
             )
-        sums.next = int(index[-1]) + 1
-        sums.traces += len(index)
+            sums.next = int(index[-1]) + 1
+            sums.traces += len(index)
         after(sums)

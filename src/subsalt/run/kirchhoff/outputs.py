@@ -14,7 +14,7 @@ from subsalt import __version__
 from subsalt.comm import Comm
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.npy import write_npz
-from subsalt.io.publish import publish_text, sha256_file
+from subsalt.io.publish import make_folder, publish_text, sha256_file
 from subsalt.io.together import write_together
 from subsalt.run.kirchhoff.assemble import Assembly, Piece
 from subsalt.run.kirchhoff.files import OutputFile, rsf_file, segy_file
@@ -106,6 +106,13 @@ def write_outputs(
                     named[name]["sha256"] = sha256_file(folder / named[name]["path"])
     named = world.bcast(named)
     return TimeOutputs(folder / named["image"]["path"], named["image"]["sha256"], named, written)
+
+
+def draw(folder: Path) -> list[Path]:
+    """Draw sections, gathers and maps of a finished run into its folder of pictures."""
+    from subsalt import view
+
+    return list(view.kirchhoff_pictures(folder, make_folder(folder / "pictures")))
 
 
 def _files(

@@ -1,0 +1,277 @@
+"""A time migration in a run directory: on any number of ranks, stoppable at any time, resumable, always the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt import kernels
+from subsalt.comm import Comm, world
+from subsalt.errors import CorruptionError, raise_on_errors
+from subsalt.imaging.kirchhoff.cutting import Block, recut
+from subsalt.imaging.kirchhoff.partial import SumsFile
+from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.traffic import TRACES
+from subsalt.run import groups as ranks
+from subsalt.run.crashes import CrashNote
+from subsalt.run.dealing import Progress, deal_units
+from subsalt.run.facts import over_ranks, write_facts
+from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_to_do
+from subsalt.run.identity import begin_run
+from subsalt.run.kirchhoff.assemble import Assembly, block_path
+from subsalt.run.kirchhoff.blocks import BlockRunner
+from subsalt.run.kirchhoff.facts import beginning_facts, ending_facts
+from subsalt.run.kirchhoff.outputs import TimeOutputs, draw, write_outputs
+from subsalt.run.kirchhoff.restart import RestartPoints
+from subsalt.run.ledger import Ledger
+from subsalt.run.live import Live
+from subsalt.run.migrate import RunResult, write_report
+from subsalt.run.opening import open_run
+from subsalt.run.shared import check_shared, inputs_of
+from subsalt.timing import Phases
+from subsalt.watchdog import watch
+
+if TYPE_CHECKING:
+    from subsalt.job.kirchhoff_job import KirchhoffJob
+    from subsalt.plan.kirchhoff_layout import Layout
+
+#: setting of the ledger that holds the blocks
+BLOCKS = "blocks"
+
+
+def migrate_time_job(
+    job: KirchhoffJob,
+    run_dir: Path,
+    progress: Progress | None = None,
+    strict: bool = False,
+    going_on: GoingOn = AS_IT_IS,
+    say: Callable[[str], None] = lambda text: None,
+    recompute: bool = False,
+) -> RunResult:
+    """Migrate the traces of a job in time, into `run_dir`; a run that was stopped goes on there.
+
+    Parameters and errors are those of `subsalt.run.migrate.migrate_job`, by which it is called.
+    """
+    from subsalt.job.checking import check_job
+
+    clock, everybody, folder = Phases(), world(), Path(run_dir)
+    with clock("check"):
+        findings = raise_on_errors(check_job(job).findings, strict)
+    with clock("trace headers"):
+        setup = job.setup(everybody)
+    with clock("setup"):
+        asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
+        shared = ranks.threads_for(everybody, asked)
+        with everybody.together():
+            device = kernels.prepare(job.parallel.device, shared)
+            threads = kernels.threads_to_use(shared)
+        layout = layout_for(job, setup, everybody, threads)
+    with clock("provenance"):
+        inputs = inputs_of(job, everybody)
+        run_id = job.run_id(inputs)
+        numerics = device.describe()
+    with ExitStack() as stack:
+        # for programs: around the command the watch began before the job was checked
+        stack.enter_context(watch(everybody, job.parallel.patience))
+        ledger, live, facts, images = None, None, {}, folder / "images"
+        points = RestartPoints(folder, run_id)
+        with clock("ledger"):
+            with everybody.together():
+                if everybody.is_root:
+
+                    def begin(ledger: Ledger) -> None:
+                        accept = going_on.accept_changed_inputs
+                        begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=accept)
+
+                    ledger = open_run(stack, folder, begin, recompute, say)
+                    ledger.set("unit", "block")
+                    live = Live(folder, ledger.lock.lease, clock, going_on.limit, unit="block")
+                    live.given_back = "were stored as restart points" if job.kirchhoff.save_every else live.given_back
+                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
+                    make_folder(images)
+            check_shared(folder, everybody)
+            blocks = blocks_of_run(ledger, layout, points, images, going_on, everybody)
+            with everybody.together():
+                if ledger is not None and live is not None:
+                    stack.enter_context(live)
+                    facts = beginning_facts(job, setup, run_id, inputs, findings, layout, numerics)
+                    write_facts(folder, facts | {"state": "running"})
+            by_id = {b.id: b for b in blocks}
+            left = [by_id[i] for i in everybody.bcast(shots_to_do(ledger) if ledger else None)]
+        crash = stack.enter_context(CrashNote(folder, everybody.rank))
+        parts = ranks.form(everybody, 1, 1, max(1, len(left)))
+        runner = BlockRunner(
+            setup,
+            images,
+            points,
+            clock,
+            threads,
+            layout.trace_block,
+            job.kirchhoff.save_every,
+            crash,
+        )
+        before = TRACES.now()
+        deal_units(
+            parts,
+            runner.one,
+            left,
+            len(blocks),
+            clock,
+            ledger,
+            progress if everybody.is_root else None,
+            live,
+            unit="block",
+        )
+        everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
+        hashes = {int(k): str(v) for k, v in everybody.bcast(list(ledger.hashes().items()) if ledger else None)}
+        with clock("output"):
+            written = _written(job, setup, folder, run_id, blocks, hashes, ledger, everybody)
+        spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
+        counted = everybody.allgather(vars(runner.counted))
+        parallel = parts.facts() | {"threads": threads, "trace_block": layout.trace_block}
+        parts.free()
+        rows = everybody.bcast(ledger.rows() if ledger else None)
+        totals = _totals(images, blocks, hashes, everybody)
+        with everybody.together():
+            if everybody.is_root:
+                facts |= {"parallel": parallel, "findings": [vars(f) for f in findings]}
+                facts |= ending_facts(folder, blocks, rows, written, spent, counted, totals, clock.table())
+                write_facts(folder, facts)
+        with clock("pictures"), everybody.together():
+            if everybody.is_root and job.output.pictures:
+                written.files += draw(folder)
+                facts |= {"files": [str(f.relative_to(folder)) for f in written.files], "phases": clock.table()}
+                write_facts(folder, facts)
+        with everybody.together():
+            if everybody.is_root:
+                points.clear()
+    files = [Path(f) for f in everybody.bcast([str(f) for f in written.files])]
+    return RunResult(
+        folder,
+        written.image,
+        written.sha256,
+        clock.table(),
+        0,
+        spent["peak_memory_bytes"]["max"],
+        [r["id"] for r in rows if r["state"] == "done"],
+        [],
+        write_report(folder, clock),
+        files,
+        findings,
+        totals["contributions"],
+        "block",
+    )
+
+
+def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, threads: int) -> Layout:
+    """Return blocks and traces per block for these ranks, decided before anything is allocated. Collective.
+
+    Raises
+    ------
+    MemoryPlanError
+        When a rank has not the memory; with the smallest change that fits.
+    """
+    from subsalt.plan import World
+    from subsalt.plan.kirchhoff_layout import layout_of
+
+    found = World.of(everybody, threads)
+    k = job.kirchhoff
+    with everybody.together():
+        layout = layout_of(
+            setup,
+            found.ranks,
+            found.memory_per_rank,
+            threads,
+            trace_block=None if k.trace_block == "auto" else int(k.trace_block),
+            memory=None if k.memory == "auto" else int(k.memory),
+        )
+        if layout.error is not None:
+            raise layout.error
+    return layout
+
+
+def blocks_of_run(
+    ledger: Ledger | None,
+    layout: Layout,
+    points: RestartPoints,
+    images: Path,
+    going_on: GoingOn,
+    everybody: Comm,
+) -> list[Block]:
+    """Return the blocks of the run: those of the layout, or those of an earlier start, what is left of them cut anew.
+
+    Finished blocks whose sums are damaged are planned again. Collective.
+    """
+    known = _known_blocks(ledger) if ledger is not None else None
+    hashes = {int(k): str(v) for k, v in everybody.bcast(list(ledger.hashes().items()) if ledger else None)}
+    good = intact(images, hashes, everybody)
+    blocks: list[Block] = []
+    with everybody.together():
+        if ledger is not None:
+            begun = [p.block for p in points.points()]
+            if known is None:
+                blocks = layout.blocks
+            else:
+                here = {b.id for b in known}
+                sums = {b.id for b in known if any(p.contains(b) for p in begun)}
+                blocks = recut(known, good & here, sums, everybody.size, layout.fits)
+            ledger.set(BLOCKS, json.dumps([b.to_list() for b in blocks]))
+            ledger.plan([b.id for b in blocks])
+            ledger.keep(good)
+            look_back(ledger, going_on)
+            points.tidy([b for b in blocks if b.id not in good])
+    return [Block.from_list(b) for b in everybody.bcast([b.to_list() for b in blocks])]
+
+
+def _known_blocks(ledger: Ledger) -> list[Block] | None:
+    """Return the blocks of an earlier start, None when there are none."""
+    text = ledger.get(BLOCKS)
+    return [Block.from_list(b) for b in json.loads(text)] if text else None
+
+
+def intact(images: Path, hashes: dict[int, str], everybody: Comm) -> set[int]:
+    """Return the finished blocks whose sums have their checksums; every rank looks at some. Collective."""
+    good = []
+    for block in list(hashes)[everybody.rank :: everybody.size]:
+        try:
+            with SumsFile(block_path(images, block), hashes[block]) as file:
+                file.verify()
+            good.append(block)
+        except CorruptionError:
+            continue
+    return {block for some in everybody.allgather(good) for block in some}
+
+
+def _written(
+    job: KirchhoffJob,
+    setup: KirchhoffSetup,
+    folder: Path,
+    run_id: str,
+    blocks: list[Block],
+    hashes: dict[int, str],
+    ledger: Ledger | None,
+    everybody: Comm,
+) -> TimeOutputs:
+    """Write the outputs; a block whose sums are damaged is planned again, and the run ends. Collective."""
+    with Assembly(setup, folder / "images", blocks, hashes) as assembly:
+        try:
+            return write_outputs(job, setup, folder, run_id, assembly, everybody)
+        except CorruptionError:
+            good = intact(folder / "images", hashes, everybody)
+            if ledger is not None:
+                ledger.keep(good)
+            raise
+
+
+def _totals(images: Path, blocks: list[Block], hashes: dict[int, str], everybody: Comm) -> dict[str, Any]:
+    """Return what all blocks together took, of all starts. Collective."""
+    found = {"contributions": 0, "traces_summed": 0}
+    for block in blocks[everybody.rank :: everybody.size]:
+        with SumsFile(block_path(images, block.id), hashes[block.id]) as file:
+            found["contributions"] += file.contributions
+            found["traces_summed"] += file.traces
+    return {name: everybody.sum(value) for name, value in found.items()}
