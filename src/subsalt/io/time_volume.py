@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ class TimeVolume:
         return len(self.head) + location * self.location_bytes
 
     def rows(
-        self, first: int, values: NDArray[np.float32], fold: NDArray[np.int64] | None = None
+        self, first: int, values: NDArray[np.float32], fold: NDArray[Any] | None = None
     ) -> NDArray[np.uint8]:
         """Return the traces of some locations as bytes (n m, 240 + 4 nt).
 

@@ -16,7 +16,7 @@ from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger, read_only
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.job.base import BaseJob
     from subsalt.options import CheckpointOptions, PropagationOptions
 
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
@@ -64,7 +64,7 @@ def of_the_run(options: CheckpointOptions, folder: Path) -> CheckpointOptions:
 
 def begin_run(
     ledger: Ledger,
-    job: Job,
+    job: BaseJob,
     run_id: str,
     inputs: list[dict[str, object]],
     numerics: dict[str, object],
@@ -234,7 +234,7 @@ def input_changes(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[
     return out or ["the order of the input files has changed"]
 
 
-def wavefield_id(job: Job, inputs: Sequence[Mapping[str, Any]], numerics: Mapping[str, object]) -> str:
+def wavefield_id(job: BaseJob, inputs: Sequence[Mapping[str, Any]], numerics: Mapping[str, object]) -> str:
     """Return the hash of all that wavefields depend on: another condition or filter images the same ones.
 
     Parameters

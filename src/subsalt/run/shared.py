@@ -15,13 +15,14 @@ from subsalt.io.volume_write import PLANE_FORMATS
 from subsalt.run.lock import NAME as LOCK
 
 if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
 
 #: whole images that the writers of formats hold which ranks cannot write together
 COPIES = 3
 
 
-def inputs_of(job: Job, world: Comm) -> list[dict[str, object]]:
+def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
     """Return path, size and SHA-256 of every input file, each hashed by one rank. Collective."""
     with world.together():
         files = [(key, path) for key, paths in job.input_files().items() for path in paths]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
@@ -58,7 +59,7 @@ class Classes:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Gathers):
             raise ConfigError(f"gathers = {self.kind!r}", "use image, offset or full-offset", code="E768")
-        if len(self.edges) < 2 or any(b <= a for a, b in zip(self.edges, self.edges[1:], strict=False)):
+        if len(self.edges) < 2 or any(b <= a for a, b in pairwise(self.edges)):
             raise ConfigError(
                 f"limits of offset classes {self.edges} do not grow",
                 "give a first offset, a larger last one and a positive step",
@@ -205,7 +206,7 @@ def _between(centres: tuple[float, ...]) -> tuple[float, ...]:
     """Return limits halfway between centres, the outermost as far outside as the next one is inside."""
     if len(centres) == 1:
         return centres[0] - 0.5 * SPREAD, centres[0] + 0.5 * SPREAD
-    middle = [0.5 * (a + b) for a, b in zip(centres, centres[1:], strict=False)]
+    middle = [0.5 * (a + b) for a, b in pairwise(centres)]
     return (2 * centres[0] - middle[0], *middle, 2 * centres[-1] - middle[-1])
 
 

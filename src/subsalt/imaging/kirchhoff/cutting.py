@@ -206,7 +206,9 @@ def _parts(block: Block, parts: int, by_class: bool, fits: Callable[[Block], boo
     if (parts <= 1 and fits(block)) or (block.locations == 1 and (block.classes == 1 or not by_class)):
         return [block]
     if by_class and block.classes > 1:
-        halves = [replace(block, c0=a + block.c0, c1=b + block.c0) for a, b in _ranges(np.ones(block.classes), 2)]
+        halves = [
+            replace(block, c0=a + block.c0, c1=b + block.c0) for a, b in _ranges(np.ones(block.classes), 2)
+        ]
     else:
         box = block.box
         cut_in_two = _bisect(box, 2, np.ones((box.i1 - box.i0, box.j1 - box.j0)), box)

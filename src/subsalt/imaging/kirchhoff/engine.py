@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.imaging.kirchhoff.cutting import Block
+from subsalt.imaging.kirchhoff.cutting import Block, block_bytes
 from subsalt.imaging.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.imaging.kirchhoff.reach import reach
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
@@ -62,6 +62,11 @@ def start(setup: KirchhoffSetup, block: Block) -> Sums:
 def groups_of(setup: KirchhoffSetup, block: Block) -> int:
     """Return the classes that the fold of a block counts."""
     return setup.classes.groups if setup.classes.kind == "image" else block.classes
+
+
+def bytes_of(setup: KirchhoffSetup, block: Block) -> int:
+    """Return the bytes that a block takes while it is summed; the velocity is taken to have an eta."""
+    return block_bytes(block.locations, block.classes, groups_of(setup, block), setup.nt, True)
 
 
 def velocities(

@@ -90,7 +90,7 @@ def leg(
     v: NDArray[np.float64],
     eta: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Return the time of one leg, s: half the two-way time t0, lateral distance x, at velocity v (physics as the sum)."""
+    """Return the time of one leg, s, for half the two-way time t0 and a lateral distance x, as the sum has it."""
     squared = half_t0 * half_t0 + (x * x) / (v * v)
     if eta is not None:
         x2, v2 = x * x, v * v

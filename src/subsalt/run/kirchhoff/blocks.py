@@ -93,7 +93,9 @@ class BlockRunner:
             index = select(self.setup, block)
         done = int(np.searchsorted(index, sums.next))
         before = sums.contributions
-        self._sum(sums, index[done:], lambda: report(block, self._share(sums, index), sums.contributions - before))
+        self._sum(
+            sums, index[done:], lambda: report(block, self._share(sums, index), sums.contributions - before)
+        )
         with self.clock("block output"):
             sha = write_sums(block_path(self.images, block.id), sums)
         self._finished = block

@@ -38,14 +38,7 @@ def beginning_facts(
         "title": job.title or job.name,
         "job": job.resolved(),
         "job_given": job.model_dump(mode="json", exclude_unset=True),
-        "image_grid": {
-            "inlines": list(grid.inlines),
-            "crosslines": list(grid.crosslines),
-            "corner": list(grid.corner),
-            "per_inline": list(grid.per_inline),
-            "per_crossline": list(grid.per_crossline),
-            "time": vars(grid.time),
-        },
+        "image_grid": grid.to_dict(),
         "options": asdict(setup.options),
         "classes": {
             "kind": classes.kind,

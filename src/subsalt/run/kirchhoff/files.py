@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ def segy_file(
     gathers = what == "GATHERS"
 
     def rows(piece: Piece) -> NDArray[np.uint8]:
-        fold = piece.fold if gathers else piece.fold.sum(axis=1, dtype=np.int64)[:, None]
+        fold: NDArray[Any] = piece.fold if gathers else piece.fold.sum(axis=1, dtype=np.int64)[:, None]
         return volume.rows(piece.lo, values(piece), fold)
 
     return OutputFile(

@@ -1,10 +1,11 @@
-"""A time migration in a run directory: on any number of ranks, stoppable at any time, resumable, always the same bytes."""
+"""A time migration in a run directory: on any number of ranks, stoppable and resumable, always the same bytes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from subsalt import kernels
 from subsalt.comm import Comm, world
 from subsalt.errors import CorruptionError, raise_on_errors
 from subsalt.imaging.kirchhoff.cutting import Block, recut
+from subsalt.imaging.kirchhoff.engine import bytes_of
 from subsalt.imaging.kirchhoff.partial import SumsFile
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.publish import make_folder, publish_text
@@ -90,11 +92,13 @@ def migrate_time_job(
                     ledger = open_run(stack, folder, begin, recompute, say)
                     ledger.set("unit", "block")
                     live = Live(folder, ledger.lock.lease, clock, going_on.limit, unit="block")
-                    live.given_back = "were stored as restart points" if job.kirchhoff.save_every else live.given_back
+                    live.given_back = (
+                        "were stored as restart points" if job.kirchhoff.save_every else live.given_back
+                    )
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
             check_shared(folder, everybody)
-            blocks = blocks_of_run(ledger, layout, points, images, going_on, everybody)
+            blocks = blocks_of_run(ledger, setup, layout, points, images, going_on, everybody)
             with everybody.together():
                 if ledger is not None and live is not None:
                     stack.enter_context(live)
@@ -127,7 +131,9 @@ def migrate_time_job(
             unit="block",
         )
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
-        hashes = {int(k): str(v) for k, v in everybody.bcast(list(ledger.hashes().items()) if ledger else None)}
+        hashes = {
+            int(k): str(v) for k, v in everybody.bcast(list(ledger.hashes().items()) if ledger else None)
+        }
         with clock("output"):
             written = _written(job, setup, folder, run_id, blocks, hashes, ledger, everybody)
         spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
@@ -143,8 +149,11 @@ def migrate_time_job(
                 write_facts(folder, facts)
         with clock("pictures"), everybody.together():
             if everybody.is_root and job.output.pictures:
-                written.files += draw(folder)
-                facts |= {"files": [str(f.relative_to(folder)) for f in written.files], "phases": clock.table()}
+                written.files += draw(folder, setup)
+                facts |= {
+                    "files": [str(f.relative_to(folder)) for f in written.files],
+                    "phases": clock.table(),
+                }
                 write_facts(folder, facts)
         with everybody.together():
             if everybody.is_root:
@@ -183,10 +192,8 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
     with everybody.together():
         layout = layout_of(
             setup,
-            found.ranks,
-            found.memory_per_rank,
-            threads,
-            trace_block=None if k.trace_block == "auto" else int(k.trace_block),
+            found,
+            traces_at_a_time=None if k.trace_block == "auto" else int(k.trace_block),
             memory=None if k.memory == "auto" else int(k.memory),
         )
         if layout.error is not None:
@@ -196,6 +203,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
 
 def blocks_of_run(
     ledger: Ledger | None,
+    setup: KirchhoffSetup,
     layout: Layout,
     points: RestartPoints,
     images: Path,
@@ -218,13 +226,21 @@ def blocks_of_run(
             else:
                 here = {b.id for b in known}
                 sums = {b.id for b in known if any(p.contains(b) for p in begun)}
-                blocks = recut(known, good & here, sums, everybody.size, layout.fits)
+                blocks = recut(known, good & here, sums, everybody.size, partial(fits, setup, layout))
             ledger.set(BLOCKS, json.dumps([b.to_list() for b in blocks]))
             ledger.plan([b.id for b in blocks])
             ledger.keep(good)
             look_back(ledger, going_on)
             points.tidy([b for b in blocks if b.id not in good])
     return [Block.from_list(b) for b in everybody.bcast([b.to_list() for b in blocks])]
+
+
+def fits(setup: KirchhoffSetup, layout: Layout, block: Block) -> bool:
+    """Return whether a block of an earlier start takes no more than those that the layout has for these ranks."""
+    held = [bytes_of(setup, b) for b in layout.blocks]
+    return bytes_of(setup, block) <= max(
+        [*held, layout.limit - sum(layout.arrays.values()) + max(held, default=0)]
+    )
 
 
 def _known_blocks(ledger: Ledger) -> list[Block] | None:

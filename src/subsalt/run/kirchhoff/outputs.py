@@ -69,9 +69,9 @@ def write_outputs(
     -----
     Files depend on job and inputs alone: not on time, host, path, threads, ranks, blocks, or stops in between.
     """
-    formats = list(dict.fromkeys(["segy", *job.output.formats]))
+    formats: list[str] = list(dict.fromkeys(["segy", *job.output.formats]))
     text = provenance_of(job, setup, run_id)
-    files = _files(setup, folder, formats, job.output.formats, text)
+    files = _files(setup, folder, formats, text)
     n = setup.grid.size
     lo, hi = n * world.rank // world.size, n * (world.rank + 1) // world.size
     _expect(files, assembly, lo, hi, n, world)
@@ -108,16 +108,15 @@ def write_outputs(
     return TimeOutputs(folder / named["image"]["path"], named["image"]["sha256"], named, written)
 
 
-def draw(folder: Path) -> list[Path]:
+def draw(folder: Path, setup: KirchhoffSetup) -> list[Path]:
     """Draw sections, gathers and maps of a finished run into its folder of pictures."""
     from subsalt import view
 
-    return list(view.kirchhoff_pictures(folder, make_folder(folder / "pictures")))
+    path = make_folder(folder / "pictures") / "image.png"
+    return view.time_pictures(view.read_time_run(folder), path, velocity=setup.velocity)
 
 
-def _files(
-    setup: KirchhoffSetup, folder: Path, formats: list[str], asked: list[str], text: list[str]
-) -> list[OutputFile]:
+def _files(setup: KirchhoffSetup, folder: Path, formats: list[str], text: list[str]) -> list[OutputFile]:
     """Return the files of a run: the one that names a result first."""
     count, none = setup.classes.count, np.zeros(1)
     out = []
@@ -143,9 +142,8 @@ def _files(
         out.append(segy_file(folder / "gathers.sgy", setup, "GATHERS", offsets, of_gathers, text))
         if "rsf" in formats:
             out.append(rsf_file(folder / "gathers.rsf", setup, of_gathers, text, count))
-    if "segy" in asked or "npz" in asked:
-        out.append(segy_file(folder / "hits.sgy", setup, "HITS", none, of_hits, text))
-    if "rsf" in asked:
+    out.append(segy_file(folder / "hits.sgy", setup, "HITS", none, of_hits, text))
+    if "rsf" in formats:
         out.append(rsf_file(folder / "hits.rsf", setup, of_hits, text))
     out.append(rsf_file(folder / "fold.rsf", setup, of_fold, text, setup.classes.groups, timed=False))
     return out

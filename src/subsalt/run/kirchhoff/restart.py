@@ -1,7 +1,7 @@
 """Restart points of blocks: the sums so far, published now and then, so that a stop loses little.
 
-A point is a file of sums and a note that names it with its hash; the note is replaced when the file is complete, and
-the file before is removed after that. Another number of ranks may go on with parts of a block: its point serves them all.
+A point is a file of sums, and a note that names it with its hash. The note is replaced when the file is complete, then
+the file before it is removed. Another number of ranks may go on with parts of a block: its point serves them all.
 """
 
 from __future__ import annotations
