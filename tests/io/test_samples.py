@@ -5,6 +5,7 @@ import pytest
 from segy_maker import encode, ibm_words
 
 from subsalt.io.samples import FORMATS, READABLE, decode, ibm_to_float
+from subsalt.kernels.samples import decode_traces
 
 
 def test_ibm_words_by_definition():
@@ -68,3 +69,50 @@ def test_24_bit_extremes():
 def test_the_table_names_what_is_not_read():
     assert FORMATS[4].dtype == ""
     assert 4 not in READABLE
+
+
+@pytest.mark.parametrize("endian", ["big", "little"])
+@pytest.mark.parametrize("code", READABLE)
+def test_the_compiled_pass_gives_the_same_bits(code, endian):
+    rng = np.random.default_rng(code)
+    n, ns, width = 5, 700, FORMATS[code].size
+    # any bytes: not finite, not normalised, beyond float32
+    raw = rng.integers(0, 256, size=(n, 11 + ns * width), dtype=np.uint8)
+    expected = decode(np.ascontiguousarray(raw[:, 11:]), code, endian)
+    at = 11 + raw.shape[1] * np.arange(n)
+    late = np.array([0, 3, 1, 2, 0], np.int32)
+    out = np.full((n, ns + 3), np.float32(7))
+    bad = decode_traces(raw.reshape(-1), at, ns, code, endian, out, late=late)
+    finite = np.isfinite(expected)
+    assert (bad == (~finite).sum(axis=1)).all()
+    if code in (1, 5, 6):
+        assert bad.all()
+    for row, trace, good, start in zip(out, expected, finite, late, strict=True):
+        found = row[start : start + ns]
+        assert (found[good].view(np.uint32) == trace[good].view(np.uint32)).all()
+        assert np.array_equal(found, trace, equal_nan=True)
+        assert not row[:start].any()
+        assert not row[start + ns :].any()
+    decode_traces(raw.reshape(-1), at, ns, code, endian, out, late=late, zero_bad=True)
+    assert np.array_equal(out[1, 3:], np.where(finite[1], expected[1], 0))
+
+
+def test_traces_beyond_their_bytes_or_rows_are_refused():
+    raw, out = np.zeros(100, np.uint8), np.zeros((2, 12), np.float32)
+    two = np.array([0, 60])
+    decode_traces(raw, two, 10, 5, "big", out)
+    none, far = np.array([0, -1]), np.array([0, 61])
+    late, early = np.array([0, 3], np.int32), np.array([0, -1], np.int32)
+    for at, ns, code, shift in (
+        (none, 10, 5, None),
+        (far, 10, 5, None),
+        (two, 26, 5, None),
+        (two, -1, 5, None),
+        (two, 10, 4, None),
+        (two, 10, 5, late),
+        (two, 10, 5, early),
+        (two[:1], 10, 5, None),
+        (two, 13, 8, None),
+    ):
+        with pytest.raises(ValueError, match="decode_traces"):
+            decode_traces(raw, at, ns, code, "big", out, late=shift)

@@ -15,8 +15,8 @@ from subsalt.errors import DataError, SegyError
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
-from subsalt.io.samples import decode
 from subsalt.io.traffic import COUNTED, TRACES
+from subsalt.kernels.samples import decode_traces
 from subsalt.survey import TimeAxis
 
 #: bytes of a file held at one time
@@ -147,31 +147,26 @@ class TraceFiles:
         out: NDArray[np.float32],
     ) -> None:
         """Turn the bytes of traces, beginning at `at` in `raw`, into rows of `out`."""
-        width = lay.trace_bytes - lay.sample_offset
-        rows = np.stack([raw[a + lay.sample_offset :][:width] for a in at])
-        samples = decode(rows, lay.format, lay.endian)
-        self._finite(samples, number)
-        if self.shift is None:
-            out[:] = samples
-            return
-        out[:] = 0.0
-        for row, trace, late in zip(out, samples, self.shift[number], strict=True):
-            row[late : late + lay.ns] = trace
-
-    def _finite(self, samples: NDArray[np.float32], number: NDArray[np.int64]) -> None:
-        good = np.isfinite(samples)
-        if good.all():
-            return
-        if self.nan == "zero":
-            samples[~good] = 0.0
-            return
-        row, at = (int(v[0]) for v in np.nonzero(~good))
-        path, trace = self.where(int(number[row]))
-        raise DataError(
-            f"{path}: {int((~good).sum())} samples are not finite, the first in trace {trace}, sample {at + 1}",
-            'correct the data, or set such samples to zero: [data] bad_traces = "zero"',
-            code="E250",
+        late = None if self.shift is None else self.shift[number]
+        bad = decode_traces(
+            raw,
+            at + lay.sample_offset,
+            lay.ns,
+            lay.format,
+            lay.endian,
+            out,
+            late=late,
+            zero_bad=self.nan == "zero",
         )
+        if self.nan == "error" and bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            sample = int(np.flatnonzero(~np.isfinite(out[row]))[0]) - (0 if late is None else int(late[row]))
+            path, trace = self.where(int(number[row]))
+            raise DataError(
+                f"{path}: {int(bad.sum())} samples are not finite, the first in trace {trace}, sample {sample + 1}",
+                'correct the data, or set such samples to zero: [data] bad_traces = "zero"',
+                code="E250",
+            )
 
 
 def _pieces(place: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
