@@ -20,6 +20,7 @@ from subsalt.view.time_pictures import locations_of
 from subsalt.view.time_run import is_time_run, read_time_run
 
 GRID = ImageGrid((5, 5, 1), (601, 612, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(150, 0.008))
+PLACED = ("inlines", "crosslines", "corner", "per_inline", "per_crossline")
 OFFSETS = [200.0, 600.0, 1000.0, 1400.0, 1800.0]
 
 
@@ -44,8 +45,8 @@ def write_facts(folder, **more):
         "method": "kirchhoff",
         "title": "a line",
         "run_id": "cd" * 32,
-        "image_grid": GRID.to_dict(),
-        "classes": {"kind": "offset", "offsets": OFFSETS},
+        "image_grid": {k: getattr(GRID, k) for k in PLACED} | {"time": vars(GRID.time)},
+        "classes": {"kind": "offset", "offsets": OFFSETS, "sectors": 1},
         "blocks": [{"id": n} for n in (1, 2, 3)],
         **more,
     }
@@ -146,7 +147,11 @@ def write_block(folder, number, c0, c1, j1, part=1.0):
     sums.fold[:] = 2
     sums.hits[:, 10], sums.hits[:, 100] = 3, -3
     folder.mkdir(exist_ok=True)
-    write_sums(folder / f"block_{number:06d}.sums", sums)
+    name = f"block_{number:06d}"
+    if folder.name == "restart":
+        (folder / f"{name}.json").write_text(json.dumps({"file": f"{name}.ab12.sums"}))
+        name += ".ab12"
+    write_sums(folder / f"{name}.sums", sums)
 
 
 def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
@@ -158,6 +163,10 @@ def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
     run = read_time_run(folder)
     assert run.title == "a line: 1 of 3 blocks and parts of 1 so far"
     a = values()[0]
+    # an older file that no note names, and the point of a block that is finished, count no more
+    (folder / "restart" / "block_000002.ab11.sums").write_bytes(b"old")
+    write_block(folder / "restart", 1, 0, 2, 12)
+    run = read_time_run(folder)
     # of float32 sums of five
     near = {"rtol": 1e-5}
     np.testing.assert_allclose(run.image[0, 8], a[8, :2].sum(axis=0) / 2, **near)
@@ -175,11 +184,39 @@ def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
     assert len(view.time_pictures(run, tmp_path / "p.png")) == 4
 
 
+def test_sectors_share_their_offset_in_the_fold(tmp_path):
+    classes = {"kind": "offset", "offsets": [200.0, 200.0, 600.0, 600.0], "sectors": 2}
+    folder = write_facts(tmp_path / "a.run", classes=classes)
+    write_block(folder / "images", 1, 0, 4, 12)
+    run = read_time_run(folder)
+    np.testing.assert_array_equal(run.offsets, [200, 600])
+    np.testing.assert_array_equal(run.fold, np.full((1, 12, 2), 4))
+    offset, traces = run.gathers(0, 1)
+    np.testing.assert_array_equal(offset, [200, 200, 600, 600])
+    assert traces.shape == (4, 150)
+
+
+def test_one_image_is_the_mean_over_the_classes_that_have_traces(tmp_path):
+    classes = {"kind": "image", "offsets": [0.0], "sectors": 1, "edges": [100.0, 300.0, 500.0, 700.0]}
+    folder = write_facts(tmp_path / "a.run", classes=classes)
+    block = Block(1, LocationBox(0, 1, 0, 12), 0, 1)
+    sums = Sums.zeros(block, GRID.time.nt, 3)
+    sums.image[:] = 6.0
+    sums.fold[:, :2] = 1
+    (folder / "images").mkdir()
+    write_sums(folder / "images" / "block_000001.sums", sums)
+    run = read_time_run(folder)
+    assert run.gathers is None
+    np.testing.assert_array_equal(run.offsets, [200, 400, 600])
+    # two of three classes have traces
+    np.testing.assert_array_equal(run.image, np.full((1, 12, 150), 3.0))
+
+
 def test_a_damaged_block_is_named_and_a_damaged_restart_point_left_out(tmp_path):
     folder = write_facts(tmp_path / "a.run")
     write_block(folder / "images", 1, 0, 2, 12)
     write_block(folder / "restart", 2, 2, 5, 6)
-    bad = folder / "restart" / "block_000002.sums"
+    bad = folder / "restart" / "block_000002.ab12.sums"
     bad.write_bytes(bad.read_bytes()[:200])
     assert "1 of 3 blocks" in read_time_run(folder).title
     bad = folder / "images" / "block_000001.sums"

@@ -93,8 +93,7 @@ def time_pictures(
             code="E833",
         )
     if run.fold is not None:
-        several = len(run.offsets) == run.fold.shape[2] and len(np.unique(run.offsets)) == len(run.offsets)
-        offsets = run.offsets if several else None
+        offsets = run.offsets if len(run.offsets) == run.fold.shape[2] else None
         title = f"{run.title}: fold"
         written.append(
             fold_map(

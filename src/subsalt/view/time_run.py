@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,8 @@ from subsalt.errors import CorruptionError, DataError, SubsaltError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.partial import SumsFile, read_sums
 from subsalt.imaging.kirchhoff.sums import rows_of
-from subsalt.io import volume
 from subsalt.io.image_traces import ImageTraces, open_image_traces
+from subsalt.io.rsf import open_rsf
 from subsalt.planes import Planes
 from subsalt.view.run_image import job_of, run_facts
 from subsalt.view.time_volume import TraceVolume, grid_of_dict
@@ -37,9 +38,9 @@ class TimeRun:
     gathers : callable, optional
         The image gather of a location; None when the run makes one image alone.
     offsets : ndarray, (n,)
-        Offset of every class, m.
+        Of the offset classes, m.
     fold : ndarray, (ni, nj, n), optional
-        Traces that reach a location, by class.
+        Traces that reach a location, by offset class.
     hits : ndarray or Planes, (ni, nj, nt), optional
         Contributions to a sample.
     title, run_id : str
@@ -75,10 +76,10 @@ def read_time_run(folder: Path) -> TimeRun:
     """
     facts = run_facts(folder)
     title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
-    classes = facts.get("classes") if isinstance(facts.get("classes"), dict) else {}
+    classes: dict[str, Any] = facts["classes"] if isinstance(facts.get("classes"), dict) else {}
     try:
         grid = grid_of_dict(facts["image_grid"])
-        offsets = np.asarray((classes or {}).get("offsets", []), dtype=np.float64)
+        offsets = _offsets(classes)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
             f"{folder} does not say the grid of its image: {error}",
@@ -87,7 +88,7 @@ def read_time_run(folder: Path) -> TimeRun:
         ) from error
     image = _file_of(folder, facts, "image")
     if image is None:
-        return _so_far(folder, facts, grid, offsets, title)
+        return _so_far(folder, facts, grid, classes, title)
     run = TimeRun(grid, TraceVolume(open_image_traces(image), grid), None, offsets, title=title, facts=facts)
     run.run_id = str(facts.get("run_id") or "")
     gathers = _file_of(folder, facts, "gathers")
@@ -98,8 +99,24 @@ def read_time_run(folder: Path) -> TimeRun:
         run.hits = TraceVolume(open_image_traces(hits), grid)
     fold = _file_of(folder, facts, "fold")
     if fold is not None:
-        run.fold = volume.read(fold).values.reshape(*grid.shape, -1)
+        counted = open_rsf(fold)[1]
+        run.fold = by_offset(counted.read(0, len(counted)).reshape(*grid.shape, -1), classes)
     return run
+
+
+def _offsets(classes: dict[str, Any]) -> NDArray[np.float64]:
+    """Return the offset of every offset class, m: what is given, or the middle of its limits where all go in one."""
+    if classes.get("kind") == "image" and len(classes.get("edges", [])) > 1:
+        edges = np.asarray(classes["edges"], dtype=np.float64)
+        return np.maximum(0.5 * (edges[1:] + edges[:-1]), 0.0)
+    sectors = int(classes.get("sectors", 1))
+    return np.asarray(classes.get("offsets", []), dtype=np.float64)[::sectors]
+
+
+def by_offset(fold: NDArray, classes: dict[str, Any]) -> NDArray:
+    """Return the fold (ni, nj, groups) summed over azimuth sectors, (ni, nj, offset classes)."""
+    sectors = int(classes.get("sectors", 1))
+    return fold.reshape(*fold.shape[:2], -1, sectors).sum(axis=3) if sectors > 1 else fold
 
 
 def gathers_of(traces: ImageTraces, grid: ImageGrid) -> Gathers:
@@ -128,11 +145,11 @@ def _file_of(folder: Path, facts: dict[str, Any], what: str) -> Path | None:
 
 
 def _so_far(
-    folder: Path, facts: dict[str, Any], grid: ImageGrid, offsets: NDArray[np.float64], title: str
+    folder: Path, facts: dict[str, Any], grid: ImageGrid, classes: dict[str, Any], title: str
 ) -> TimeRun:
     """Return what finished blocks and restart points have summed."""
     finished = sorted((folder / "images").glob("*.sums"))
-    begun = sorted((folder / "restart").glob("*.sums"))
+    begun = _restart_points(folder / "restart", {p.stem for p in finished})
     if not finished and not begun:
         raise DataError(
             f"{folder} has neither an image nor a block",
@@ -141,7 +158,8 @@ def _so_far(
         )
     nt = grid.time.nt
     image, live = np.zeros((*grid.shape, nt), np.float32), np.zeros(grid.shape, np.int32)
-    fold = np.zeros((*grid.shape, max(len(offsets), 1)), np.int32)
+    offsets, sectors = _offsets(classes), int(classes.get("sectors", 1))
+    fold = np.zeros((*grid.shape, max(len(offsets), 1) * sectors), np.int32)
     hits = np.zeros((*grid.shape, nt), np.int32)
     known = {}
     for path in [*begun, *finished]:
@@ -169,19 +187,34 @@ def _so_far(
     total = len(facts["blocks"]) if isinstance(facts.get("blocks"), list) else 0
     of_all = f"{len(finished)} of {total} blocks" if total else f"{len(finished)} blocks"
     part = f" and parts of {len(begun)}" if begun else ""
-    several = (facts.get("classes") or {}).get("kind") not in (None, "image")
-    gathers = _gathers_so_far(list(known), grid, offsets) if several else None
+    several = classes.get("kind") not in (None, "image")
+    gathers = _gathers_so_far(list(known), grid, np.repeat(offsets, sectors)) if several else None
     return TimeRun(
         grid,
         image,
         gathers,
         offsets,
-        fold,
+        by_offset(fold, classes),
         hits,
         f"{title}: {of_all}{part} so far",
         str(facts.get("run_id") or ""),
         facts,
     )
+
+
+def _restart_points(folder: Path, finished: set[str]) -> list[Path]:
+    """Return the sums that the notes of a folder of restart points name, without those of finished blocks."""
+    out = []
+    for note in sorted(folder.glob("block_*.json")):
+        try:
+            name = json.loads(note.read_text(encoding="utf-8"))["file"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        # the name alone: a note may not lead out of its folder
+        path = folder / Path(str(name)).name
+        if note.stem not in finished and path.is_file():
+            out.append(path)
+    return out
 
 
 def _gathers_so_far(files: Sequence[Path], grid: ImageGrid, offsets: NDArray[np.float64]) -> Gathers:

@@ -76,13 +76,12 @@ def _index(numbers: NDArray[np.int64], lines: tuple[int, int, int], n: int) -> N
 
 
 def grid_of_dict(found: Mapping[str, Any]) -> ImageGrid:
-    """Return the image grid that `ImageGrid.to_dict` told of; the inverse for what a run directory says."""
-    t0, _, dt = found["time_s"]
+    """Return the image grid that run.json tells of; raises what a missing or wrong value raises."""
     i, j = (tuple(int(v) for v in found[k]) for k in ("inlines", "crosslines"))
     corner, per_i, per_j = (
-        (float(found[k][0]), float(found[k][1])) for k in ("corner_m", "per_inline_m", "per_crossline_m")
+        (float(found[k][0]), float(found[k][1])) for k in ("corner", "per_inline", "per_crossline")
     )
-    time = TimeAxis(int(found["samples"]), float(dt), float(t0))
+    time = TimeAxis(**found["time"])
     return ImageGrid((i[0], i[1], i[2]), (j[0], j[1], j[2]), corner, per_i, per_j, time)
 
 
