@@ -36,7 +36,7 @@ def test_groups_phases_and_input_are_told():
     )
     assert "source 2.000 2.500" in text
     assert "wall 2.300 2.310" in text
-    assert "traces of the shots 1 MB 0 B 1.5 MB 1.50" in text
+    assert "traces 1 MB 0 B 1.5 MB 1.50" in text
     assert "all input, checks included 2 MB 3 MB 0 B 1.50" in text
 
 

@@ -9,7 +9,7 @@ import base64
 import hashlib
 from pathlib import Path
 
-from subsalt.report import kept, parts, ranks, records, strategies
+from subsalt.report import kept, parts, ranks, records, strategies, time_image
 from subsalt.report.facts import RunFacts, gather
 from subsalt.report.html import Markup, join, tag
 from subsalt.report.style import CSS
@@ -22,12 +22,17 @@ SECTIONS = (
     ("ranks", "Ranks", ranks.ranks),
     ("strategy", "Source wavefields", strategies.strategies),
     ("kept", "Wavefields used again", kept.kept),
-    ("shots", "Shots", records.shots),
+    ("parameters", "Parameters", time_image.parameters),
+    ("shots", "Shots", records.units),
     ("job", "Job, with every default", records.job),
     ("provenance", "Provenance", records.provenance),
     ("reproduce", "How to reproduce it", records.reproduce),
     ("events", "Course of the run", records.events),
 )
+
+
+#: what sections of a time migration are called instead
+TIME_TITLES = {"pictures": "Image, gathers and fold", "shots": "Blocks of the image"}
 
 
 def write(run_dir: str | Path, path: str | Path | None = None) -> Path:
@@ -66,7 +71,10 @@ def page(facts: RunFacts) -> str:
     facts : RunFacts
         What `gather` found.
     """
-    blocks = [(key, title, part(facts)) for key, title, part in SECTIONS]
+    blocks = [
+        (key, TIME_TITLES.get(key, title) if facts.is_time else title, part(facts))
+        for key, title, part in SECTIONS
+    ]
     shown = [(key, title, block) for key, title, block in blocks if block]
     body = [
         parts.header(facts),

@@ -72,9 +72,19 @@ class RunFacts:
         return section(self.run, "job")
 
     @property
-    def shots(self) -> list[dict[str, Any]]:
-        """Rows of the shots."""
-        return [s for s in listed(self.run, "shots") if isinstance(s, dict)]
+    def is_time(self) -> bool:
+        """Whether the run is a time migration, whose unit of work is a block of the image."""
+        return str(self.run.get("method") or self.job.get("method") or "") == "kirchhoff"
+
+    @property
+    def unit(self) -> str:
+        """What the run does one after the other: shots or blocks, in the singular."""
+        return "block" if self.is_time else "shot"
+
+    @property
+    def units(self) -> list[dict[str, Any]]:
+        """Rows of the shots, or of the blocks of a time migration."""
+        return [s for s in listed(self.run, f"{self.unit}s") if isinstance(s, dict)]
 
 
 def section(data: dict[str, Any], key: str) -> dict[str, Any]:
@@ -185,16 +195,19 @@ def _ledger(facts: RunFacts) -> None:
         facts.notes.append(f"ledger.sqlite cannot be read: {error}")
         return
     names = ("id", "state", "seconds", "sha256", "reason")
-    # the ledger is newer than what run.json said when the run began
-    facts.run["shots"] = [dict(zip(names, row, strict=True)) for row in rows]
     facts.run["run_id"] = meta.get("run_id", "")
     if isinstance(key, dict):
         facts.run |= {k: key[k] for k in ("job", "inputs") if k in key and k not in facts.run}
-        if "numerics" in key and "numerics" not in facts.run:
-            facts.run["numerics"] = {"class": key["numerics"]}
+    # the ledger is newer than what run.json said when the run began
+    facts.run[f"{facts.unit}s"] = [dict(zip(names, row, strict=True)) for row in rows]
+    if isinstance(key, dict) and "numerics" in key and "numerics" not in facts.run:
+        facts.run["numerics"] = {"class": key["numerics"]}
 
 
-_FIRST = ("image", "overview", "section", "inline", "crossline", "depth", "survey", "model", "vp", "gather")
+_FIRST = (
+    "image", "overview", "section", "inline", "crossline", "depth", "slice",
+    "survey", "model", "vp", "gather", "gathers", "fold", "hits",
+)  # fmt: skip
 
 
 def _reading_order(path: Path) -> tuple[int, int, str]:

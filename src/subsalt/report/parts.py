@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subsalt.report import words
+from subsalt.report import time_image, words
 from subsalt.report.facts import Picture, RunFacts, listed, section
 from subsalt.report.html import Markup, bar, code, join, number, table, tag
 
@@ -17,10 +17,10 @@ STEPPING = ("source", "receivers")
 
 def state_of(facts: RunFacts) -> tuple[str, str]:
     """Return the state of the run in words, and its colour class."""
-    bad = sum(s.get("state") in ("failed", "quarantined") for s in facts.shots)
-    done = sum(s.get("state") == "done" for s in facts.shots)
+    bad = sum(s.get("state") in ("failed", "quarantined") for s in facts.units)
+    done = sum(s.get("state") == "done" for s in facts.units)
     if not facts.finished:
-        return f"not finished: {done} of {len(facts.shots)} shots done", "warn"
+        return f"not finished: {done} of {len(facts.units)} {facts.unit}s done", "warn"
     state = str(facts.run.get("state") or ("finished with holes" if bad else "finished"))
     return state, "good" if not bad and state.startswith("finished") else "warn"
 
@@ -87,6 +87,8 @@ def numbers(facts: RunFacts) -> Markup | None:
         )
     if spacing:
         card(" x ".join(words.plain(h) for h in spacing) + " m", "spacing")
+    if facts.is_time:
+        cards += time_image.cards(facts)
     dt, bound = run.get("dt"), run.get("stable_dt")
     if isinstance(dt, int | float):
         limit = f", bound {bound * 1e3:.4g} ms" if isinstance(bound, int | float) else ""
@@ -95,9 +97,9 @@ def numbers(facts: RunFacts) -> Markup | None:
         card(words.count(run["nt"]), "time steps")
     if words.is_number(run.get("image_step")):
         card(words.count(run["image_step"]), "steps between imaged samples")
-    if facts.shots:
-        done = sum(s.get("state") == "done" for s in facts.shots)
-        card(f"{done} of {len(facts.shots)}", "shots in the image")
+    if facts.units:
+        done = sum(s.get("state") == "done" for s in facts.units)
+        card(f"{done} of {len(facts.units)}", f"{facts.unit}s in the image")
     card(words.seconds(phases["wall"]) if words.is_number(phases.get("wall")) else None, "wall time")
     steps = run.get("point_steps")
     if words.is_number(steps):
@@ -111,7 +113,7 @@ def numbers(facts: RunFacts) -> Markup | None:
     if plan:
         card(
             words.size(planned),
-            "memory planned for a rank" if whole else "memory planned for the largest shot",
+            "memory planned for a rank" if whole or facts.is_time else "memory planned for the largest shot",
         )
     if words.is_number(measured):
         of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""

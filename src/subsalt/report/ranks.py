@@ -15,10 +15,12 @@ def ranks(facts: RunFacts) -> Markup | None:
     count: Any = parallel.get("ranks")
     if not words.is_number(count) or count < 2:
         return None
-    return join([_groups(parallel), _phases(section(over, "phases")), _input(section(over, "input"))])
+    return join(
+        [_groups(parallel, facts.unit), _phases(section(over, "phases")), _input(section(over, "input"))]
+    )
 
 
-def _groups(parallel: dict[str, Any]) -> Markup:
+def _groups(parallel: dict[str, Any], unit: str) -> Markup:
     """One sentence on who worked with whom."""
     sizes = [n for n in listed(parallel, "groups") if words.is_number(n)]
     each = (
@@ -27,11 +29,15 @@ def _groups(parallel: dict[str, Any]) -> Markup:
     parts = [
         f"{parallel['ranks']} ranks on {_nodes(parallel.get('nodes'))}",
         f"{parallel['threads']} threads each" if words.is_number(parallel.get("threads")) else "",
-        f"in {len(sizes)} groups of {each}, one shot each" if len(sizes) > 1 else "all on one shot at a time",
+        f"in {len(sizes)} groups of {each}, one {unit} each"
+        if len(sizes) > 1
+        else f"all on one {unit} at a time",
     ]
     idle = parallel.get("idle_ranks")
     if words.is_number(idle) and idle:
-        parts.append(f"{idle} of them without shots: slabs of larger groups would be thinner than their halo")
+        parts.append(
+            f"{idle} of them without {unit}s: slabs of larger groups would be thinner than their halo"
+        )
     return tag("p", ", ".join(p for p in parts if p) + ".")
 
 
@@ -72,7 +78,7 @@ def _seconds(value: Any) -> str:
 
 def _input(kinds: dict[str, Any]) -> Markup | None:
     """Bytes that were asked for and bytes that moved, summed over the ranks."""
-    names = {"traces": "traces of the shots", "all": "all input, checks included"}
+    names = {"traces": "traces", "all": "all input, checks included"}
     rows = []
     for kind, label in names.items():
         known = section(kinds, kind)

@@ -15,13 +15,13 @@ from subsalt.report.html import Markup, bar, code, join, number, table, tag
 LONG = 40
 
 
-def shots(facts: RunFacts) -> Markup | None:
-    """State, time and hash of every shot."""
-    if not facts.shots:
+def units(facts: RunFacts) -> Markup | None:
+    """State, time and hash of every shot, or of every block of a time image."""
+    if not facts.units:
         return None
     rows = []
-    longest = max([s["seconds"] for s in facts.shots if words.is_number(s.get("seconds"))] + [1e-9])
-    for s in facts.shots:
+    longest = max([s["seconds"] for s in facts.units if words.is_number(s.get("seconds"))] + [1e-9])
+    for s in facts.units:
         state = str(s.get("state", "unknown"))
         colour = {"done": "good", "failed": "bad", "quarantined": "bad"}.get(state, "warn")
         took = s.get("seconds")
@@ -37,20 +37,22 @@ def shots(facts: RunFacts) -> Markup | None:
             )
         )
     head = (
-        "shot",
+        facts.unit,
         "state",
         tag("th", "seconds", class_="number"),
         "",
-        "SHA-256 of its partial image, or why not",
+        "SHA-256 of its sums, or why not" if facts.is_time else "SHA-256 of its partial image, or why not",
     )
     body = table(head, rows)
-    holes = [s for s in facts.shots if s.get("state") in ("failed", "quarantined")]
+    holes = [s for s in facts.units if s.get("state") in ("failed", "quarantined")]
     note = None
     if holes:
         ids = ", ".join(str(s.get("id")) for s in holes[:30]) + (" ..." if len(holes) > 30 else "")
-        note = tag("p", f"Not in the image: {len(holes)} of {len(facts.shots)} shots ({ids}).", class_="bad")
+        note = tag(
+            "p", f"Not in the image: {len(holes)} of {len(facts.units)} {facts.unit}s ({ids}).", class_="bad"
+        )
     if len(rows) > LONG:
-        body = tag("details", tag("summary", f"all {len(rows)} shots"), body)
+        body = tag("details", tag("summary", f"all {len(rows)} {facts.unit}s"), body)
     return join([note, body])
 
 

@@ -1,0 +1,240 @@
+"""What the report says of a time migration: its numbers, and its parameters in the words of the field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from subsalt.report import words
+from subsalt.report.facts import RunFacts, listed, section
+from subsalt.report.html import Markup, code, join, table, tag
+
+#: value of a parameter from the facts of the run
+Value = Callable[[RunFacts], str]
+
+
+def cards(facts: RunFacts) -> list[tuple[str, str]]:
+    """Return the numbers of the run with their meanings: image, traces, contributions."""
+    run, grid, classes = facts.run, section(facts.run, "image_grid"), section(facts.run, "classes")
+    out: list[tuple[str, str]] = []
+    shape = [_count(listed(grid, k)) for k in ("inlines", "crosslines")]
+    if all(shape):
+        out.append((" x ".join(words.count(n) for n in shape), "locations: inlines x crosslines"))
+    time = section(grid, "time")
+    if words.is_number(time.get("nt")) and words.is_number(time.get("dt")):
+        out.append((f"{time['nt']} of {1e3 * time['dt']:g} ms", "samples of an image trace"))
+    if classes.get("kind") not in (None, "image"):
+        out.append((words.count(len(listed(classes, "offsets"))), "image traces at each location"))
+    traces = section(run, "traces")
+    if words.is_number(traces.get("usable")):
+        used = traces.get("in_classes")
+        of = f" of {words.count(traces['usable'])}" if words.is_number(used) else ""
+        out.append((words.count(used if words.is_number(used) else traces["usable"]) + of, "traces summed"))
+    done = run.get("contributions")
+    if words.is_number(done):
+        out.append((words.count(done), "contributions (samples added after aperture and mute)"))
+    rate = run.get("contributions_per_second")
+    if words.is_number(rate):
+        out.append((f"{words.rate(rate)} contributions/s", "while traces are summed"))
+    again = run.get("traces_summed")
+    if words.is_number(again) and words.is_number(traces.get("in_classes")) and traces["in_classes"]:
+        times = again / traces["in_classes"]
+        out.append((f"{times:.2f}", "times a trace was read and prepared, for all blocks"))
+    return out
+
+
+def _count(lines: list[Any]) -> int:
+    """Return how many numbers a first, last and step stand for."""
+    if len(lines) != 3 or not all(words.is_number(v) for v in lines) or not lines[2]:
+        return 0
+    return int((lines[1] - lines[0]) // lines[2]) + 1
+
+
+def parameters(facts: RunFacts) -> Markup | None:
+    """Every parameter under its name in the field, with its value, the key that sets it, and whether the job did."""
+    if not facts.is_time:
+        return None
+    given = section(section(facts.run, "job_given"), "kirchhoff")
+    rows = []
+    for name, key, value in PARAMETERS:
+        text = value(facts)
+        if not text:
+            continue
+        first = key.partition(" ")[0].partition(".")[0].removeprefix("velocity")
+        mark = "given" if key.startswith("velocity") or first in given else "default"
+        rows.append(
+            tag(
+                "tr",
+                [tag("td", name), tag("td", text), tag("td", code(key)), tag("td", mark)],
+                class_="changed" if mark == "given" else None,
+            )
+        )
+    if not rows:
+        return None
+    head = tag("tr", [tag("th", h) for h in ("parameter", "value", "key", "from")])
+    body = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
+    return join([body, _velocity(section(facts.run, "velocity"))])
+
+
+def _velocity(described: dict[str, Any]) -> Markup | None:
+    """What the velocity says of itself."""
+    if not described:
+        return None
+    rows = [(k.replace("_", " "), code(words.plain(v))) for k, v in described.items()]
+    return tag("details", tag("summary", "velocity"), table(("", ""), rows))
+
+
+def _lines(which: str) -> Value:
+    def value(facts: RunFacts) -> str:
+        lines = listed(section(facts.run, "image_grid"), which)
+        return f"{lines[0]} to {lines[1]} by {lines[2]}" if len(lines) == 3 else ""
+
+    return value
+
+
+def _corners(facts: RunFacts) -> str:
+    """Return the four corners of the grid: inline, crossline and map position."""
+    g = section(facts.run, "image_grid")
+    i, j, at = listed(g, "inlines"), listed(g, "crosslines"), listed(g, "corner")
+    per_i, per_j = listed(g, "per_inline"), listed(g, "per_crossline")
+    if [len(v) for v in (i, j, at, per_i, per_j)] != [3, 3, 2, 2, 2]:
+        return ""
+    out = []
+    for a, b in dict.fromkeys([(i[0], j[0]), (i[0], j[1]), (i[1], j[1]), (i[1], j[0])]):
+        x, y = (at[k] + (a - i[0]) * per_i[k] + (b - j[0]) * per_j[k] for k in (0, 1))
+        out.append(f"({a}, {b}) at {x:.2f}, {y:.2f} m")
+    return "; ".join(out)
+
+
+def _bins(facts: RunFacts) -> str:
+    g = section(facts.run, "image_grid")
+    sizes = []
+    for lines, per in (("inlines", "per_inline"), ("crosslines", "per_crossline")):
+        step, vector = listed(g, lines)[2:], listed(g, per)
+        if not step or len(vector) != 2:
+            return ""
+        sizes.append(abs(step[0]) * (vector[0] ** 2 + vector[1] ** 2) ** 0.5)
+    return f"{sizes[0]:g} x {sizes[1]:g} m (between inlines x between crosslines)"
+
+
+def _times(facts: RunFacts) -> str:
+    t = section(section(facts.run, "image_grid"), "time")
+    if not all(words.is_number(t.get(k)) for k in ("nt", "dt", "t0")):
+        return ""
+    return f"{t['t0']:g} to {t['t0'] + (t['nt'] - 1) * t['dt']:g} s by {1e3 * t['dt']:g} ms"
+
+
+def _option(name: str, unit: str = "", none: str = "all", factor: float = 1.0) -> Value:
+    """Return what reads one of the options that were used; None is `none`."""
+
+    def value(facts: RunFacts) -> str:
+        options = section(facts.run, "options")
+        if name not in options:
+            return ""
+        v = options[name]
+        if v is None:
+            return none
+        if isinstance(v, list):
+            return " x ".join(f"{x:g}" for x in v) + unit
+        if isinstance(v, str):
+            return v + (unit if unit == " rays" else "")
+        return f"{factor * v:g}{unit}" if words.is_number(v) else str(v)
+
+    return value
+
+
+def _bands(facts: RunFacts) -> str:
+    return _option("bands")(facts) if section(facts.run, "options").get("antialias") == "bands" else ""
+
+
+def _choice(facts: RunFacts) -> str:
+    return _option("band_choice")(facts) if _bands(facts) else ""
+
+
+def _amplitude(facts: RunFacts) -> str:
+    said = {
+        "3d": "3-D: weight W3, time derivative",
+        "2.5d": "2.5-D: weight W2, half derivative",
+        "none": "none",
+    }
+    return said.get(str(section(facts.run, "options").get("amplitude")), "")
+
+
+def _gathers(facts: RunFacts) -> str:
+    kinds = {"image": "one image", "offset": "offset classes", "full": "full-offset image traces"}
+    return kinds.get(str(section(facts.run, "classes").get("kind")), "")
+
+
+def _offsets(facts: RunFacts) -> str:
+    classes = section(facts.run, "classes")
+    edges = [e for e in listed(classes, "edges") if words.is_number(e)]
+    if len(edges) < 2:
+        return ""
+    return f"{len(edges) - 1} from {max(edges[0], 0):g} to {edges[-1]:g} m"
+
+
+def _sectors(facts: RunFacts) -> str:
+    n = section(facts.run, "classes").get("sectors")
+    return "" if not words.is_number(n) else "none" if n == 1 else f"{n} over 180 degrees"
+
+
+def _job(key: str, unit: str = "") -> Value:
+    """Return what reads a key of ``[kirchhoff]`` as the resolved job has it."""
+
+    def value(facts: RunFacts) -> str:
+        v = section(facts.job, "kirchhoff").get(key)
+        return "" if v is None else f"{v}{unit if words.is_number(v) else ''}"
+
+    return value
+
+
+def _trace_block(facts: RunFacts) -> str:
+    n = section(facts.run, "parallel").get("trace_block")
+    asked = _job("trace_block")(facts)
+    return f"{words.count(n)} traces ({asked})" if words.is_number(n) and asked == "auto" else asked
+
+
+def _scale(facts: RunFacts) -> str:
+    scale = section(facts.job, "velocity").get("scale")
+    return f"{scale:g}" if words.is_number(scale) else ""
+
+
+def _eta(facts: RunFacts) -> str:
+    return "none" if section(facts.job, "velocity").get("eta") is None else "as given"
+
+
+#: name in the field, key of the job file, value
+PARAMETERS: tuple[tuple[str, str, Value], ...] = (
+    ("Output inlines: minimum, maximum, increment", "inline", _lines("inlines")),
+    ("Output crosslines: minimum, maximum, increment", "crossline", _lines("crosslines")),
+    ("Corner points of the grid", "corners", _corners),
+    ("Bin size", "corners or spacing", _bins),
+    ("Output times", "time", _times),
+    ("Image gather type", "gathers", _gathers),
+    ("Offset classes", "offset", _offsets),
+    ("Azimuth sectors", "sectors", _sectors),
+    ("Amplitude and phase correction", "amplitude", _amplitude),
+    ("Area of a trace", "weighting", _job("weighting")),
+    ("Migration aperture by distance", "aperture", _option("aperture", " m")),
+    ("Its taper", "aperture_taper", _option("aperture_taper", " %", factor=100)),
+    ("Migration aperture by dip", "dip", _option("dip", " degrees")),
+    ("Its taper", "dip_taper", _option("dip_taper", " %", factor=100)),
+    ("Antialias filter", "antialias", _option("antialias")),
+    (
+        "Antialias inline, crossline spacing",
+        "antialias_spacing",
+        _option("antialias_spacing", " m", "the bins"),
+    ),
+    ("Number of alias bands", "bands", _bands),
+    ("Choice of band", "band_choice", _choice),
+    ("Stretch mute: maximum stretch", "stretch_mute", _option("stretch_mute", " %", "off", 100)),
+    ("Its taper", "stretch_taper", _option("stretch_taper", " %", factor=100)),
+    ("Scale of the velocity", "velocity.scale", _scale),
+    ("Traveltime", "traveltime", _option("traveltime", " rays")),
+    ("Anisotropy (eta)", "velocity.eta", _eta),
+    ("Block moveout", "block_moveout", _job("block_moveout")),
+    ("Interpolation of traces", "interpolation", _option("interpolation")),
+    ("Cache blocks (traces at a time)", "trace_block", _trace_block),
+    ("Memory of a rank", "memory", _job("memory", " bytes")),
+    ("Restart point every", "save_every", _job("save_every", " s")),
+)
