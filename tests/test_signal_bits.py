@@ -19,9 +19,11 @@ import numpy as np
 from subsalt import EarthModel, Grid, Survey, fixedmath, forward, migrate, wavelet
 from subsalt.boundary import Layer, decay
 from subsalt.job import director
-from subsalt.options import PropagationOptions
+from subsalt.options import KirchhoffOptions, PropagationOptions
 from subsalt.propagator import Propagator
+from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.injection import sinc_points
+from subsalt.survey import TimeAxis
 from subsalt.timemap import TraceMap
 
 def digest(*arrays):
@@ -50,6 +52,8 @@ line = tilted((70, 48))
 survey = Survey.from_arrays([[300.0, 103.0]], [[100.0 + 40 * i, 111.0] for i in range(11)], nt=120, dt=0.004)
 survey = forward(line, survey, wavelet.ricker(17.0, 0.001)).survey
 image = migrate(line, survey, wavelet.ricker(17.0, 0.001)).image
+kirchhoff = [prepare(traces.astype(np.float32), TimeAxis(211, 0.004), KirchhoffOptions(amplitude=a, antialias=f))
+             for a in ("3d", "2.5d", "none") for f in ("bands", "triangle")]
 out = {
     "functions": digest(*(f(x) for f in (fixedmath.exp, fixedmath.sin, fixedmath.cos, fixedmath.sinc)),
                         fixedmath.log(abs(x) + 0.1), fixedmath.asin(x / 740.0), fixedmath.bessel_i0(x /
@@ -66,6 +70,8 @@ out = {
     "maps": digest(*(TraceMap(211, 0.004, 0.0, 390, 0.0021, 0.0, dispersion=d,
     derivative=k).apply(traces.astype(t))
                      for d in (None, ("forward", 0.0021)) for k in (0, 1) for t in (np.float32, np.float64))),
+    "prepared traces": digest(*(p.samples for p in kirchhoff),
+                              *(p.integrals for p in kirchhoff if p.integrals is not None)),
     "transpose": digest(TraceMap(500, 0.001, 0.0, 211, 0.004, 0.0, dispersion=("inverse", 0.001))
                         .apply_transpose(traces)),
 }
