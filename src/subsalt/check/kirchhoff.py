@@ -63,6 +63,11 @@ class KirchhoffContext:
     classes: Classes | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def aperture(self) -> float | None:
+        """Largest distance of a midpoint from a location, m; None when there is no limit."""
+        return None if self.options is None else self.options.aperture
+
 
 def kirchhoff_findings(c: KirchhoffContext) -> Iterator[Finding]:
     """Yield what the rules on grid and options find."""

@@ -14,7 +14,7 @@ from subsalt.cli.output import Out, finding_dict, phase_table, plain
 from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsError, MissingInputError
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.job.base import BaseJob
     from subsalt.run.going_on import GoingOn
 
 
@@ -100,7 +100,7 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
         raise typer.Exit(code)
 
 
-def _check(job: Job, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
+def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
     from subsalt.job.checking import check_job
     from subsalt.job.maps import draw_gate, draw_map
 
@@ -139,7 +139,7 @@ def _check(job: Job, out: Out, out_dir: Path | None, draw: bool, strict: bool) -
     return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
 
 
-def check_or_stop(job: Job, out: Out, strict: bool) -> None:
+def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     """Apply every rule: errors stop, warnings are shown."""
     from subsalt.job.checking import check_job
 
@@ -195,7 +195,7 @@ def migrate(
         migrate_here(job, run or job.default_run_dir, strict, out, how, recompute)
 
 
-def migrate_here(job: Job, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False) -> None:
+def migrate_here(job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job

@@ -25,7 +25,6 @@ def plan(
     """Plan a job."""
     from subsalt.job.job import Job
     from subsalt.plan import plan_job
-    from subsalt.plan.text import lines
 
     out = Out(as_json)
     size = None if memory is None else memory_bytes(memory)
@@ -33,7 +32,7 @@ def plan(
     if shots is not None:
         job = job.with_shots(shots)
     result = plan_job(job, ranks, size, threads, machine, run, measure, out.say)
-    for line in lines(result):
+    for line in result.lines():
         out.say(line)
     out.findings(result.findings)
     out.json(result)

@@ -13,6 +13,8 @@ from subsalt.errors import ConfigError
 
 #: taken for the memory of a node that nobody named: all of the job then fits, and the script asks for what it needs
 ANY_MEMORY = 1 << 50
+#: what ranks take one after the other, by method
+JOBS = {"rtm": "shots", "kirchhoff": "blocks"}
 #: time limit when none was asked for
 DAY = "24:00:00"
 
@@ -112,13 +114,15 @@ def write(
     )
     each = (asked or ANY_MEMORY) // batch.ranks_per_node
     plan = plan_job(job, batch.ranks, each, options.threads, None, run_dir)
-    if plan.decision.error is not None:
-        raise plan.decision.error
-    need = plan.decision.need.total
+    if plan.memory_error is not None:
+        raise plan.memory_error
+    need = plan.bytes_per_rank
     memory = asked or int(need * batch.ranks_per_node / COMFORT)
-    group = plan.decision.group_size
-    shared = f"{group} ranks share a shot" if group > 1 else "every rank migrates shots of its own"
-    note = f"subsalt {__version__}: {plan.shots} shots on {batch.ranks} ranks; {shared}, {size(need)} each"
+    group = plan.ranks_together
+    shared = (
+        f"{group} ranks share a shot" if group > 1 else f"every rank migrates {JOBS[job.method]} of its own"
+    )
+    note = f"subsalt {__version__}: {plan.units} on {batch.ranks} ranks; {shared}, {size(need)} each"
     text = replace(batch, memory_per_node=memory, note=note).text()
     if options.print:
         sys.stdout.write(text)

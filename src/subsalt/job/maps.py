@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +13,19 @@ from subsalt.check.tilt import STEEPEST_TURN
 from subsalt.model import EarthModel
 
 if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
     from subsalt.job.checking import CheckResult
     from subsalt.job.job import Job
+    from subsalt.job.kirchhoff_job import KirchhoffJob
 
 
-def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw the survey on the model into ``FOLDER/map.png``; None when one of both could not be had."""
+def draw_map(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:
+    """Draw the survey on its model or its image grid into ``FOLDER/map.png``; None when one could not be had."""
+    return MAPS[job.method](job, result, folder)
+
+
+def _survey_on_model(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
+    """Draw shots and receivers on the model."""
     context = result.context
     if context.survey is None or context.model is None or not context.survey.shots:
         return None
@@ -27,14 +35,37 @@ def draw_map(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
     return Path(view.survey_map(context.survey, context.model, place, title=job.title or job.name))
 
 
-def draw_gate(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
+def _midpoints_on_grid(job: KirchhoffJob, result: CheckResult, folder: Path | None) -> Path | None:
+    """Draw midpoints, fold and sources of a time migration on its image grid, and the offsets."""
+    context = result.context
+    if context.table is None:
+        return None
+    from subsalt.view.midpoint_map import midpoint_map
+
+    place = _map_folder(job, folder) / "map.png"
+    return midpoint_map(
+        context.table, context.grid, place, aperture=context.aperture, title=job.title or job.name
+    )
+
+
+#: what draws the map, by method
+MAPS: dict[str, Callable[[Any, CheckResult, Path | None], Path | None]] = {
+    "rtm": _survey_on_model,
+    "kirchhoff": _midpoints_on_grid,
+}
+
+
+def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:
     """Draw where the anisotropy cannot be propagated as it is, and the axis, into ``FOLDER/anisotropy.png``.
 
     None when the model has no tilt and nothing to repair, could not be had, or stays in its files.
     """
     from subsalt import view
 
-    model, options = result.context.model, result.context.propagation
+    model = getattr(result.context, "model", None)
+    if model is None:
+        return None
+    options = result.context.propagation
     if not isinstance(model, EarthModel) or "isotropic" in (model.medium, options.medium):
         return None
     flags, told = [], {f.code: f.message for f in result.findings}
@@ -66,7 +97,7 @@ def draw_gate(job: Job, result: CheckResult, folder: Path | None) -> Path | None
     )
 
 
-def _map_folder(job: Job, folder: Path | None) -> Path:
+def _map_folder(job: BaseJob, folder: Path | None) -> Path:
     from subsalt.io.publish import make_folder
 
     return make_folder(folder if folder is not None else job.base / f"{job.name}.check")

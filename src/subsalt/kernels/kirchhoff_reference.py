@@ -151,8 +151,8 @@ def sum_traces(
         src, rcv = leg(points - geometry.src[i], h2, s, eta), leg(points - geometry.rcv[i], h2, s, eta)
         midpoint = np.sqrt((((src.x + rcv.x) / 2) ** 2).sum(axis=1))[:, None]
         at = (src.t + rcv.t - prepared.t_first) / prepared.dt
-        rooms = _rooms(options, midpoint, src, rcv, t0, v)
-        live = (np.min(rooms, axis=0) > 0) & (at >= 0) & (at <= prepared.ns - 1)
+        room = rooms(options, midpoint, src, rcv, t0, v)
+        live = (np.min(room, axis=0) > 0) & (at >= 0) & (at <= prepared.ns - 1)
         at = np.clip(at, 0, prepared.ns - 1)
         slope = _slope(src, rcv, s, np.asarray(axes), options.antialias_spacing or spacing) / prepared.dt
         if options.antialias == "triangle":
@@ -162,7 +162,7 @@ def sum_traces(
             value = banded(prepared.samples[i], at, slope, options)
         else:
             value = interpolate(prepared.samples[i, 0], at)
-        value *= np.prod([taper(room) for room in rooms], axis=0)
+        value *= np.prod([taper(r) for r in room], axis=0)
         value *= geometry.weight[i] * amplitude(options.amplitude, t0, s, src.t, rcv.t)
         image[:, geometry.slot[i]] += np.where(live, value, 0.0).astype(np.float32)
         # the range: from the first live sample to the last
@@ -185,7 +185,7 @@ def _slope(src: Leg, rcv: Leg, s: NDArray, axes: NDArray, spacing: Sequence[floa
     return s * np.maximum(*along)
 
 
-def _rooms(
+def rooms(
     options: KirchhoffOptions, midpoint: NDArray, src: Leg, rcv: Leg, t0: NDArray, v: NDArray
 ) -> list[NDArray]:
     """Return how far each sample is from being muted, in parts of the taper of aperture, dip and stretch."""

@@ -1,7 +1,8 @@
 """What a run will take on given ranks, decided before anything is allocated: `plan_job`, and `group_size` for a run."""
 
 from subsalt.plan.grouping import Decision, group_size, group_sizes
-from subsalt.plan.plan import Plan, plan_job
+from subsalt.plan.plan import Plan
+from subsalt.plan.planning import plan_job
 from subsalt.plan.world import World
 
 __all__ = ["Decision", "Plan", "World", "group_size", "group_sizes", "plan_job"]

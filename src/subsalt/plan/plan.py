@@ -93,6 +93,32 @@ class Plan:
         """Whether memory and disk suffice."""
         return self.error is None
 
+    @property
+    def memory_error(self) -> SubsaltError | None:
+        """Why memory does not suffice."""
+        return self.decision.error
+
+    @property
+    def bytes_per_rank(self) -> int:
+        """Memory of the rank that takes most."""
+        return self.decision.need.total
+
+    @property
+    def ranks_together(self) -> int:
+        """Ranks that share a shot."""
+        return self.decision.group_size
+
+    @property
+    def units(self) -> str:
+        """What is dealt to the ranks, in words."""
+        return f"{self.shots} shots"
+
+    def lines(self) -> list[str]:
+        """Return the plan as lines that people read."""
+        from subsalt.plan.text import lines
+
+        return lines(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
@@ -120,7 +146,7 @@ class Plan:
         return choice.to_dict() | told
 
 
-def plan_job(
+def plan_rtm(
     job: Job,
     ranks: int = 1,
     memory_per_rank: int | None = None,
@@ -130,32 +156,7 @@ def plan_job(
     measure: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Plan:
-    """Plan the migration of a job, or its modelling when it has no `[data]`.
-
-    Parameters
-    ----------
-    job : Job
-        Validated.
-    ranks : int
-        Ranks to be started.
-    memory_per_rank : int, optional
-        Bytes each may take; what is free on this machine, divided by the ranks, when None.
-    threads : int, optional
-        Of each rank; the cores of this machine, divided by the ranks, when None.
-    machine : Path, optional
-        machine.json with rates of the machine that will run it; that of this machine when None.
-    run_dir : Path, optional
-        Where the run writes; the default folder when None.
-    measure : bool
-        Measure for some seconds what this machine was not measured for, and keep it in machine.json.
-    say : callable
-        Told what is measured.
-
-    Raises
-    ------
-    SubsaltError
-        When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
-    """
+    """Plan reverse time migration, or modelling when the job has no `[data]`; arguments as of `plan_job`."""
     setup, survey, files = setup_of(job)
     asked_threads = threads if threads is not None else job.propagation_options.threads
     world = World.planned(ranks, memory_per_rank, asked_threads)

@@ -1,0 +1,245 @@
+"""The plan of a time migration: memory, passes over the traces, contributions, disk and time; nothing is computed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.errors import Finding, SubsaltError
+from subsalt.imaging.kirchhoff.cutting import accumulator_bytes
+from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.job.types import auto_to_none
+from subsalt.plan.disk import BESIDE, SEGY_HEADERS, TRACE_HEADER, Disk, existing
+from subsalt.plan.kirchhoff_layout import Layout, layout_of
+from subsalt.plan.kirchhoff_time import KirchhoffTime, Share, measured, share_of, time_of
+from subsalt.plan.kirchhoff_work import Work, work_of
+from subsalt.plan.rates import machine_of
+from subsalt.plan.scratch import disk_error
+from subsalt.plan.world import World
+
+if TYPE_CHECKING:
+    from subsalt.job.kirchhoff_job import KirchhoffJob
+
+#: contributions per location and sample above which a plan says that nothing limits the operator
+MANY = 20_000
+
+
+@dataclass(frozen=True)
+class KirchhoffPlan:
+    """What a time migration would take, and whether it may start.
+
+    Parameters
+    ----------
+    job : str
+        Name of the job.
+    world : World
+        Ranks and their memory.
+    locations, samples, image_traces : int
+        Output locations, samples of an image trace, image traces of a location.
+    traces : int
+        Of the data.
+    layout : Layout
+        Memory and blocks.
+    work : Work
+        Contributions.
+    share : Share
+        Of the busiest rank.
+    disk : Disk
+        What is written.
+    duration : KirchhoffTime
+        Seconds by phase.
+    trace_bytes : int
+        Bytes of a trace in the files.
+    findings : list of Finding
+        Warnings, and the errors that a run would raise.
+    """
+
+    job: str
+    world: World
+    locations: int
+    samples: int
+    image_traces: int
+    traces: int
+    layout: Layout
+    work: Work
+    share: Share
+    disk: Disk
+    duration: KirchhoffTime
+    trace_bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def error(self) -> SubsaltError | None:
+        """What a run would raise: memory goes before disk; None when it may start."""
+        return self.layout.error or disk_error([self.disk])
+
+    @property
+    def fits(self) -> bool:
+        """Whether memory and disk suffice."""
+        return self.error is None
+
+    @property
+    def memory_error(self) -> SubsaltError | None:
+        """Why memory does not suffice."""
+        return self.layout.error
+
+    @property
+    def bytes_per_rank(self) -> int:
+        """Memory of the rank that takes most."""
+        return self.layout.total
+
+    @property
+    def ranks_together(self) -> int:
+        """Ranks that work on one unit: each takes blocks of its own."""
+        return 1
+
+    @property
+    def units(self) -> str:
+        """What is dealt to the ranks, in words."""
+        n = len(self.layout.blocks)
+        return f"{n} block{'s' * (n != 1)} of {self.locations} locations, {self.traces} traces"
+
+    def lines(self) -> list[str]:
+        """Return the plan as lines that people read."""
+        from subsalt.plan.kirchhoff_text import lines
+
+        return lines(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "job": self.job,
+            "what": "migrate",
+            "method": "kirchhoff",
+            "ranks": self.world.ranks,
+            "threads": self.world.threads,
+            "locations": self.locations,
+            "samples": self.samples,
+            "image_traces_per_location": self.image_traces,
+            "traces": self.traces,
+            "fits": self.fits,
+            "memory": self.layout.to_dict(),
+            "work": self.work.to_dict(),
+            "reading": {
+                "traces_of_busiest_rank": self.share.traces,
+                "traces_of_all_ranks": self.share.all_traces,
+                "passes": self.share.all_traces / max(1, self.work.traces),
+                "bytes": self.share.all_traces * self.trace_bytes,
+            },
+            "disk": self.disk.to_dict(),
+            "time": self.duration.to_dict(),
+            "findings": [vars(f) for f in self.findings],
+        }
+
+
+def plan_kirchhoff(
+    job: KirchhoffJob,
+    ranks: int = 1,
+    memory_per_rank: int | None = None,
+    threads: int | None = None,
+    machine: Path | None = None,
+    run_dir: Path | None = None,
+    measure: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> KirchhoffPlan:
+    """Plan a time migration; arguments as of `subsalt.plan.plan_job`.
+
+    Raises
+    ------
+    SubsaltError
+        When the job cannot be set up.
+    """
+    setup = job.setup()
+    asked = threads if threads is not None else auto_to_none(job.parallel.threads)
+    world = World.planned(ranks, memory_per_rank, asked)
+    section = job.kirchhoff
+    work = work_of(setup)
+    layout = layout_of(
+        setup,
+        world,
+        traces_at_a_time=auto_to_none(section.trace_block),
+        memory=auto_to_none(section.memory),
+        work=work,
+    )
+    share = share_of(setup, layout.blocks, work, world.ranks)
+    disk = disk_of(setup, layout, world, run_dir or job.default_run_dir, job.output.formats)
+    if measure and machine is None and job.parallel.device == "cpu":
+        measured(setup, world, say)
+    known, why_not = machine_of(machine)
+    plan = KirchhoffPlan(
+        job.name,
+        world,
+        setup.grid.size,
+        setup.nt,
+        setup.classes.count,
+        len(setup.table.number),
+        layout,
+        work,
+        share,
+        disk,
+        time_of(setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures),
+        setup.table.files.trace_bytes,
+    )
+    plan.findings.extend(_findings(plan, setup))
+    return plan
+
+
+def disk_of(
+    setup: KirchhoffSetup, layout: Layout, world: World, folder: Path, formats: Sequence[str]
+) -> Disk:
+    """Return what a run writes into `folder`, which need not exist."""
+    n, nt, count = setup.grid.size, setup.nt, setup.classes.count
+    groups = setup.classes.groups
+    segy = SEGY_HEADERS + n * (TRACE_HEADER + 4 * nt)
+    others = len([f for f in dict.fromkeys(formats) if f != "segy"])
+    sums = [
+        accumulator_bytes(b.locations, b.classes, groups if count == 1 else b.classes, nt)
+        for b in layout.blocks
+    ]
+    parts = {
+        "sums of blocks": sum(sums),
+        # a point is there twice while it is replaced
+        "restart points": 2 * world.ranks * max(sums, default=0),
+        "image, hits and fold": 2 * segy + 4 * n * groups + others * 8 * n * nt,
+        "pictures, report, ledger": BESIDE,
+    }
+    if setup.classes.kind != "image":
+        traces = n * count
+        rsf = 4 * traces * nt if "rsf" in formats else 0
+        parts["gathers"] = SEGY_HEADERS + traces * (TRACE_HEADER + 4 * nt) + rsf
+    where = existing(folder)
+    return Disk(parts, shutil.disk_usage(where).free, where)
+
+
+def _findings(plan: KirchhoffPlan, setup: KirchhoffSetup) -> list[Finding]:
+    """Return what a reader of the plan should know, errors last."""
+    found = []
+    blocks, world = len(plan.layout.blocks), plan.world
+    if plan.fits and blocks < world.ranks:
+        found.append(
+            Finding(
+                "W662",
+                "warning",
+                f"{blocks} blocks for {world.ranks} ranks leave {1 - blocks / world.ranks:.0%} of them without work",
+                f"start {blocks} ranks, with more threads each",
+                {"blocks": blocks, "ranks": world.ranks},
+            )
+        )
+    each = plan.work.contributions / (setup.grid.size * setup.nt)
+    if setup.options.aperture is None and setup.options.dip is None and each > MANY:
+        found.append(
+            Finding(
+                "W661",
+                "warning",
+                f"no aperture limits the operator: {each:.0f} traces are added to every sample on the mean",
+                "set [kirchhoff] aperture or dip to what the steepest events need",
+                {"traces_per_sample": each},
+            )
+        )
+    error = plan.error
+    if error is not None:
+        found.append(Finding(error.code, "error", error.message, error.fix))
+    return found

@@ -1,0 +1,209 @@
+"""How a time migration lies in the memory of its ranks: blocks of the image, traces at a time, bytes by array.
+
+A plan and a run ask the same function, so that what was planned is what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from subsalt.errors import MemoryPlanError
+from subsalt.imaging.kirchhoff.cutting import Block, block_bytes, cut
+from subsalt.imaging.kirchhoff.engine import FEWEST, trace_block
+from subsalt.imaging.kirchhoff.prepare import prepared_bytes
+from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.io.trace_blocks import stream_bytes
+from subsalt.plan.kirchhoff_work import Work
+from subsalt.plan.need import PROGRAM
+from subsalt.plan.world import World
+
+#: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
+LARGEST_BLOCK = 2 << 30
+#: bytes of a trace while the table of all is used: its row, weight and class, and a bin number while weights are made
+TRACE_ENTRY = 16
+#: part of what is left beside table and program that prepared traces may take
+PREPARED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blocks, traces at a time, and bytes of the rank that takes most.
+
+    Parameters
+    ----------
+    blocks : list of Block
+        Of the whole image; empty when nothing fits.
+    trace_block : int
+        Traces read, prepared and summed at a time.
+    arrays : dict of str to int
+        Bytes by what they are for.
+    limit : int
+        Bytes that a rank may take.
+    error : MemoryPlanError or None
+        Why it cannot fit, with the smallest change.
+    """
+
+    blocks: list[Block]
+    trace_block: int
+    arrays: dict[str, int] = field(default_factory=dict)
+    limit: int = 0
+    error: MemoryPlanError | None = None
+
+    @property
+    def total(self) -> int:
+        """Bytes of the rank that takes most."""
+        return sum(self.arrays.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits."""
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "arrays": self.arrays,
+            "total_bytes": self.total,
+            "limit_bytes": self.limit,
+            "blocks": len(self.blocks),
+            "largest_block_locations": max((b.locations for b in self.blocks), default=0),
+            "largest_block_classes": max((b.classes for b in self.blocks), default=0),
+            "trace_block": self.trace_block,
+            "fits": self.fits,
+        }
+
+
+def layout_of(
+    setup: KirchhoffSetup,
+    world: World,
+    *,
+    traces_at_a_time: int | None = None,
+    memory: int | None = None,
+    work: Work | None = None,
+) -> Layout:
+    """Return how an image is cut for the ranks there are; pure arithmetic, the same on every rank.
+
+    Parameters
+    ----------
+    setup : KirchhoffSetup
+        What is migrated.
+    world : World
+        Ranks and their memory.
+    traces_at_a_time : int, optional
+        ``[kirchhoff] trace_block``; chosen when None.
+    memory : int, optional
+        ``[kirchhoff] memory``, bytes that a rank may take in all; what is comfortable when None.
+    work : Work, optional
+        By which blocks are balanced.
+    """
+    limit = world.comfortable if memory is None else min(memory, world.memory_per_rank)
+    found = _fitted(setup, world.ranks, limit, traces_at_a_time, memory, work)
+    if found.error is None:
+        return found
+    return replace(found, error=_with_cure(found, setup, world, traces_at_a_time, memory))
+
+
+def _fitted(
+    setup: KirchhoffSetup,
+    ranks: int,
+    limit: int,
+    asked: int | None,
+    memory: int | None,
+    work: Work | None,
+) -> Layout:
+    nt, options = setup.table.time.nt, setup.options
+    fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
+    left = limit - sum(fixed.values())
+    size = asked or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
+    size = min(size, max(1, len(setup.table.number)))
+    traces = {
+        "prepared traces": size * prepared_bytes(nt, options),
+        "traces read ahead": stream_bytes(size, nt, setup.table.files.trace_bytes),
+    }
+    room = left - sum(traces.values())
+    eta = setup.velocity.at(setup.grid.positions()[:1], setup.grid.time)[1] is not None
+    most = room if memory is not None else min(room, LARGEST_BLOCK)
+    try:
+        blocks = cut(
+            setup.grid.shape,
+            setup.classes,
+            setup.nt,
+            most,
+            ranks,
+            eta=eta,
+            location_work=None if work is None else work.by_location,
+            class_work=None if work is None else work.by_group,
+        )
+    except MemoryPlanError as error:
+        least = {"image traces of one location": _held(setup, 1, 1, eta)}
+        return Layout([], size, fixed | traces | least, limit, error)
+    largest = max((_held(setup, b.locations, b.classes, eta) for b in blocks), default=0)
+    return Layout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+
+
+def _held(setup: KirchhoffSetup, locations: int, classes: int, eta: bool) -> int:
+    groups = setup.classes.groups if setup.classes.count == 1 else classes
+    return block_bytes(locations, classes, groups, setup.nt, eta)
+
+
+def _with_cure(
+    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+) -> MemoryPlanError:
+    """Return the error of what does not fit, with the smallest change after which it does."""
+    change = next(_changes(layout, setup, world, asked, memory))
+    return MemoryPlanError(
+        f"a rank needs {layout.total / 1e6:.0f} MB at least and may take {layout.limit / 1e6:.0f} MB: "
+        + ", ".join(f"{name} {count / 1e6:.0f} MB" for name, count in layout.arrays.items()),
+        change,
+        code="E660" if world.ranks > 1 else "E610",
+    )
+
+
+def _changes(
+    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+) -> Iterator[str]:
+    """Yield changes that fit, those without influence on the image first; the last one is more memory."""
+    if asked is not None and asked > FEWEST:
+        smaller = _fitted(setup, world.ranks, layout.limit, FEWEST, memory, None)
+        if smaller.fits:
+            yield f"set [kirchhoff] trace_block = {FEWEST} (from {asked}), or leave it out"
+    if memory is not None and layout.total <= world.comfortable:
+        yield f'set [kirchhoff] memory = "{_mb(layout.total)} MB" (from {memory / 1e6:.0f} MB), or leave it out'
+    if setup.options.antialias == "bands" and setup.options.bands > 2:
+        fewer = replace(setup, options=replace(setup.options, bands=2))
+        if _fitted(fewer, world.ranks, layout.limit, asked, memory, None).fits:
+            yield f"set [kirchhoff] bands = 2 (from {setup.options.bands}): coarser antialiasing"
+    yield f"give every rank at least {_mb(layout.total)} MB: fewer ranks on a node, or a larger one"
+
+
+def _mb(size: int) -> int:
+    """Return megabytes, rounded up to two digits."""
+    whole = -(-size // 1_000_000)
+    step = 10 ** max(0, len(str(whole)) - 2)
+    return int(step * -(-whole // step))
+
+
+def traces_read(setup: KirchhoffSetup, blocks: list[Block]) -> int:
+    """Return how many traces all blocks read: those in reach of their boxes, of their classes.
+
+    Notes
+    -----
+    By the outline of the boxes, as the run selects them.
+    """
+    from subsalt.imaging.kirchhoff.engine import select
+
+    counted: dict[object, int] = {}
+    total = 0
+    for block in blocks:
+        total += counted.setdefault(block, len(select(setup, block)))
+    return total
+
+
+def passes(setup: KirchhoffSetup, blocks: list[Block]) -> float:
+    """Return how often the traces are read, on the mean of those that are used."""
+    used = int(np.count_nonzero(setup.group >= 0))
+    return traces_read(setup, blocks) / used if used else 0.0

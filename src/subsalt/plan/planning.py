@@ -1,0 +1,67 @@
+"""The plan of a job of any method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.plan.plan import plan_rtm
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
+    from subsalt.plan.kirchhoff import KirchhoffPlan
+
+
+def _plan_kirchhoff(*args: Any) -> KirchhoffPlan:
+    from subsalt.plan.kirchhoff import plan_kirchhoff
+
+    return plan_kirchhoff(*args)
+
+
+#: what plans, by method
+PLANS: dict[str, Callable[..., Any]] = {"rtm": plan_rtm, "kirchhoff": _plan_kirchhoff}
+
+
+def plan_job(
+    job: BaseJob,
+    ranks: int = 1,
+    memory_per_rank: int | None = None,
+    threads: int | None = None,
+    machine: Path | None = None,
+    run_dir: Path | None = None,
+    measure: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Any:
+    """Plan the migration of a job, or its modelling when it has no `[data]`.
+
+    Parameters
+    ----------
+    job : Job
+        Validated.
+    ranks : int
+        Ranks to be started.
+    memory_per_rank : int, optional
+        Bytes each may take; what is free on this machine, divided by the ranks, when None.
+    threads : int, optional
+        Of each rank; the cores of this machine, divided by the ranks, when None.
+    machine : Path, optional
+        machine.json with rates of the machine that will run it; that of this machine when None.
+    run_dir : Path, optional
+        Where the run writes; the default folder when None.
+    measure : bool
+        Measure for some seconds what this machine was not measured for, and keep it in machine.json.
+    say : callable
+        Told what is measured.
+
+    Returns
+    -------
+    Plan or KirchhoffPlan
+        `fits`, `error`, `bytes_per_rank`, `lines()`, `to_dict()`.
+
+    Raises
+    ------
+    SubsaltError
+        When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
+    """
+    return PLANS[job.method](job, ranks, memory_per_rank, threads, machine, run_dir, measure, say)
