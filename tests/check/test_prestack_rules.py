@@ -185,7 +185,6 @@ def test_traces_not_at_one_level(tmp_path):
 def test_image_times_and_records(areal):
     g, table = areal
     assert not list(rules.image_times(table, g))
-    assert codes(rules.image_times(table, grid(nt=200))) == ["W733"]
     late = ImageGrid(g.inlines, g.crosslines, g.corner, g.per_inline, g.per_crossline, TimeAxis(10, DT, 4.0))
     assert codes(rules.image_times(table, late)) == ["E729"]
 

@@ -85,9 +85,4 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Sources or receivers lie at different heights; time migration knows one datum.",
         "Apply statics to a flat datum first.",
     ),
-    "W733": (
-        "Image longer than the records",
-        "The image goes on far below the end of the records, where nothing can be.",
-        "Shorten [kirchhoff] time.",
-    ),
 }

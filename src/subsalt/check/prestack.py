@@ -257,7 +257,7 @@ def elevations(table: TraceTable) -> Iterator[Finding]:
 
 
 def image_times(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
-    """Yield what is to be said of image times that the records do not have."""
+    """Yield an error when image and records have no time in common."""
     first, last = grid.time.t0, grid.time.duration
     begin, end = table.time.t0, table.time.duration
     text = f"image from {first:g} to {last:g} s, records from {begin:g} to {end:g} s"
@@ -266,10 +266,4 @@ def image_times(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
             "E729",
             f"{text}: they have no time in common",
             'times are in seconds; write milliseconds with their unit: [kirchhoff] time = {last = "4000 ms"}',
-        )
-    elif last > 1.5 * end:
-        yield warning(
-            "W733",
-            f"{text}: below the end of the records the image is empty",
-            f"[kirchhoff] time = {{last = {end:g}}}; times are in seconds",
         )

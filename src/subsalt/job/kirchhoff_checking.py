@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from subsalt import kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
+from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.comm import Comm, world
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader
+from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.relay import plain
 
@@ -81,7 +83,16 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
         # the grid of the job alone may be wrong as well
         load(lambda: _grid_without_traces(job))
         load(job.input_files)
-    return [*load.findings, *kirchhoff_findings(c)]
+    traces = load(lambda: _of_traces(job, c)) if c.table is not None else None
+    return [*load.findings, *(traces or []), *kirchhoff_findings(c)]
+
+
+def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
+    """Return what is found about the traces, and keep their numbers with the facts."""
+    assert c.table is not None
+    c.facts["traces"] = prestack_facts(c.table, c.grid)
+    fix = header_options(job.data)[1]
+    return list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
 
 
 def _grid_without_traces(job: KirchhoffJob) -> None:
