@@ -109,9 +109,8 @@ def _ranges(
     rcv = leg(point - setup.table.rcv[traces], h2, s, e)
     midpoint = np.sqrt((((src.x + rcv.x) / 2) ** 2).sum(axis=1))[:, None]
     t = src.t + rcv.t
-    live = (
-        (mutes(setup.options, midpoint, src, rcv, t0, speed) > 0) & (t >= record.t0) & (t <= record.duration)
-    )
+    left = np.min(rooms(setup.options, midpoint, src, rcv, t0, speed), axis=0)
+    live = (left > 0) & (t >= record.t0) & (t <= record.duration)
     k = np.arange(time.nt)
     first = np.where(live, k, time.nt).min(axis=1)
     end = np.where(live, k + 1, 0).max(axis=1)
