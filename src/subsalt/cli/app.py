@@ -478,7 +478,7 @@ def view(
     velocity: Annotated[
         bool, typer.Option("--velocity", help="Lay the rms velocity over the time image.")
     ] = False,
-    gain: Annotated[float, typer.Option(help="Multiply gathers by time to this power.")] = 0.0,
+    gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0,
     draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto",
     open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
     json: Json = False,

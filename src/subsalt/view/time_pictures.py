@@ -71,7 +71,8 @@ def time_pictures(
     heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id}
     at = places[0] if places else None
     over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
-    written = list(time_sections(run.image, run.grid, out, velocity=over, at=at, clip=clip, **heads).values())
+    drawn = time_sections(run.image, run.grid, out, velocity=over, at=at, clip=clip, gain=gain, **heads)
+    written = list(drawn.values())
     if run.gathers is not None:
         chosen = locations_of(run.grid, run.fold, places, every)
         written += draw_gathers(

@@ -109,6 +109,7 @@ def time_sections(
     title: str = "image",
     run_id: str = "",
     planes: bool = True,
+    gain: float = 0.0,
 ) -> dict[str, Path]:
     """Draw a time image: of a line its section; of a volume an overview of three planes and each by itself.
 
@@ -133,6 +134,8 @@ def time_sections(
         Heading, and the run that made the image; both also in the PNG's metadata.
     planes : bool
         Of a volume, draw the three planes by themselves too.
+    gain : float
+        Samples are multiplied by time to this power before they are drawn.
 
     Returns
     -------
@@ -149,13 +152,16 @@ def time_sections(
             )
     where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
     names = ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
+    weight = np.maximum(grid.time.values(), 0.0) ** gain if gain else np.ones(grid.time.nt)
     # read once: of a volume in a file every section but the inline goes through all of it
-    cuts = {k: plane(image, NORMAL[k], where[k]) for k in names}
+    cuts = {
+        k: plane(image, NORMAL[k], where[k]) * (weight[where[k]] if k == "slice" else weight) for k in names
+    }
     over = {} if velocity is None else {k: plane(velocity, NORMAL[k], where[k]) for k in names}
     look = _look(cuts, over, clip, palette)
     facts = f"{label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
     if look.limits[0] == -look.limits[1]:
-        facts = f"clip {clip:g} % of |a| (±{look.limits[1]:.3g})"
+        facts = f"clip {clip:g} % of |a| (±{look.limits[1]:.3g})" + (f" · gain t^{gain:g}" if gain else "")
     drawing = _Drawing(grid, where, cuts, over, look, label)
     heads = {"title": title, "run_id": run_id}
     if len(names) == 1:
