@@ -55,12 +55,10 @@ dip = 60
 def survey() -> Survey:
     """Return shots along 11 sail lines, each heard on 4 cables of 14 receivers: every bin once by every offset class."""
     shots, positions = [], []
-    for line in range(11):
+    for y in 37.5 + 100.0 * np.arange(-1, 10):
         for x in np.arange(-350.0, 1001.0, 50.0):
-            cable = np.arange(4) * 50.0 - 75.0
-            along = x + 50.0 + 50.0 * np.arange(14)
-            rcv = np.array([(a, 100.0 * line + c, 0.0) for c in cable for a in along])
-            positions.append(((x, 100.0 * line, 0.0), rcv))
+            rcv = np.array([(x + 50.0 * k, y + c, 0.0) for c in (-75.0, -25.0, 25.0, 75.0) for k in range(1, 15)])
+            positions.append(((x, y, 0.0), rcv))
     wavelet = subsalt.ricker(F0, 0.001, delay=0.0)
     for n, (src, rcv) in enumerate(positions, 1):
         traces = primaries(src, rcv, [FLAT, DIPPING, POINT], SPEED, wavelet, TIME)
@@ -89,7 +87,7 @@ def main(folder: Path) -> None:
     print(f"{'':<34} {'time':>8} {'exact':>8}   {'value':>7} {'exact':>7}")
     for inline, crossline in ((21, 21), (13, 29)):
         x, y = BIN * (crossline - 1), BIN * (inline - 1)
-        # time migration puts a dipping plane where its normal ray meets the surface straight above
+        # at constant velocity the image lies at the two-way time to the reflector straight below
         depth = float(DIPPING.depth_at([(x, y)])[0])
         for name, t0, r in (("flat", 2 * FLAT.depth / SPEED, 0.1), ("dipping", 2 * depth / SPEED, 0.1)):
             t, a = picked(image, inline, crossline, t0)

@@ -29,10 +29,7 @@ FACTS = {
         "kirchhoff": {"bands": 10, "inline": {"first": 1}},
         "velocity": {"v": 2000},
     },
-    "image_grid": {
-        **{k: getattr(GRID, k) for k in ("inlines", "crosslines", "corner", "per_inline", "per_crossline")},
-        "time": vars(GRID.time),
-    },
+    "image_grid": GRID.to_dict(),
     "options": {
         "amplitude": "3d",
         "aperture": None,

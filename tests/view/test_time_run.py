@@ -20,7 +20,6 @@ from subsalt.view.time_pictures import locations_of
 from subsalt.view.time_run import is_time_run, read_time_run
 
 GRID = ImageGrid((5, 5, 1), (601, 612, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(150, 0.008))
-PLACED = ("inlines", "crosslines", "corner", "per_inline", "per_crossline")
 OFFSETS = [200.0, 600.0, 1000.0, 1400.0, 1800.0]
 
 
@@ -45,7 +44,7 @@ def write_facts(folder, **more):
         "method": "kirchhoff",
         "title": "a line",
         "run_id": "cd" * 32,
-        "image_grid": {k: getattr(GRID, k) for k in PLACED} | {"time": vars(GRID.time)},
+        "image_grid": GRID.to_dict(),
         "classes": {"kind": "offset", "offsets": OFFSETS, "sectors": 1},
         "blocks": [{"id": n} for n in (1, 2, 3)],
         **more,

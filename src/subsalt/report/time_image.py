@@ -20,9 +20,9 @@ def cards(facts: RunFacts) -> list[tuple[str, str]]:
     shape = [_count(listed(grid, k)) for k in ("inlines", "crosslines")]
     if all(shape):
         out.append((" x ".join(words.count(n) for n in shape), "locations: inlines x crosslines"))
-    time = section(grid, "time")
-    if words.is_number(time.get("nt")) and words.is_number(time.get("dt")):
-        out.append((f"{time['nt']} of {1e3 * time['dt']:g} ms", "samples of an image trace"))
+    time, samples = listed(grid, "time_s"), grid.get("samples")
+    if words.is_number(samples) and len(time) == 3:
+        out.append((f"{samples} of {1e3 * time[2]:g} ms", "samples of an image trace"))
     if classes.get("kind") not in (None, "image"):
         out.append((words.count(len(listed(classes, "offsets"))), "image traces at each location"))
     traces = section(run, "traces")
@@ -95,8 +95,8 @@ def _lines(which: str) -> Value:
 def _corners(facts: RunFacts) -> str:
     """Return the four corners of the grid: inline, crossline and map position."""
     g = section(facts.run, "image_grid")
-    i, j, at = listed(g, "inlines"), listed(g, "crosslines"), listed(g, "corner")
-    per_i, per_j = listed(g, "per_inline"), listed(g, "per_crossline")
+    i, j, at = listed(g, "inlines"), listed(g, "crosslines"), listed(g, "corner_m")
+    per_i, per_j = listed(g, "per_inline_m"), listed(g, "per_crossline_m")
     if [len(v) for v in (i, j, at, per_i, per_j)] != [3, 3, 2, 2, 2]:
         return ""
     out = []
@@ -108,20 +108,13 @@ def _corners(facts: RunFacts) -> str:
 
 def _bins(facts: RunFacts) -> str:
     g = section(facts.run, "image_grid")
-    sizes = []
-    for lines, per in (("inlines", "per_inline"), ("crosslines", "per_crossline")):
-        step, vector = listed(g, lines)[2:], listed(g, per)
-        if not step or len(vector) != 2:
-            return ""
-        sizes.append(abs(step[0]) * (vector[0] ** 2 + vector[1] ** 2) ** 0.5)
-    return f"{sizes[0]:g} x {sizes[1]:g} m (between inlines x between crosslines)"
+    sizes = [h for h in listed(g, "spacing_m") if words.is_number(h)]
+    return f"{sizes[0]:g} x {sizes[1]:g} m (between inlines x between crosslines)" if len(sizes) == 2 else ""
 
 
 def _times(facts: RunFacts) -> str:
-    t = section(section(facts.run, "image_grid"), "time")
-    if not all(words.is_number(t.get(k)) for k in ("nt", "dt", "t0")):
-        return ""
-    return f"{t['t0']:g} to {t['t0'] + (t['nt'] - 1) * t['dt']:g} s by {1e3 * t['dt']:g} ms"
+    t = [v for v in listed(section(facts.run, "image_grid"), "time_s") if words.is_number(v)]
+    return f"{t[0]:g} to {t[1]:g} s by {1e3 * t[2]:g} ms" if len(t) == 3 else ""
 
 
 def _option(name: str, unit: str = "", none: str = "all", factor: float = 1.0) -> Value:

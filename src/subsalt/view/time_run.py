@@ -19,7 +19,7 @@ from subsalt.io.image_traces import ImageTraces, open_image_traces
 from subsalt.io.rsf import open_rsf
 from subsalt.planes import Planes
 from subsalt.view.run_image import job_of, run_facts
-from subsalt.view.time_volume import TraceVolume, grid_of_dict
+from subsalt.view.time_volume import TraceVolume
 
 #: from inline and crossline index to offsets (n,) and image traces (n, nt) of a location
 Gathers = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float32]]]
@@ -78,7 +78,7 @@ def read_time_run(folder: Path) -> TimeRun:
     title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
     classes: dict[str, Any] = facts["classes"] if isinstance(facts.get("classes"), dict) else {}
     try:
-        grid = grid_of_dict(facts["image_grid"])
+        grid = ImageGrid.from_dict(facts["image_grid"])
         offsets = _offsets(classes)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(

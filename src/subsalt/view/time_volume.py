@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +11,6 @@ from subsalt.errors import SegyError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.image_traces import ImageTraces
 from subsalt.planes import Planes
-from subsalt.survey import TimeAxis
 
 
 class TraceVolume(Planes):
@@ -73,16 +70,6 @@ def _index(numbers: NDArray[np.int64], lines: tuple[int, int, int], n: int) -> N
     first, _, step = lines
     k = (numbers - first) // step
     return np.where(((numbers - first) % step == 0) & (k >= 0) & (k < n), k, -1)
-
-
-def grid_of_dict(found: Mapping[str, Any]) -> ImageGrid:
-    """Return the image grid that run.json tells of; raises what a missing or wrong value raises."""
-    i, j = (tuple(int(v) for v in found[k]) for k in ("inlines", "crosslines"))
-    corner, per_i, per_j = (
-        (float(found[k][0]), float(found[k][1])) for k in ("corner", "per_inline", "per_crossline")
-    )
-    time = TimeAxis(**found["time"])
-    return ImageGrid((i[0], i[1], i[2]), (j[0], j[1], j[2]), corner, per_i, per_j, time)
 
 
 def grid_of_traces(traces: ImageTraces) -> ImageGrid:
