@@ -14,6 +14,7 @@ from subsalt.cli.lab import Json, Table, lab
     short_help="Speed-up and efficiency over ranks and threads.",
     epilog="Example: subsalt lab scaling --ranks 1,2 --threads 1,2 --grid 256,256,256; "
     "subsalt lab scaling --whole --directory /scratch --against /home; "
+    "subsalt lab scaling --method kirchhoff --ranks 1,2 --threads 1,2; "
     "subsalt lab scaling --ranks 1,2,4 --time-from 'Total ([0-9.]+) s' -- mpiexec -n {ranks} program",
 )
 def scaling(
@@ -32,7 +33,10 @@ def scaling(
     ] = None,
     grid: Annotated[
         str | None,
-        typer.Option(help="Points nx,ny,nz, layer included; 256,256,256, with --whole 160,96,96."),
+        typer.Option(
+            help="Points nx,ny,nz, layer included: 256,256,256, with --whole 160,96,96. "
+            "With kirchhoff inlines, crosslines, samples: 20,100,500."
+        ),
     ] = None,
     medium: Annotated[str, typer.Option(help="isotropic (iso), vti or tti.")] = "vti",
     steps: Annotated[
@@ -48,10 +52,20 @@ def scaling(
     ranks_per_shot: Annotated[
         str, typer.Option(help="Ranks that share a shot: auto, all, or a number; with --whole.")
     ] = "auto",
+    method: Annotated[
+        str, typer.Option(help="rtm, or kirchhoff: whole time migrations of made-up traces.")
+    ] = "rtm",
+    job: Annotated[
+        Path | None, typer.Option(readable=False, help="Kirchhoff job to migrate in place of made-up traces.")
+    ] = None,
+    builds: Annotated[
+        list[str] | None,
+        typer.Option(help="With kirchhoff: instruction sets side by side; the best and the oldest."),
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each layout.")] = 5,
     directory: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Where the files of --whole are made; a temporary one."),
+        typer.Option(readable=False, help="Where the files of whole migrations are made; a temporary one."),
     ] = None,
     against: Annotated[
         Path | None, typer.Option(readable=False, help="A second directory, to compare file systems.")
@@ -101,5 +115,8 @@ def scaling(
         launcher,
         time_from,
         timeout,
+        method,
+        lab_scaling_commands.given_job(job) if job is not None else None,
+        builds,
     )
     lab_scaling_commands.scaling(request, table, out, json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
 from subsalt.cli.output import Out
@@ -11,10 +12,13 @@ from subsalt.lab.result import Result
 from subsalt.lab.scaling_request import Request
 from subsalt.lab.table import Column
 
+if TYPE_CHECKING:
+    from subsalt.lab.time_migrations import GivenJob
+
 
 def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> None:
-    """Measure time steps, whole migrations, or a command."""
-    from subsalt.lab import external, scaling_tables, whole
+    """Measure time steps, whole migrations of either method, or a command."""
+    from subsalt.lab import external, scaling_tables, time_migrations, whole
     from subsalt.lab import scaling as kernel
 
     possible(file, how)
@@ -27,6 +31,11 @@ def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> Non
         with nothing_kept():
             result = external.measure(program, say=progress)
         columns = scaling_tables.COMMAND
+    elif request.is_kirchhoff:
+        times = request.time_migrations()
+        with nothing_kept():
+            result = time_migrations.measure(times, say=progress)
+        columns = scaling_tables.TIME_MIGRATION
     elif request.whole:
         migrations = request.migrations()
         with nothing_kept():
@@ -40,3 +49,26 @@ def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> Non
     titles = [] if how == "csv" else [scaling_tables.title(result)]
     show(out, result, [*titles, scaling_tables.table(result.rows, columns, how)], how)
     hand_over(out, result, file)
+
+
+def given_job(path: Path) -> GivenJob:
+    """Return a Kirchhoff job of the user's, whose threads every layout may choose.
+
+    Raises
+    ------
+    SubsaltError
+        When the file is no Kirchhoff job, or fixes its threads (E128).
+    """
+    from subsalt.job.methods import read_job
+    from subsalt.lab.asked import wrong
+    from subsalt.lab.time_migrations import GivenJob
+
+    job = read_job(path)
+    if job.method != "kirchhoff":
+        raise wrong(f"--job {path}: its method is {job.method}", 'give a job with method = "kirchhoff"')
+    if job.parallel.threads != "auto":
+        raise wrong(
+            f"--job {path}: it fixes threads = {job.parallel.threads}", "remove threads from [parallel]"
+        )
+    files = tuple(file for found in job.input_files().values() for file in found)
+    return GivenJob(path.resolve(), job.name, files)

@@ -230,21 +230,21 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     )
 
 
-def same_bits(fields: Sequence[tuple[tuple[int, int, int], Sequence[str]]]) -> None:
-    """Refuse hashes that differ although the grid is the same.
+def same_bits(fields: Sequence[tuple[tuple[int, ...], Sequence[str]]]) -> None:
+    """Refuse hashes that differ although the grid is the same; an empty grid is one that nobody named.
 
     Raises
     ------
     SubsaltError
         E710; nothing may be reported then.
     """
-    by_grid: dict[tuple[int, int, int], set[str]] = {}
+    by_grid: dict[tuple[int, ...], set[str]] = {}
     for grid, hashes in fields:
         by_grid.setdefault(grid, set()).update(hashes)
     for grid, different in by_grid.items():
         if len(different) > 1:
-            shape = " x ".join(map(str, grid))
-            raise wrong_answer(f"layouts gave {len(different)} different results on {shape} points")
+            where = f" on {' x '.join(map(str, grid))} points" if grid else ""
+            raise wrong_answer(f"layouts gave {len(different)} different results{where}")
 
 
 def notes(found: Sequence[Layout]) -> list[str]:

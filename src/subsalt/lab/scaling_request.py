@@ -10,8 +10,9 @@ from subsalt import decomp
 from subsalt.errors import MemoryPlanError
 from subsalt.host import machine_facts
 from subsalt.lab import external, scaling
+from subsalt.lab import time_migrations as time_migration
 from subsalt.lab import whole as migration
-from subsalt.lab.asked import words, wrong
+from subsalt.lab.asked import instruction_sets, words, wrong
 from subsalt.lab.kernel_bench import bytes_needed
 from subsalt.lab.launcher import ALONE, Launcher
 from subsalt.lab.layouts import Layout, layouts, usual
@@ -20,6 +21,10 @@ from subsalt.lab.topology import Topology
 
 #: short and long names of the media
 MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}
+#: what can be measured as a whole
+METHODS = ("rtm", "kirchhoff")
+#: of a made-up trace, which holds two pulses
+LEAST_SAMPLES = 50
 #: radius of the scheme of order 8
 RADIUS = 4
 #: part of the memory that the arrays may take
@@ -30,7 +35,7 @@ MOST = 65536
 
 @dataclass(frozen=True)
 class Request:
-    """The options as they came; `kernel`, `migrations` and `program` make settings of them."""
+    """The options as they came; `kernel`, `migrations`, `time_migrations` and `program` make settings of them."""
 
     command: Sequence[str]
     ranks: list[str] | None
@@ -51,6 +56,14 @@ class Request:
     launcher: str | None
     time_from: str | None
     timeout: float
+    method: str = "rtm"
+    job: time_migration.GivenJob | None = None
+    builds: list[str] | None = None
+
+    @property
+    def is_kirchhoff(self) -> bool:
+        """Time migrations are asked for."""
+        return self.method == "kirchhoff" or self.job is not None
 
     def check(self) -> None:
         """Refuse options that do not belong together.
@@ -60,6 +73,13 @@ class Request:
         ConfigError
             E128, wrong use of the command line.
         """
+        if self.method not in METHODS:
+            raise wrong(f"--method {self.method}: not known", f"choose from {', '.join(METHODS)}")
+        if self.is_kirchhoff:
+            self._check_kirchhoff()
+            return
+        if self.builds is not None:
+            raise wrong("--builds compares time migrations", "add --method kirchhoff, or leave it out")
         given = {
             "--shots": self.shots is not None,
             "--directory": self.directory is not None,
@@ -81,6 +101,54 @@ class Request:
                         f"{option} is not for a command of your own",
                         "write it into the command, or leave it out",
                     )
+
+    def _check_kirchhoff(self) -> None:
+        """Refuse what a time migration does not have."""
+        idle = {
+            "--shots": self.shots is not None,
+            "--steps": self.steps is not None,
+            "--against": self.against is not None,
+            "--ranks-per-shot": self.ranks_per_shot != "auto",
+            "--medium": self.medium != "vti",
+            "a command": bool(self.command),
+            "--time-from": self.time_from is not None,
+        }
+        if self.job is not None:
+            idle |= {"--grid": self.grid is not None, "--weak": self.weak}
+        for option, there in idle.items():
+            if there:
+                what = "--job" if self.job is not None else "--method kirchhoff"
+                raise wrong(f"{option} is not for {what}", "leave it out")
+
+    def time_migrations(self) -> time_migration.Settings:
+        """Return what is measured of Kirchhoff time migrations.
+
+        Raises
+        ------
+        ConfigError
+            On a bad grid.
+        DeviceError
+            When an instruction set is not available here.
+        """
+        found = self.layouts()
+        if self.builds is None:  # the one in use and the oldest one, which may be the same
+            builds = list(dict.fromkeys([*instruction_sets(None), instruction_sets(["all"])[0]]))
+        else:
+            builds = instruction_sets(self.builds)
+        if len(builds) > 2:
+            raise wrong(f"--builds {','.join(builds)}: two stand side by side", "such as --builds v4,v2")
+        return time_migration.Settings(
+            found,
+            _grid_of_image(self.grid or "20,100,500"),
+            job=self.job,
+            builds=builds,
+            repeats=self.repeats,
+            weak=self.weak,
+            directory=self.directory,
+            cached=self.cached,
+            timeout=self.timeout,
+            launcher=self._launcher(found),
+        )
 
     @property
     def counts(self) -> tuple[list[int], list[int]]:
@@ -204,6 +272,18 @@ def _grid(text: str) -> tuple[int, int, int]:
         )
     nx, ny, nz = (int(w) for w in found)
     return nx, ny, nz
+
+
+def _grid_of_image(text: str) -> tuple[int, int, int]:
+    """Return inlines, crosslines and samples of a time image."""
+    found = [w.strip() for w in text.replace("x", ",").split(",")]
+    if len(found) != 3 or not all(map(_is_count, found)) or int(found[2]) < LEAST_SAMPLES:
+        raise wrong(
+            f"--grid {text}: inlines, crosslines and samples of the image are needed, {LEAST_SAMPLES} samples or more",
+            "such as --grid 20,100,500",
+        )
+    ni, nj, nt = map(int, found)
+    return ni, nj, nt
 
 
 def _refuse_too_large(settings: scaling.Settings) -> None:

@@ -60,6 +60,33 @@ WHOLE = (
     Column("marks", "note"),
 )
 
+#: time migrations, one build beside another when there are two
+TIME_MIGRATION = (
+    *WHERE,
+    Column("grid", "output"),
+    Column("traces_in", "traces", "d"),
+    Column("init", "init s", ".2f"),
+    Column("read", "read MB", ".1f", 1e-6),
+    Column("traces", "waiting s", ".2f"),
+    Column("prepare", "prepare s", ".2f"),
+    Column("image", "image s", ".2f"),
+    Column("total", "total s", ".2f"),
+    *SPEED,
+    Column("total_b", "total B s", ".2f"),
+    Column("build_gain", "B/A", ".2f"),
+    Column("kernel", "sum s", ".2f"),
+    Column("kernel_b", "sum B s", ".2f"),
+    Column("kernel_gain", "sum B/A", ".2f"),
+    Column("kernel_speed_up", "sum speed-up", ".2f"),
+    Column("kernel_efficiency", "sum eff %", ".0f", 100),
+    Column("rate", "Mcontrib/s", ".0f", 1e-6),
+    Column("rate_per_core", "/core", ".0f", 1e-6),
+    Column("kernel_share", "sum share %", ".0f", 100),
+    Column("spread", "± %", ".1f", 100),
+    Column("against_fewest_ranks", "x fewest ranks", ".3f"),
+    Column("marks", "note"),
+)
+
 #: any other program
 COMMAND = (
     *WHERE,
@@ -80,7 +107,7 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: st
     found : sequence of mapping
         Rows of a result.
     columns : sequence of Column
-        `KERNEL`, `WHOLE` or `COMMAND`.
+        `KERNEL`, `WHOLE`, `TIME_MIGRATION` or `COMMAND`.
     how : str
         One of `table.FORMATS`.
     """
@@ -106,6 +133,8 @@ def title(result: Result) -> str:
     s = result.settings
     if s["what"] == "command":
         return f"{s['scaling']} scaling of: {s['command']}"
+    if s["what"] == "time migration":
+        return _time_migration_title(s)
     medium, grid = s["medium"], " x ".join(map(str, s["grid"]))
     each = " for each rank" if s["scaling"] == "weak" else ""
     if s["what"] == "whole":
@@ -115,3 +144,14 @@ def title(result: Result) -> str:
             f"{s['samples']} samples, ranks per shot: {s['ranks_per_shot']}"
         )
     return f"{s['scaling']} scaling of time steps: {medium}, order 8, {grid} points{each}, {s['steps']} steps"
+
+
+def _time_migration_title(s: Mapping[str, Any]) -> str:
+    if s["job"]:
+        return f"{s['scaling']} scaling of time migrations: {s['job']}"
+    ni, nj, nt = s["grid"]
+    each = " for each rank" if s["scaling"] == "weak" else ""
+    return (
+        f"{s['scaling']} scaling of time migrations: {ni} x {nj} bins of {nt} samples, {s['offsets']} traces a bin, "
+        f"full-offset gathers, 10 alias bands{each}"
+    )

@@ -21,7 +21,7 @@ from subsalt.lab.layouts import Layout
 from subsalt.lab.load import Watch
 from subsalt.lab.made_survey import MadeSurvey, folder_in
 from subsalt.lab.result import Result
-from subsalt.lab.scaling import CLOCK, UNITS, Say, key_of, located, marks_of, notes, same_bits
+from subsalt.lab.scaling import CLOCK, UNITS, Say, Started, key_of, located, marks_of, notes, same_bits
 from subsalt.lab.scaling_rows import Timed, add_rates, rows
 from subsalt.lab.stats import summary
 
@@ -162,24 +162,34 @@ def migrate(settings: Settings, case: Case) -> Answer:
     )
     if not settings.cached:
         page_cache.drop(case.files)
-    run_dir = case.folder / "measure.run"
-    words = [
-        sys.executable,
-        "-m",
-        "subsalt.lab.pinned",
-        case.layout.pin_lists,
-        "subsalt",
-        "migrate",
-        str(job),
-    ]
+    seconds, found, spent = run_job(settings, case.layout, job, case.folder / "measure.run")
+    read = int(spent["input"]["all"]["read"])
+    return Answer(seconds, slowest(spent), int(found["point_steps"]), found["sha256"], read)
+
+
+def run_job(
+    settings: Started, layout: Layout, job: Path, run_dir: Path, extra: Mapping[str, str] | None = None
+) -> tuple[float, dict[str, Any], dict[str, Any]]:
+    """Run ``subsalt migrate`` on a job, in a run directory that is removed.
+
+    Returns
+    -------
+    float
+        Seconds from the start of the command to its end.
+    dict
+        What it printed.
+    dict
+        What its ranks spent: ``over_ranks`` of its facts.
+    """
+    words = [sys.executable, "-m", "subsalt.lab.pinned", layout.pin_lists, "subsalt", "migrate", str(job)]
     words += ["--run", str(run_dir), "--json"]
-    if case.layout.ranks > 1 or "{ranks}" in " ".join(settings.launcher.words):
-        words = settings.launcher.start(case.layout.ranks, words)
+    if layout.ranks > 1 or "{ranks}" in " ".join(settings.launcher.words):
+        words = settings.launcher.start(layout.ranks, words)
     try:
         ran = launcher.run(
             words,
-            what=f"the migration with {case.layout.ranks} ranks x {case.layout.threads} threads",
-            extra={"OMP_NUM_THREADS": str(case.layout.threads)},
+            what=f"the migration with {layout.ranks} ranks x {layout.threads} threads",
+            extra={"OMP_NUM_THREADS": str(layout.threads)} | dict(extra or {}),
             timeout=settings.timeout,
         )
         facts = json.loads((run_dir / "run.json").read_text("utf-8"))
@@ -188,12 +198,14 @@ def migrate(settings: Settings, case: Case) -> Answer:
     lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(lines) != 1:
         raise launcher.failed(
-            f"the migration with layout {case.layout.name} printed {len(lines)} results", ran.stderr
+            f"the migration with layout {layout.name} printed {len(lines)} results", ran.stderr
         )
-    found, spent = json.loads(lines[0]), facts["over_ranks"]
-    slowest = {name: seconds["max"] for name, seconds in spent["phases"].items()}
-    read = int(spent["input"]["all"]["read"])
-    return Answer(ran.seconds, slowest, int(found["point_steps"]), found["sha256"], read)
+    return ran.seconds, json.loads(lines[0]), facts["over_ranks"]
+
+
+def slowest(spent: Mapping[str, Any]) -> dict[str, float]:
+    """Return the seconds by phase of the rank that spent most in it."""
+    return {name: float(seconds["max"]) for name, seconds in spent["phases"].items()}
 
 
 @contextmanager
