@@ -120,6 +120,8 @@ def make_survey(
     ffid=None,
     channel=None,
     elevation=0.0,
+    inline=None,
+    crossline=None,
 ):
     """Write a prestack file and return (path, order): row i of the file is row order[i] of the arguments.
 
@@ -137,6 +139,8 @@ def make_survey(
         Numbers; see `canonical`.
     elevation : float or array, (n,)
         Of source and receiver, m.
+    inline, crossline : array, (n,), optional
+        Line numbers; zeros when left out.
     """
     path = Path(path)
     su = (fmt or ("su" if path.suffix == ".su" else "segy")) == "su"
@@ -159,6 +163,9 @@ def make_survey(
     t["ffid"], t["channel"], t["cdp"] = ffid[rows], channel[rows], cdp[rows]
     t["trace_id"], t["use"], t["coordinate_scalar"], t["coordinate_units"] = 1, 1, scalar, 1
     t["elevation_scalar"] = -100
+    for name, numbers_of in (("inline", inline), ("crossline", crossline)):
+        if numbers_of is not None:
+            t[name] = np.asarray(numbers_of)[rows]
     heights = np.broadcast_to(np.asarray(elevation, float), (n,))[rows]
     t["receiver_elevation"] = t["source_elevation"] = np.round(100 * heights)
     if offsets:

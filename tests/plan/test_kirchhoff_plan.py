@@ -144,7 +144,13 @@ def test_the_command_shows_memory_work_reads_disk_and_verdict(folder, capsys):
     before = sorted(p.name for p in folder.iterdir())
     code, out, _ = run(capsys, "plan", path, "--ranks", 2)
     assert code == 0
-    for word in ("kirchhoff, 120 locations x 3 image traces", "prepared traces", "contributions", "traces read", "fits"):
+    for word in (
+        "kirchhoff, 120 locations x 3 image traces",
+        "prepared traces",
+        "contributions",
+        "traces read",
+        "fits",
+    ):
         assert word in out
     assert sorted(p.name for p in folder.iterdir()) == before
     code, out, _ = run(capsys, "plan", path, "--ranks", 2, "--memory-per-rank", "2GB", "--json")
@@ -177,7 +183,9 @@ def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
     said = []
     plan = plan_job(job, measure=True, say=said.append)
     assert said == ["measuring the sum over traces, for its time: a few seconds"]
-    assert plan.duration.phases["sum"] == pytest.approx(plan.share.contributions / plan.duration.rate, rel=1e-9)
+    assert plan.duration.phases["sum"] == pytest.approx(
+        plan.share.contributions / plan.duration.rate, rel=1e-9
+    )
     # two ranks of one node share its rate: half the work each, at half the rate
     two = plan_job(job, 2)
     if two.duration.wall is not None:

@@ -71,6 +71,8 @@ class KirchhoffContext:
 
 def kirchhoff_findings(c: KirchhoffContext) -> Iterator[Finding]:
     """Yield what the rules on grid and options find."""
+    if c.placement is not None and c.grid is not None:
+        yield image(c.grid, c.placement)
     if c.placement is not None:
         yield from right_angles(c.placement)
     if c.grid is not None and c.table is not None:
@@ -83,6 +85,20 @@ def kirchhoff_findings(c: KirchhoffContext) -> Iterator[Finding]:
             yield from spacings(c.options, c.grid, c.line)
     if c.classes is not None and c.table is not None:
         yield from class_counts(c.classes, c.table)
+
+
+def image(grid: ImageGrid, placement: Placement) -> Finding:
+    """Return where the image stands, for the reader."""
+    (i0, i1, di), (j0, j1, dj) = grid.inlines, grid.crosslines
+    (a, b), t = grid.spacing, grid.time
+    if grid.is_line:
+        where = f"CDPs {j0} to {j1} by {dj}, {b:.5g} m apart"
+    else:
+        where = f"inlines {i0} to {i1} by {di}, crosslines {j0} to {j1} by {dj}, bins of {a:.5g} x {b:.5g} m"
+    when = f"{t.t0:g} to {t.duration:g} s by {t.dt * 1e3:g} ms"
+    return Finding(
+        "I000", "ok", f"image: {where}, from {placement.how}; {when}", "", {"locations": grid.size}
+    )
 
 
 def right_angles(placement: Placement) -> Iterator[Finding]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from subsalt import kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.prestack import prestack_facts, prestack_findings
-from subsalt.comm import Comm, world
+from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
+from subsalt.job.types import auto_to_none
 from subsalt.relay import plain
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
 def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
     """Return everything that is found, what is in order included."""
     load(lambda: kernels.get(job.parallel.device).describe())
-    load(lambda: kernels.threads_to_use(None if job.parallel.threads == "auto" else job.parallel.threads))
+    load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table
         c.line = is_line(table)
@@ -84,7 +85,37 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
         load(lambda: _grid_without_traces(job))
         load(job.input_files)
     traces = load(lambda: _of_traces(job, c)) if c.table is not None else None
-    return [*load.findings, *(traces or []), *kirchhoff_findings(c)]
+    findings = [*load.findings, *(traces or []), *kirchhoff_findings(c)]
+    if not any(f.level == "error" for f in findings):
+        known = len(load.findings)
+        load(lambda: _size(job, c))
+        findings += load.findings[known:]
+    return findings
+
+
+def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
+    """Keep memory and contributions with the facts; raise when a run of this process alone cannot fit."""
+    from subsalt.plan.kirchhoff_layout import layout_of
+    from subsalt.plan.kirchhoff_work import work_of
+    from subsalt.plan.world import World
+
+    setup, section = job.setup(), job.kirchhoff
+    work = work_of(setup)
+    c.facts["work"] = work.to_dict()
+    if world().size > 1:
+        # a run of several ranks plans for them, right after the checks
+        return
+    threads = kernels.threads_to_use(auto_to_none(job.parallel.threads))
+    layout = layout_of(
+        setup,
+        World.of(single(), threads),
+        traces_at_a_time=auto_to_none(section.trace_block),
+        memory=auto_to_none(section.memory),
+        work=work,
+    )
+    c.facts["memory_bytes"] = layout.total
+    if layout.error is not None:
+        raise layout.error
 
 
 def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:

@@ -19,6 +19,8 @@ from subsalt.survey import TimeAxis
 #: locations along an axis of the image, and traces of each, that are looked at: some 20,000 pairs tell the mean of a
 #: spread as wide as itself to 1 %
 LOCATIONS, TRACES = 12, 150
+#: traces among which those within reach of a location are looked for; of more, so many are drawn
+LOOKED_AT = 200_000
 #: samples of the image that are looked at; a range is then right to one part in so many
 SAMPLES = 256
 
@@ -67,21 +69,23 @@ def work_of(setup: KirchhoffSetup) -> Work:
     sampled = np.zeros((len(at_i), len(at_j)))
     points = setup.grid.positions().reshape(ni, nj, 2)
     time, scale = _coarse(setup.grid.time)
-    middle = setup.table.midpoint[used]
+    looked = used if len(used) <= LOOKED_AT else np.sort(rng.choice(used, LOOKED_AT, replace=False))
+    each_stands_for = len(used) / max(1, len(looked))
+    middle = 0.5 * (setup.table.src[looked] + setup.table.rcv[looked])
     share = _share(at_i, ni)[:, None] * _share(at_j, nj)[None, :]
     for a, i in enumerate(at_i):
         v, eta = setup.velocity.at(points[i, at_j], time)
         for b, j in enumerate(at_j):
             d = middle - points[i, j]
-            near = used
+            near = looked
             if setup.options.aperture is not None:
-                near = used[(d * d).sum(axis=1) < setup.options.aperture**2]
+                near = looked[(d * d).sum(axis=1) < setup.options.aperture**2]
             if not len(near):
                 continue
             chosen = near if len(near) <= TRACES else near[rng.integers(0, len(near), TRACES)]
             one = None if eta is None else eta[b : b + 1]
             counts = scale * _ranges(setup, chosen, points[i, j], v[b : b + 1], one, time)
-            each = counts * (len(near) / len(chosen))
+            each = counts * (each_stands_for * len(near) / len(chosen))
             sampled[a, b] = each.sum()
             np.add.at(by_group, setup.group[chosen], share[a, b] * each)
     total = float((share * sampled).sum())
