@@ -89,9 +89,9 @@ def test_nearest_band_leaves_flat_events_too():
 
 @pytest.mark.parametrize("plan", [p for p in PLANS if p.dip != 0], ids=str)
 def test_bands_keep_dips_that_are_not_aliased(plan):
-    # 25 degrees at 20 m are aliased above v / (4 sin(25 degrees) 20 m) = 59 Hz, between the bands that end at 62.5 and
-    # at 50 Hz: mixed, they begin to fall at 37.5 Hz. 7 % of the amplitude of the wavelet lies above, most of it just
-    # above, where little is taken; the design asks for 2 %.
+    # 25 degrees at 20 m are aliased above v / (4 sin(25 degrees) 20 m) = 59 Hz, between the bands of 62.5 and 50 Hz,
+    # which mixed begin to fall at 37.5 Hz. 7 % of the amplitude of the wavelet lies above, most of it just above,
+    # where little is taken; the design asks for 2 %.
     time, value = plan.image(antialias="bands")
     assert value == pytest.approx(REFLECTIVITY, rel=0.02)
     assert time == pytest.approx(1.0, abs=0.002)

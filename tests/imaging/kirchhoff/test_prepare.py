@@ -147,8 +147,9 @@ def test_bands_pass_below_and_stop_above():
         tone = hann * np.cos(2 * np.pi * part * nyquist * DT * np.arange(nt))
         samples = prepare(tone[None], TimeAxis(nt, DT), options).samples[0, :, 0, :nt]
         for j in range(bands):
-            error = samples[j] - (tone if part < (bands - j - 1) / bands else 0.0)
-            if part < (bands - j - 1) / bands or part > (bands - j) / bands:
+            passes = j == 0 or part < (bands - j - 1) / bands
+            error = samples[j] - (tone if passes else 0.0)
+            if passes or part > (bands - j + 1) / bands:
                 # filters, then what the taps of order 0 miss at the samples themselves, and the window's sides
                 assert np.abs(error).max() < 1e-3, (part, j)
 

@@ -12,9 +12,11 @@ amplitude    response of the phase filter P(w), e^{+iwt} in the inverse transfor
 ``"none"``   1
 ===========  =================================================================================
 
-Band j = 0 ... B-1 ends at f_j = fN (B - j) / B: it passes up to f_{j+1} and falls from there to nothing at f_j as a
-raised cosine; band 0 passes everything. The phase filters fall from 0.8 fN to fN in the same way: what lies there no
-interpolation could use, and a filter that stops at fN would ring at that frequency from every step of a trace.
+Band j = 0 ... B-1 is low-passed at f_j = fN (B - j) / B: it passes up to f_{j+1}, half at f_j and nothing from f_{j-1},
+as a raised cosine; band 0 passes everything. A fall two steps wide about f_j keeps the most of what is not aliased and
+makes the least noise where the sum goes from band to band (measured, docs/kirchhoff-filters.md). The phase filters
+fall from 0.8 fN to fN: what lies there no interpolation could use, and a filter that stops at fN would ring at that
+frequency from every step of a trace.
 
 References
 ----------
@@ -39,6 +41,9 @@ from subsalt.options_kirchhoff import Amplitude, KirchhoffOptions
 #: the phase filters fall over this part of the Nyquist frequency, up to it
 FALL = 0.2
 
+#: a band falls over this many steps fN / B, the middle of the fall at f_j
+BAND_FALL = 2
+
 #: reach of a filter that falls over a part d of the Nyquist frequency, in samples times d. The tail of a raised cosine
 #: falls with the cube of the lag, and a taper over the outer half makes its end smooth: what is cut changes the
 #: response by less than 3e-4 of the gain (tested).
@@ -57,7 +62,7 @@ class FilterBank:
     impulse : ndarray, (bands, 2 reach + 1), float64
         Response at lags -reach ... reach samples.
     corner : ndarray, (bands,), float64
-        Frequency at which each band ends, Hz.
+        Frequency of which each band passes half, Hz; the first passes everything.
     """
 
     impulse: NDArray[np.float64]
@@ -86,7 +91,8 @@ def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
     corner = nyquist * (bands - np.arange(bands)) / bands
     if amplitude == "none" and bands == 1:
         return FilterBank(np.ones((1, 1)), corner)
-    narrowest = min(FALL if amplitude != "none" else 1.0, 1.0 / bands if bands > 1 else 1.0)
+    fall = BAND_FALL / bands
+    narrowest = min(FALL if amplitude != "none" else 1.0, fall)
     reach = round(REACH / narrowest)
     # lags beyond the record, and the samples behind it that interpolation takes, have nothing to act on
     record = nt - 1 + max(BEFORE, AFTER)
@@ -94,10 +100,10 @@ def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
     while size < OVERSAMPLING * max(reach, record if amplitude == "2.5d" else 0):
         size *= 2
     part = np.arange(size // 2 + 1) / (size // 2)  # of the Nyquist frequency
-    passed = np.stack([_fall(part, (bands - j) / bands, 1.0 / bands if j else 0.0) for j in range(bands)])
+    passed = np.stack([_fall(part, (bands - j) / bands, fall if j else 0.0) for j in range(bands)])
     real, imag = _phase(part * fixedmath.PI / dt, amplitude)
     if amplitude != "none":
-        passed = passed * _fall(part, 1.0, FALL)
+        passed = passed * _fall(part, 1.0 - FALL / 2, FALL)
     impulse = _impulse(passed * real, passed * imag, record if amplitude == "2.5d" else reach)
     if amplitude == "2.5d":  # falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record
         impulse = impulse - _folded_tail(record, size) / np.sqrt(dt)
@@ -115,11 +121,11 @@ def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
     return FilterBank(impulse, corner)
 
 
-def _fall(part: NDArray[np.float64], end: float, width: float) -> NDArray[np.float64]:
-    """Return 1 below end - width, 0 above end, a raised cosine between; 1 everywhere for width 0."""
+def _fall(part: NDArray[np.float64], middle: float, width: float) -> NDArray[np.float64]:
+    """Return 1 below the fall, 0 above it, a raised cosine between; 1 everywhere for width 0."""
     if width == 0.0:
         return np.ones_like(part)
-    place = np.clip((part - (end - width)) / width, 0.0, 1.0)
+    place = np.clip((part - middle) / width + 0.5, 0.0, 1.0)
     return 0.5 + 0.5 * fixedmath.cos(fixedmath.PI * place)
 
 

@@ -30,7 +30,7 @@ class Prepared:
         Polynomials between samples: the trace at t = t_first + (i + f) dt, 0 <= f < 1, is sum_k samples[.., k, i] f^k.
         At the last sample of the record only k = 0 is there, behind it nothing is.
     corner : ndarray, (bands,), float64
-        Frequency at which each band ends, Hz, falling; the first is the whole trace.
+        Frequency of which each band passes half, Hz, falling; the first band is the whole trace.
     t_first : float
         Time of sample 0, s.
     dt : float
