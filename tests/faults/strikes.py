@@ -51,9 +51,14 @@ def part_of(path: str) -> str:
         return "scratch"
     if "/images" in path:
         return "partial image"
+    if "/restart" in path:
+        return "restart point"
     for start, part in (
         ("ledger", "ledger"),
         ("image", "image"),
+        ("gathers", "gathers"),
+        ("hits", "gathers"),
+        ("fold", "gathers"),
         ("illumination", "image"),
         ("report", "report"),
         ("run.json", "run.json"),

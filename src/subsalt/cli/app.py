@@ -308,7 +308,7 @@ def stop(
     run: RunDir,
     finish_shots: Annotated[
         bool,
-        typer.Option("--finish-shots", help="Let the shots in hand be finished; else they are given back."),
+        typer.Option("--finish-shots", help="Let shots (blocks of a time migration) in hand be finished; else they are given back."),
     ] = False,
     wait: Annotated[
         float, typer.Option(help="Seconds to wait for the end; 0 returns when the request is left.")
@@ -331,7 +331,7 @@ def watch(
     every: Annotated[float, typer.Option(help="Seconds between two looks on a terminal.")] = 2.0,
     json: Json = False,
 ) -> None:
-    """Show shots done, running and failed, rate, time left and scratch used; reads only, from any shell."""
+    """Show shots (blocks of a time migration) done, running and failed, rate, time left and scratch used; reads only, from any shell."""
     from subsalt.cli import run_commands
 
     run_commands.watch(run, once, every, json)

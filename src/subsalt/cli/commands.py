@@ -206,7 +206,8 @@ def migrate_here(job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, 
             raise ConfigError(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
-    with progress.for_stream("migrating") as bar:
+    units = "blocks" if job.method == "kirchhoff" else "shots"
+    with progress.for_stream("migrating", units=units) as bar:
         result = migrate_job(job, run, bar, going_on=how, say=out.say, recompute=recompute)
     show_result(out, result)
     end_with_holes(

@@ -100,7 +100,7 @@ def _scan(
 
     def migrate(scaled: KirchhoffJob, run: Path, word: str) -> None:
         out.say(f"{word}: {run}")
-        with progress.for_stream("migrating") as bar:
+        with progress.for_stream("migrating", units="blocks") as bar:
             migrate_job(scaled, run, bar, going_on=how, say=out.say, recompute=recompute)
 
     runs = migrate_scales(job, scales, folder, migrate)

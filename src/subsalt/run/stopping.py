@@ -134,7 +134,7 @@ def ask(
         return Answer(True, False, owner, 0.0)
     raise ParallelError(
         f"{owner} was asked to stop, and still works in {folder} after {patience:g} s",
-        "look with subsalt watch; it may be finishing a shot or a file, or end it with kill",
+        "look with subsalt watch; it may be finishing a shot, a block or a file, or end it with kill",
         code="E840",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,35 @@ def trace_block(nt: int, options: KirchhoffOptions, memory: int | None = None) -
 
 def select(setup: KirchhoffSetup, block: Block) -> NDArray[np.int64]:
     """Return the traces that a block sums, as ascending indices into the table: those in reach, of its classes."""
-    near = reach(setup.table, setup.grid.positions(block.box), setup.options.aperture)
+    points = setup.grid.positions(block.box)
+    aperture = setup.options.aperture
+    near = reach(setup.table, points, farthest(setup, points) if aperture is None else aperture)
     group = setup.group[near]
     if setup.classes.kind == "image":
         return near[group >= 0]
     return near[(group >= block.c0) & (group < block.c1)]
+
+
+def farthest(setup: KirchhoffSetup, points: NDArray[np.float64]) -> float:
+    """Return a distance, m, from which on no midpoint adds anything to some locations, whatever the aperture.
+
+    Notes
+    -----
+    The legs sum to ``t >= 2 |x_m| / (v sqrt(1 + 2 eta))``: at the distance returned the fastest wave comes behind the
+    end of the traces. With a dip limit, ``|x_m| <= (v t0 / 2) tan(dip)``.
+    """
+    fastest, most_eta, end = 0.0, 0.0, max(setup.table.time.duration, 0.0)
+    for a in range(0, len(points), step := max(1, VELOCITIES // setup.nt)):
+        v, eta = setup.velocity.at(points[a : a + step], setup.grid.time)
+        fastest = max(fastest, float(v.max()))
+        most_eta = max(most_eta, 0.0 if eta is None else float(eta.max()))
+    limit = 0.5 * fastest * math.sqrt(1.0 + 2.0 * most_eta) * end
+    if setup.options.dip is not None:
+        limit = min(
+            limit, 0.5 * fastest * setup.grid.time.duration * math.tan(math.radians(setup.options.dip))
+        )
+    # far above any rounding of the sum: times of float32
+    return limit * (1.0 + 1e-4) + 1.0
 
 
 def start(setup: KirchhoffSetup, block: Block) -> Sums:
