@@ -6,7 +6,7 @@ import pytest
 from job_files import shared_data
 from kirchhoff_data import areal_positions, line_positions, make_survey, reflector_traces
 from subsalt.errors import ConfigError, DataError, GeometryError, MissingInputError, SegyError
-from subsalt.io.cdp_line import LineGeometry
+from subsalt.io.cdp_line import BinGeometry, LineGeometry
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack import azimuths, open_traces
 from subsalt.io.repeats import find_repeats, first_of_repeats
@@ -183,6 +183,24 @@ def test_what_a_line_needs(tmp_path):
     no_offsets = make_survey(tmp_path / "b.sgy", src, rcv, traces, DT, coordinates=False, offsets=False)[0]
     assert refused(GeometryError, open_traces, no_offsets, line=LineGeometry(25, 1)).code == "E724"
     assert refused(ConfigError, LineGeometry, 0.0, 1).code == "E721"
+
+
+def test_bins_that_have_positions(tmp_path):
+    from segy_maker import make_segy
+
+    x, offset = 100 * np.arange(12), 40 * np.arange(12) - 100
+    headers = {"cdp_x": x, "cdp_y": 5000, "offset": offset, "coordinate_scalar": -10, "trace_id": 1, "cdp": 7}
+    path = make_segy(tmp_path / "a.sgy", np.zeros((12, 20), np.float32), headers=headers)
+    error = refused(GeometryError, open_traces, path)
+    assert error.code == "E722"
+    assert "[data] bins = {azimuth = 90}" in error.fix
+    table = open_traces(path, bins=BinGeometry(180.0))
+    assert (table.midpoint == np.stack([x / 10, np.full(12, 500.0)], axis=1)).all()
+    assert (table.rcv[:, 1] - table.src[:, 1] == -offset).all()
+    assert set(table.azimuth) == {0.0, 180.0}
+    assert table.notes["positions"]["from"] == "bins"
+    none = HeaderBytes(cdp_x=0, cdp_y=0)
+    assert refused(GeometryError, open_traces, path, none, bins=BinGeometry()).code == "E726"
 
 
 def test_half_of_the_coordinates_are_refused(tmp_path):

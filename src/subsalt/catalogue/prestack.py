@@ -9,8 +9,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E722": (
         "Traces without coordinates",
         "Sources and receivers are all at zero, so that nothing says where the midpoints are.",
-        "A 2-D line can be placed by CDP numbers and offsets: [data] cdp_line; else say where coordinates lie: "
-        "[data.bytes].",
+        "A 2-D line can be placed by CDP numbers and offsets: [data] cdp_line; bins that have positions by these: [data] "
+        "bins; else say where coordinates lie: [data.bytes].",
     ),
     "E723": (
         "CDP numbers missing",
@@ -32,6 +32,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "All offsets are zero",
         "Every source lies at its receiver: the traces are migrated as a stacked section.",
         "Say where coordinates are, if these are prestack traces.",
+    ),
+    "E726": (
+        "Bins without positions",
+        "Traces were to be placed at the positions of their bins, but bytes 181 and 185 are zero everywhere.",
+        "Say where they are: [data.bytes] cdp_x = ..., cdp_y = ...",
     ),
     "W726": (
         "Some traces without coordinates",

@@ -192,7 +192,7 @@ def _ratio_cure(ratio: float) -> str:
 
 def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:
     """Yield a warning when some traces have no coordinates, but others have."""
-    if table.line is not None:
+    if table.notes.get("positions", {}).get("from") != "coordinates":
         return
     none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
     if none.any() and not none.all():

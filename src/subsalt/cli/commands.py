@@ -195,7 +195,9 @@ def migrate(
         migrate_here(job, run or job.default_run_dir, strict, out, how, recompute)
 
 
-def migrate_here(job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False) -> None:
+def migrate_here(
+    job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
+) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job

@@ -1,4 +1,4 @@
-"""A straight 2-D line of traces that have CDP numbers and offsets, but no coordinates."""
+"""Traces without coordinates: of a straight 2-D line by CDP numbers, or of bins by the positions of these."""
 
 from __future__ import annotations
 
@@ -46,13 +46,8 @@ class LineGeometry:
 
     @property
     def direction(self) -> tuple[float, float]:
-        """Unit vector along the line; exact along the map axes."""
-        quarter = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
-        turn = self.azimuth % 360.0
-        if turn in quarter:
-            return quarter[turn]
-        angle = turn * (fixedmath.PI / 180.0)
-        return float(fixedmath.sin(angle)), float(fixedmath.cos(angle))
+        """Unit vector along the line."""
+        return heading(self.azimuth)
 
     @property
     def per_cdp(self) -> tuple[float, float]:
@@ -77,8 +72,37 @@ class LineGeometry:
         offset : ndarray, (n,), float64
             Positive: the receiver lies towards larger CDP numbers, m.
         """
-        half = 0.5 * (offset if self.offset is None else np.full(len(offset), self.offset))
-        ux, uy = self.direction
-        step = np.stack([half * ux, half * uy], axis=1)
-        middle = self.position(cdp)
-        return middle - step, middle + step
+        return around(self.position(cdp), offset if self.offset is None else self.offset, self.azimuth)
+
+
+@dataclass(frozen=True)
+class BinGeometry:
+    """Traces whose bins have positions, sources and receivers none.
+
+    Parameters
+    ----------
+    azimuth : float
+        Direction of positive offsets, from source to receiver: degrees clockwise from map y (north).
+    """
+
+    azimuth: float = 90.0
+
+
+def heading(azimuth: float) -> tuple[float, float]:
+    """Return the unit vector of a direction, degrees clockwise from map y; exact along the map axes."""
+    quarter = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
+    turn = azimuth % 360.0
+    if turn in quarter:
+        return quarter[turn]
+    angle = turn * (fixedmath.PI / 180.0)
+    return float(fixedmath.sin(angle)), float(fixedmath.cos(angle))
+
+
+def around(
+    middle: NDArray[np.float64], offset: NDArray[np.float64] | float, azimuth: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sources and receivers, (n, 2) each, half the signed offset before and behind midpoints (n, 2)."""
+    half = 0.5 * np.broadcast_to(np.asarray(offset, np.float64), len(middle))
+    ux, uy = heading(azimuth)
+    step = np.stack([half * ux, half * uy], axis=1)
+    return middle - step, middle + step

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from subsalt import fixedmath
 from subsalt.comm import Comm, single
 from subsalt.errors import Finding, GeometryError
-from subsalt.io.cdp_line import LineGeometry
+from subsalt.io.cdp_line import BinGeometry, LineGeometry
 from subsalt.io.files import as_paths
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack_findings import trace_findings
@@ -28,7 +28,7 @@ from subsalt.io.time_axis import common_time_axis, refuse_mixed_samples
 from subsalt.io.trace_files import TraceFiles
 from subsalt.survey import TimeAxis
 
-__all__ = ["LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]
+__all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]
 
 
 @dataclass
@@ -110,6 +110,7 @@ def open_traces(
     fix: Fix | None = None,
     *,
     line: LineGeometry | None = None,
+    bins: BinGeometry | None = None,
     comm: Comm | None = None,
 ) -> TraceTable:
     """Read the headers of prestack SEG-Y and SU files; the traces stay there.
@@ -122,6 +123,8 @@ def open_traces(
         Where header values lie, and which are wrong.
     line : LineGeometry, optional
         Positions of a 2-D line from CDP numbers and offsets; coordinates of the headers do not count then.
+    bins : BinGeometry, optional
+        Midpoints at the positions of the bins (bytes 181, 185), sources and receivers from offsets; likewise.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
 
@@ -162,7 +165,7 @@ def open_traces(
         "scalars": scan.scalars if fix.scalar is None else [fix.scalar],
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
-    src, rcv = place(columns, header, line, notes)
+    src, rcv = place(columns, header, line if bins is None else bins, notes)
     del columns["said"]
     d = rcv - src
     offset = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)

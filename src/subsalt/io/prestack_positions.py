@@ -1,4 +1,4 @@
-"""Sources and receivers of prestack traces: from coordinates, or along a line from CDP numbers and offsets."""
+"""Sources and receivers of prestack traces: from coordinates, or around CDPs or bins from their offsets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import GeometryError
-from subsalt.io.cdp_line import LineGeometry
+from subsalt.io.cdp_line import BinGeometry, LineGeometry, around
 from subsalt.io.headers import HeaderBytes
 
 #: m plus share of the offset by which offsets of headers and of coordinates may differ: both are rounded to metres
@@ -16,18 +16,22 @@ OFFSET_SLACK = (1.5, 0.01)
 
 
 def place(
-    columns: dict[str, NDArray[Any]], header: HeaderBytes, line: LineGeometry | None, notes: dict[str, Any]
+    columns: dict[str, NDArray[Any]],
+    header: HeaderBytes,
+    without: LineGeometry | BinGeometry | None,
+    notes: dict[str, Any],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sources and receivers, (n, 2) each, and note where they are from.
 
     Parameters
     ----------
     columns : dict of ndarray
-        ``src``, ``rcv``, ``said`` (signed offsets of the headers, m) and ``cdp`` of all traces.
+        ``src``, ``rcv``, ``said`` (signed offsets of the headers, m), ``cdp``, and where they are known ``bin_x`` and
+        ``bin_y`` of all traces.
     header : HeaderBytes
         For the words of a message.
-    line : LineGeometry or None
-        The line, when the job gives it.
+    without : LineGeometry, BinGeometry or None
+        How traces are placed that have no coordinates, when the job says it.
     notes : dict
         Gets ``positions`` and ``offsets``.
 
@@ -38,27 +42,36 @@ def place(
     """
     src, rcv, said, cdp = (columns[name] for name in ("src", "rcv", "said", "cdp"))
     has_src, has_rcv = bool(src.any()), bool(rcv.any())
-    if line is not None:
-        _refuse_without_numbers(said, cdp, header, line)
+    if isinstance(without, LineGeometry):
+        _refuse_without_numbers(said, cdp, header, without)
         notes["positions"] = {
-            "from": "cdp numbers",
-            "spacing_m": line.spacing,
-            "first_cdp": line.first_cdp,
+            "from": "CDP numbers",
+            "spacing_m": without.spacing,
+            "first_cdp": without.first_cdp,
             "coordinates_ignored": has_src or has_rcv,
         }
-        return line.ends(cdp, said)
+        return without.ends(cdp, said)
+    if without is not None:
+        middle = _bins(columns, header)
+        notes["positions"] = {
+            "from": "bins",
+            "azimuth_deg": without.azimuth,
+            "coordinates_ignored": has_src or has_rcv,
+        }
+        return around(middle, said, without.azimuth)
+    cure = _cure(columns, header)
     if not has_src and not has_rcv:
         raise GeometryError(
             f"source and receiver coordinates (bytes {header.source_x}, {header.source_y}, {header.receiver_x}, "
             f"{header.receiver_y}) are all zero in {len(said)} traces; {_what_is_known(said, cdp)}",
-            _line_cure(said, cdp),
+            cure,
             code="E722",
         )
     if not has_rcv:
         raise GeometryError(
             f"receiver coordinates (bytes {header.receiver_x}, {header.receiver_y}) are all zero; "
             f"{_what_is_known(said, cdp)}",
-            f"say where they are: [data.bytes] receiver_x = ...; {_line_cure(said, cdp)}",
+            f"say where they are: [data.bytes] receiver_x = ...; {cure}",
             code="E322",
         )
     notes["positions"] = {"from": "coordinates"}
@@ -68,7 +81,7 @@ def place(
         raise GeometryError(
             f"source coordinates (bytes {header.source_x}, {header.source_y}) are all zero and the offsets "
             f"(byte {header.offset}) contradict that",
-            f"say where they are: [data.bytes] source_x = ...; {_line_cure(said, cdp)}",
+            f"say where they are: [data.bytes] source_x = ...; {cure}",
             code="E323",
         )
     return src, rcv
@@ -81,14 +94,33 @@ def _what_is_known(said: NDArray[np.float64], cdp: NDArray[np.int32]) -> str:
     return f"{cdps}, {offsets}"
 
 
-def _line_cure(said: NDArray[np.float64], cdp: NDArray[np.int32]) -> str:
-    """Return what a 2-D line without coordinates needs, with the numbers of these data."""
-    if not cdp.any() or not said.any():
-        return "say where coordinates, CDP numbers and offsets lie: [data.bytes] source_x, cdp, offset = ..."
-    return (
-        f'for a 2-D line: [data] cdp_line = {{spacing = "25 m", first_cdp = {cdp.min()}}}, '
-        "with the distance of your CDPs"
-    )
+def _bins(columns: dict[str, NDArray[Any]], header: HeaderBytes) -> NDArray[np.float64]:
+    """Return the positions of the bins, (n, 2), or say that there are none."""
+    if "bin_x" not in columns and "bin_y" not in columns:
+        raise GeometryError(
+            f"[data] bins places traces at the positions of their bins, which are all zero (bytes {header.cdp_x}, "
+            f"{header.cdp_y})",
+            "say where they are: [data.bytes] cdp_x = ..., cdp_y = ...",
+            code="E726",
+        )
+    zero = np.zeros(len(columns["said"]))
+    return np.stack([columns.get("bin_x", zero), columns.get("bin_y", zero)], axis=1)
+
+
+def _cure(columns: dict[str, NDArray[Any]], header: HeaderBytes) -> str:
+    """Return what traces without coordinates need, with the numbers of these data."""
+    said, cdp = columns["said"], columns["cdp"]
+    if said.any() and ("bin_x" in columns or "bin_y" in columns):
+        return (
+            f"their bins have positions (bytes {header.cdp_x}, {header.cdp_y}): [data] bins = {{azimuth = 90}} takes "
+            "these as midpoints, with the direction from source to receiver, degrees clockwise from north"
+        )
+    if said.any() and cdp.any():
+        return (
+            f'for a 2-D line: [data] cdp_line = {{spacing = "25 m", first_cdp = {cdp.min()}}}, '
+            "with the distance of your CDPs"
+        )
+    return "say where coordinates, CDP numbers and offsets lie: [data.bytes] source_x, cdp, offset = ..."
 
 
 def _refuse_without_numbers(

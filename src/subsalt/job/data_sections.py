@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from subsalt.errors import ConfigError
 from subsalt.job.types import (
@@ -132,15 +132,37 @@ class CdpLineSection(Section):
     )
 
 
+class BinsSection(Section):
+    """Midpoints at the positions of bins (bytes 181, 185), for traces whose sources and receivers have none."""
+
+    azimuth: Angle = Field(
+        90.0,
+        description="direction from source to receiver of positive offsets: degrees clockwise from map y",
+    )
+
+
 class PrestackDataSection(TracesSection):
     """The recorded traces, in any order."""
 
     cdp_line: CdpLineSection | None = Field(
         None, description="2-D positions from CDP numbers and offsets, not from coordinates"
     )
+    bins: BinsSection | None = Field(
+        None, description="positions from those of the bins and from offsets, not from coordinates"
+    )
     duplicates: Literal["error", "first", "keep"] = Field(
         "error", description="traces that are there twice: stop, use the first, or use all"
     )
+
+    @model_validator(mode="after")
+    def _one_way_to_place(self) -> PrestackDataSection:
+        if self.cdp_line is not None and self.bins is not None:
+            raise ConfigError(
+                "[data] has cdp_line and bins: traces are placed by one of them",
+                "leave out cdp_line, or bins",
+                code="E104",
+            )
+        return self
 
 
 class DataSection(TracesSection):

@@ -39,11 +39,13 @@ def open_prestack(
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
     """
+    from subsalt.io.cdp_line import BinGeometry
     from subsalt.io.prestack import open_traces
     from subsalt.io.repeats import first_of_repeats
 
     header, fix = header_options(section)
-    table = open_traces(files, header, fix, line=line_geometry(section), comm=comm)
+    bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
+    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm)
     table.notes["duplicates"] = section.duplicates
     if section.duplicates == "first":
         keep = first_of_repeats(table)

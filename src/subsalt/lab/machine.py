@@ -54,7 +54,17 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "points",
     ),
-    "kirchhoff": ("amplitude", "antialias", "bands", "interpolation", "eta", "gathers", "isa", "threads", "samples"),
+    "kirchhoff": (
+        "amplitude",
+        "antialias",
+        "bands",
+        "interpolation",
+        "eta",
+        "gathers",
+        "isa",
+        "threads",
+        "samples",
+    ),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches"),
 }
 
