@@ -22,8 +22,11 @@ SUBSALT_INLINE Vec most(Vec a, Vec b) {
 SUBSALT_INLINE Vec magnitude(Vec a) {
     return _mm512_abs_ps(a);
 }
-SUBSALT_INLINE Vec ceiling(Vec a) {
+SUBSALT_INLINE Vec ceiling_of(Vec a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+SUBSALT_INLINE Vec floor_of(Vec a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 /// The lanes with a < b, as bits.
 SUBSALT_INLINE unsigned bits_below(Vec a, Vec b) {
@@ -86,8 +89,11 @@ SUBSALT_INLINE Vec most(Vec a, Vec b) {
 SUBSALT_INLINE Vec magnitude(Vec a) {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
-SUBSALT_INLINE Vec ceiling(Vec a) {
+SUBSALT_INLINE Vec ceiling_of(Vec a) {
     return _mm256_ceil_ps(a);
+}
+SUBSALT_INLINE Vec floor_of(Vec a) {
+    return _mm256_floor_ps(a);
 }
 SUBSALT_INLINE unsigned bits_below(Vec a, Vec b) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_LT_OQ)));
@@ -152,8 +158,11 @@ SUBSALT_INLINE Vec most(Vec a, Vec b) {
 SUBSALT_INLINE Vec magnitude(Vec a) {
     return _mm_andnot_ps(_mm_set1_ps(-0.0f), a);
 }
-SUBSALT_INLINE Vec ceiling(Vec a) {
+SUBSALT_INLINE Vec ceiling_of(Vec a) {
     return _mm_ceil_ps(a);
+}
+SUBSALT_INLINE Vec floor_of(Vec a) {
+    return _mm_floor_ps(a);
 }
 SUBSALT_INLINE unsigned bits_below(Vec a, Vec b) {
     return static_cast<unsigned>(_mm_movemask_ps(_mm_cmplt_ps(a, b)));
@@ -209,8 +218,11 @@ SUBSALT_INLINE Vec most(Vec a, Vec b) {
 SUBSALT_INLINE Vec magnitude(Vec a) {
     return __builtin_fabsf(a);
 }
-SUBSALT_INLINE Vec ceiling(Vec a) {
+SUBSALT_INLINE Vec ceiling_of(Vec a) {
     return __builtin_ceilf(a);
+}
+SUBSALT_INLINE Vec floor_of(Vec a) {
+    return __builtin_floorf(a);
 }
 SUBSALT_INLINE unsigned bits_below(Vec a, Vec b) {
     return a < b ? 1 : 0;

@@ -34,12 +34,6 @@ struct Pair {
     float midpoint, weight; // |x_m|, m; of the trace with its aperture taper
 };
 
-/// Both legs at the samples of one vector.
-struct Legs {
-    Vec src, rcv, both, product, inverse, squares;
-    Vec src_p, rcv_p, src_q, rcv_q; // with eta only
-};
-
 /// Rows of one location.
 struct Rows {
     const float *half2, *quarter, *slowness2, *factor, *depth, *eta;
@@ -48,6 +42,33 @@ struct Rows {
         : half2(m.half2), quarter(m.quarter), slowness2(m.slowness2 + loc * m.row),
           factor(m.factor + loc * m.factor_step), depth(m.depth == nullptr ? nullptr : m.depth + loc * m.row),
           eta(m.eta == nullptr ? nullptr : m.eta + loc * m.row) {}
+};
+
+/// What stays the same along an image trace, in registers: stores to the image might change what lies in memory.
+struct Held {
+    Rows rows;
+    Amplitude amplitude;
+    Vec src2, rcv2, src_x, src_y, rcv_x, rcv_y, weight;
+    Vec first, last, bands, top; // position of the trace, and of its last sample; B, B - 1
+    const float* samples;        // of band 0
+    const double* integrals;
+    Index order, stride, band; // floats from one coefficient to the next, from one band to the next
+
+    Held(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& r, const Pair& pair)
+        : rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)), src_x(set1(pair.src[0])),
+          src_y(set1(pair.src[1])), rcv_x(set1(pair.rcv[0])), rcv_y(set1(pair.rcv[1])), weight(set1(pair.weight)),
+          first(set1(traces.first)), last(set1(static_cast<float>(traces.ns - 1))),
+          bands(set1(static_cast<float>(traces.bands))), top(set1(static_cast<float>(traces.bands - 1))),
+          order(traces.order), stride(traces.ns_pad), band((traces.order + 1) * traces.ns_pad) {
+        samples = traces.samples + trace * traces.bands * band;
+        integrals = traces.integrals == nullptr ? nullptr : traces.integrals + trace * stride;
+    }
+};
+
+/// Both legs at the samples of one vector.
+struct Legs {
+    Vec src, rcv, both, product, inverse, squares;
+    Vec src_p, rcv_p, src_q, rcv_q; // with eta only
 };
 
 /// t^2 of one leg, and its derivatives by h^2 and q.
@@ -61,17 +82,17 @@ SUBSALT_INLINE Vec square_of_leg(Vec x2, Vec s, Vec h2, Vec eta2, Vec& p, Vec& q
 }
 
 template <bool with_eta>
-SUBSALT_INLINE Legs legs_at(const Rows& rows, const Pair& pair, Index k) {
+SUBSALT_INLINE Legs legs_at(const Held& held, Index k) {
     Legs l;
-    const Vec s = load(rows.slowness2 + k), h2 = load(rows.half2 + k);
+    const Vec s = load(held.rows.slowness2 + k), h2 = load(held.rows.half2 + k);
     Vec a, b;
     if constexpr (with_eta) {
-        const Vec eta = load(rows.eta + k), eta2 = add(eta, eta);
-        a = square_of_leg(set1(pair.src2), s, h2, eta2, l.src_p, l.src_q);
-        b = square_of_leg(set1(pair.rcv2), s, h2, eta2, l.rcv_p, l.rcv_q);
+        const Vec eta = load(held.rows.eta + k), eta2 = add(eta, eta);
+        a = square_of_leg(held.src2, s, h2, eta2, l.src_p, l.src_q);
+        b = square_of_leg(held.rcv2, s, h2, eta2, l.rcv_p, l.rcv_q);
     } else {
-        a = fma(set1(pair.src2), s, h2);
-        b = fma(set1(pair.rcv2), s, h2);
+        a = fma(held.src2, s, h2);
+        b = fma(held.rcv2, s, h2);
     }
     l.src = root(a);
     l.rcv = root(b);
@@ -103,18 +124,18 @@ struct Room {
 };
 
 template <bool with_eta>
-SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Rows& rows, const Pair& pair, const Legs& l, Index k) {
+SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Held& held, float midpoint, const Legs& l, Index k) {
     Room room{set1(1.0f), set1(1.0f)};
     if (rules.has_stretch) {
         Vec sum = l.both;
         if constexpr (with_eta) sum = fma(l.src_p, l.rcv, mul(l.rcv_p, l.src));
-        const Vec inverse_j = div(l.product, mul(load(rows.quarter + k), sum));
+        const Vec inverse_j = div(l.product, mul(load(held.rows.quarter + k), sum));
         room.stretch = mul(sub(set1(1.0f + rules.stretch_most), inverse_j), set1(rules.stretch_scale));
     }
     if (rules.has_dip) {
         // a trace right above the location asks for no dip, also at t0 = 0
-        const Vec reach = most(mul(load(rows.depth + k), set1(rules.dip_slope)), set1(1e-30f));
-        room.dip = mul(sub(set1(1.0f), div(set1(pair.midpoint), reach)), set1(rules.dip_scale));
+        const Vec reach = most(mul(load(held.rows.depth + k), set1(rules.dip_slope)), set1(1e-30f));
+        room.dip = mul(sub(set1(1.0f), div(set1(midpoint), reach)), set1(rules.dip_scale));
     }
     return room;
 }
@@ -122,41 +143,46 @@ SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Rows& rows, const
 /// Where in the trace the legs end, and that place moved into the trace.
 struct Position {
     Vec at, inside;
-    SUBSALT_INLINE Position(const KirchhoffTraces& traces, const Legs& l) {
-        at = sub(l.both, set1(traces.first));
-        inside = least(most(at, set1(0.0f)), set1(static_cast<float>(traces.ns - 1)));
+    SUBSALT_INLINE Position(const Held& held, const Legs& l) {
+        at = sub(l.both, held.first);
+        inside = least(most(at, set1(0.0f)), held.last);
     }
 };
 
 /// What a sample of the trace counts, without the tapers that depend on the sample.
-SUBSALT_INLINE Vec weight_at(Amplitude amplitude, const Rows& rows, const Pair& pair, const Legs& l, Index k) {
-    const Vec weight = set1(pair.weight);
-    if (amplitude == Amplitude::none) return weight;
-    const Vec sum = mul(l.both, l.inverse), squares = mul(l.squares, l.inverse), factor = load(rows.factor + k);
-    const Vec shape = amplitude == Amplitude::three ? mul(sum, squares) : mul(root(sum), squares);
-    return mul(weight, mul(factor, shape));
+SUBSALT_INLINE Vec weight_at(const Held& held, const Legs& l, Index k) {
+    if (held.amplitude == Amplitude::none) return held.weight;
+    const Vec sum = mul(l.both, l.inverse), squares = mul(l.squares, l.inverse), factor = load(held.rows.factor + k);
+    const Vec shape = held.amplitude == Amplitude::three ? mul(sum, squares) : mul(root(sum), squares);
+    return mul(held.weight, mul(factor, shape));
 }
 
 /// m: the larger of |dt/dx_m| spacing along the two axes, times t_s t_r / s.
 template <bool with_eta>
-SUBSALT_INLINE Vec steepness(const Pair& pair, const Legs& l) {
+SUBSALT_INLINE Vec steepness(const Held& held, const Legs& l) {
     Vec to_rcv = l.rcv, to_src = l.src;
     if constexpr (with_eta) {
         to_rcv = mul(l.src_q, l.rcv);
         to_src = mul(l.rcv_q, l.src);
     }
-    const Vec along = magnitude(fma(set1(pair.src[0]), to_rcv, mul(set1(pair.rcv[0]), to_src)));
-    const Vec across = magnitude(fma(set1(pair.src[1]), to_rcv, mul(set1(pair.rcv[1]), to_src)));
+    const Vec along = magnitude(fma(held.src_x, to_rcv, mul(held.rcv_x, to_src)));
+    const Vec across = magnitude(fma(held.src_y, to_rcv, mul(held.rcv_y, to_src)));
     return most(along, across);
 }
 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
 template <bool together, int fixed>
-SUBSALT_INLINE Vec value_of(const float* band, Index order, Index stride, const Window& window) {
-    const Index n = fixed > 0 ? fixed : order;
-    Vec value = window.read<together>(band + n * stride);
-    for (Index c = n - 1; c >= 0; --c)
-        value = fma(value, window.fraction, window.read<together>(band + c * stride));
+SUBSALT_INLINE Vec value_of(const Held& held, const float* band, const Window& window) {
+    const auto c = [&](Index k) { return window.read<together>(band + k * held.stride); };
+    const Vec f = window.fraction;
+    if constexpr (fixed == 1) return fma(c(1), f, c(0));
+    if constexpr (fixed == 4) { // two chains, half as long as one
+        const Vec f2 = mul(f, f);
+        return fma(fma(c(4), f2, fma(c(3), f, c(2))), f2, fma(c(1), f, c(0)));
+    }
+    Vec value = c(held.order);
+    for (Index k = held.order - 1; k >= 0; --k)
+        value = fma(value, f, c(k));
     return value;
 }
 
@@ -178,23 +204,29 @@ struct Bands {
     }
 };
 
+/// The trace at the positions of the window, low-passed at the band coordinates b. Hats: band floor(b) counts 1 - t and
+/// the next one t, t = b - floor(b), which no rounding disturbs.
 template <bool together, int fixed, Antialias antialias>
-SUBSALT_INLINE Vec banded(const KirchhoffTraces& traces, const float* samples, Vec b, Bands& bands,
-                          const Window& window) {
-    if constexpr (antialias == Antialias::none)
-        return value_of<together, fixed>(samples, traces.order, traces.ns_pad, window);
-    const Index step = (traces.order + 1) * traces.ns_pad;
+SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& window) {
+    if constexpr (antialias == Antialias::none) return value_of<together, fixed>(held, held.samples, window);
     constexpr bool nearest = antialias == Antialias::nearest;
     bands.cover<nearest>(b);
-    Vec value = set1(0.0f);
-    for (int j = bands.lo; j <= bands.hi; ++j) {
-        const Vec of = set1(static_cast<float>(j)),
-                  one = value_of<together, fixed>(samples + j * step, traces.order, traces.ns_pad, window);
-        if constexpr (nearest) {
-            value = where_equal(b, of, one, value);
-        } else {
-            const Vec hat = most(sub(set1(1.0f), magnitude(sub(b, of))), set1(0.0f));
-            value = fma(hat, one, value);
+    const float* samples = held.samples + bands.lo * held.band;
+    Vec of = set1(static_cast<float>(bands.lo)), value = value_of<together, fixed>(held, samples, window);
+    if (bands.hi == bands.lo + 1 && !nearest) {
+        const Vec t = sub(b, of), next = value_of<together, fixed>(held, samples + held.band, window);
+        value = fma(t, next, mul(sub(set1(1.0f), t), value));
+    } else if (bands.hi > bands.lo) {
+        const Vec one = set1(1.0f), zero = set1(0.0f);
+        const Vec under = floor_of(b), t = sub(b, under);
+        value = where_equal(under, of, mul(sub(one, t), value), zero);
+        for (int j = bands.lo + 1; j <= bands.hi; ++j) {
+            const Vec before = of;
+            samples += held.band;
+            of = add(of, one);
+            const Vec next = value_of<together, fixed>(held, samples, window);
+            const Vec share = where_equal(under, of, sub(one, t), where_equal(under, before, t, zero));
+            value = fma(share, next, value);
         }
     }
     return add(value, set1(0.0f)); // no negative zero, which a band more or less would turn
@@ -241,43 +273,36 @@ SUBSALT_INLINE Vec triangle(const Integral& integral, Vec position, Vec half) {
 
 /// Add the samples of one vector at k to `image`.
 template <bool with_eta, Antialias antialias, int fixed, bool muted>
-SUBSALT_INLINE void add_vector(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace,
-                               const Rows& rows, const Pair& pair, Index k, Bands& bands, float* image) {
-    const Legs l = legs_at<with_eta>(rows, pair, k);
-    const Position position(traces, l);
-    Vec weight = weight_at(rules.amplitude, rows, pair, l, k);
-    if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, rows, pair, l, k).mute());
+SUBSALT_INLINE void add_vector(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Bands& bands,
+                               float* image) {
+    const Legs l = legs_at<with_eta>(held, k);
+    const Position position(held, l);
+    Vec weight = weight_at(held, l, k);
+    if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, held, midpoint, l, k).mute());
     weight = where_equal(position.at, position.inside, weight, set1(0.0f));
-    Vec value;
+    Vec value, slope = set1(0.0f), b = set1(0.0f);
+    if constexpr (antialias != Antialias::none)
+        slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held, l));
     if constexpr (antialias == Antialias::triangle) {
-        const Vec slope = mul(mul(load(rows.slowness2 + k), l.inverse), steepness<with_eta>(pair, l));
-        const Index stride = traces.ns_pad;
-        const float* samples = traces.samples + trace * traces.bands * (traces.order + 1) * stride;
-        const Integral integral{traces.integrals + trace * stride, samples, fixed > 0 ? fixed : traces.order, stride};
-        value = triangle(integral, position.inside, most(slope, set1(least_half)));
+        const Integral integral{held.integrals, held.samples, held.order, held.stride};
+        value = triangle(integral, position.inside, most(mul(slope, l.inverse), set1(least_half)));
     } else {
-        const float* samples = traces.samples + trace * traces.bands * (traces.order + 1) * traces.ns_pad;
-        Vec b = set1(0.0f);
-        if constexpr (antialias != Antialias::none) {
-            const Vec count = set1(static_cast<float>(traces.bands)), top = set1(static_cast<float>(traces.bands - 1));
-            const Vec slope = mul(load(rows.slowness2 + k), steepness<with_eta>(pair, l));
-            b = least(most(sub(count, div(mul(count, l.product), slope)), set1(0.0f)), top);
-            if constexpr (antialias == Antialias::nearest) b = ceiling(b);
-        }
+        if constexpr (antialias != Antialias::none)
+            b = least(most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f)), held.top);
+        if constexpr (antialias == Antialias::nearest) b = ceiling_of(b);
         const Window window(position.inside);
-        value = window.near ? banded<true, fixed, antialias>(traces, samples, b, bands, window)
-                            : banded<false, fixed, antialias>(traces, samples, b, bands, window);
+        value = window.near ? banded<true, fixed, antialias>(held, b, bands, window)
+                            : banded<false, fixed, antialias>(held, b, bands, window);
     }
     store(image, fma(weight, value, load(image)));
 }
 
 /// The lanes that are live, as bits.
 template <bool with_eta>
-SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const KirchhoffTraces& traces, const Rows& rows,
-                                const Pair& pair, Index k, Index nt) {
-    const Legs l = legs_at<with_eta>(rows, pair, k);
-    const Position position(traces, l);
-    const unsigned heard = bits_below(set1(0.0f), room_at<with_eta>(rules, rows, pair, l, k).smaller());
+SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index nt) {
+    const Legs l = legs_at<with_eta>(held, k);
+    const Position position(held, l);
+    const unsigned heard = bits_below(set1(0.0f), room_at<with_eta>(rules, held, midpoint, l, k).smaller());
     const unsigned image = nt - k >= lanes ? all_lanes : (nt > k ? (1u << (nt - k)) - 1u : 0u);
     return heard & bits_equal(position.at, position.inside) & image;
 }
@@ -293,29 +318,33 @@ struct Reach {
 template <bool with_eta, Antialias antialias, int fixed>
 Reach add_trace(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& rows,
                 const Pair& pair, float* image, Index nt, Index start, Index open, Index end) {
+    const Held held(rules, traces, trace, rows, pair);
+    const float midpoint = pair.midpoint;
     unsigned live = 0;
     Index lo = start, hi = end - lanes;
     for (; lo < end; lo += lanes)
-        if ((live = live_at<with_eta>(rules, traces, rows, pair, lo, nt)) != 0) break;
+        if ((live = live_at<with_eta>(rules, held, midpoint, lo, nt)) != 0) break;
     if (live == 0) return {0, 0};
     const Index first = lo + __builtin_ctz(live);
     for (; hi > lo; hi -= lanes)
-        if ((live = live_at<with_eta>(rules, traces, rows, pair, hi, nt)) != 0) break;
-    if (hi == lo) live = live_at<with_eta>(rules, traces, rows, pair, lo, nt);
+        if (const unsigned at_end = live_at<with_eta>(rules, held, midpoint, hi, nt); at_end != 0) {
+            live = at_end;
+            break;
+        }
     const Index last = hi + 31 - __builtin_clz(live);
 
     Bands bands;
     Index k = lo;
     const Index whole = hi + lanes <= nt ? hi : hi - lanes; // the last vector that may be written whole
     for (; k <= whole && k < open; k += lanes)
-        add_vector<with_eta, antialias, fixed, true>(rules, traces, trace, rows, pair, k, bands, image + k);
+        add_vector<with_eta, antialias, fixed, true>(rules, held, midpoint, k, bands, image + k);
     for (; k <= whole; k += lanes)
-        add_vector<with_eta, antialias, fixed, false>(rules, traces, trace, rows, pair, k, bands, image + k);
+        add_vector<with_eta, antialias, fixed, false>(rules, held, midpoint, k, bands, image + k);
     if (k <= hi) {
         float rest[lanes] = {};
         for (Index j = k; j < nt; ++j)
             rest[j - k] = image[j];
-        add_vector<with_eta, antialias, fixed, true>(rules, traces, trace, rows, pair, k, bands, rest);
+        add_vector<with_eta, antialias, fixed, true>(rules, held, midpoint, k, bands, rest);
         for (Index j = k; j < nt; ++j)
             image[j] = rest[j - k];
     }
