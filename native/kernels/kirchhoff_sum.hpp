@@ -271,30 +271,58 @@ SUBSALT_INLINE Vec triangle(const Integral& integral, Vec position, Vec half) {
     return load(out);
 }
 
-/// Add the samples of one vector at k to `image`.
-template <bool with_eta, Antialias antialias, int fixed, bool muted>
-SUBSALT_INLINE void add_vector(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Bands& bands,
-                               float* image) {
+/// What one vector of samples asks of the trace: where, how much it counts, and how steep the operator is there.
+struct Sought {
+    Vec position, weight;
+    Vec steep; // band coordinate, or half-length of the triangle
+};
+
+template <bool with_eta, Antialias antialias, bool muted>
+SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float midpoint, Index k) {
     const Legs l = legs_at<with_eta>(held, k);
     const Position position(held, l);
     Vec weight = weight_at(held, l, k);
     if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, held, midpoint, l, k).mute());
-    weight = where_equal(position.at, position.inside, weight, set1(0.0f));
-    Vec value, slope = set1(0.0f), b = set1(0.0f);
-    if constexpr (antialias != Antialias::none)
-        slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held, l));
+    Sought sought{position.inside, where_equal(position.at, position.inside, weight, set1(0.0f)), set1(0.0f)};
+    if constexpr (antialias != Antialias::none) {
+        const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held, l));
+        if constexpr (antialias == Antialias::triangle)
+            sought.steep = most(mul(slope, l.inverse), set1(least_half));
+        else
+            sought.steep = least(most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f)), held.top);
+        if constexpr (antialias == Antialias::nearest) sought.steep = ceiling_of(sought.steep);
+    }
+    return sought;
+}
+
+/// Add what was sought to one vector of `image`.
+template <Antialias antialias, int fixed>
+SUBSALT_INLINE void add_found(const Held& held, const Sought& sought, Bands& bands, float* image) {
+    Vec value;
     if constexpr (antialias == Antialias::triangle) {
         const Integral integral{held.integrals, held.samples, held.order, held.stride};
-        value = triangle(integral, position.inside, most(mul(slope, l.inverse), set1(least_half)));
+        value = triangle(integral, sought.position, sought.steep);
     } else {
-        if constexpr (antialias != Antialias::none)
-            b = least(most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f)), held.top);
-        if constexpr (antialias == Antialias::nearest) b = ceiling_of(b);
-        const Window window(position.inside);
-        value = window.near ? banded<true, fixed, antialias>(held, b, bands, window)
-                            : banded<false, fixed, antialias>(held, b, bands, window);
+        const Window window(sought.position);
+        value = window.near ? banded<true, fixed, antialias>(held, sought.steep, bands, window)
+                            : banded<false, fixed, antialias>(held, sought.steep, bands, window);
     }
-    store(image, fma(weight, value, load(image)));
+    store(image, fma(sought.weight, value, load(image)));
+}
+
+/// Add the vectors at k, k + lanes, ..., last. Each is sought while the one before is read: roots and divisions take so
+/// long that what waits for them would fill the queues of the processor.
+template <bool with_eta, Antialias antialias, int fixed, bool muted>
+SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index last,
+                                Bands& bands, float* image) {
+    if (k > last) return;
+    Sought now = seek<with_eta, antialias, muted>(rules, held, midpoint, k);
+    for (; k < last; k += lanes) {
+        const Sought next = seek<with_eta, antialias, muted>(rules, held, midpoint, k + lanes);
+        add_found<antialias, fixed>(held, now, bands, image + k);
+        now = next;
+    }
+    add_found<antialias, fixed>(held, now, bands, image + last);
 }
 
 /// The lanes that are live, as bits.
@@ -334,19 +362,17 @@ Reach add_trace(const KirchhoffRules& rules, const KirchhoffTraces& traces, Inde
     const Index last = hi + 31 - __builtin_clz(live);
 
     Bands bands;
-    Index k = lo;
     const Index whole = hi + lanes <= nt ? hi : hi - lanes; // the last vector that may be written whole
-    for (; k <= whole && k < open; k += lanes)
-        add_vector<with_eta, antialias, fixed, true>(rules, held, midpoint, k, bands, image + k);
-    for (; k <= whole; k += lanes)
-        add_vector<with_eta, antialias, fixed, false>(rules, held, midpoint, k, bands, image + k);
-    if (k <= hi) {
+    const Index fading = open - lanes < whole ? open - lanes : whole, bare = open > lo ? open : lo;
+    add_vectors<with_eta, antialias, fixed, true>(rules, held, midpoint, lo, fading, bands, image);
+    add_vectors<with_eta, antialias, fixed, false>(rules, held, midpoint, bare, whole, bands, image);
+    if (whole < hi) {
         float rest[lanes] = {};
-        for (Index j = k; j < nt; ++j)
-            rest[j - k] = image[j];
-        add_vector<with_eta, antialias, fixed, true>(rules, held, midpoint, k, bands, rest);
-        for (Index j = k; j < nt; ++j)
-            image[j] = rest[j - k];
+        for (Index j = hi; j < nt; ++j)
+            rest[j - hi] = image[j];
+        add_found<antialias, fixed>(held, seek<with_eta, antialias, true>(rules, held, midpoint, hi), bands, rest);
+        for (Index j = hi; j < nt; ++j)
+            image[j] = rest[j - hi];
     }
     return {first, last + 1};
 }
