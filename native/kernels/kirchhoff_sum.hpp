@@ -236,17 +236,23 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
 constexpr float least_half = 0.05f;
 
 /// A twice integrated trace: its values at the samples, and the coefficients of the trace between them.
+template <int fixed>
 struct Integral {
     const double* values;
     const float* coefficients;
     Index order, stride; // rows of `stride`
 
-    /// In interval i the trace is c_0 + c_1 f + ...; twice integrated, f^2 (c_0 / 2 + c_1 f / 6 + c_2 f^2 / 12 + ...).
-    SUBSALT_INLINE double within(Index i, double f) const {
-        double sum = 0.0;
-        for (Index k = order; k >= 0; --k)
-            sum = sum * f + static_cast<double>(coefficients[k * stride + i]) / static_cast<double>((k + 1) * (k + 2));
-        return f * f * sum;
+    /// In interval i the trace is c_0 + c_1 f + ...; twice integrated up to f and to 1, f^2 sum c_k f^k / ((k + 1) (k +
+    /// 2)).
+    SUBSALT_INLINE void within(Index i, double f, double& part, double& whole) const {
+        const Index n = fixed > 0 ? fixed : order;
+        part = whole = 0.0;
+        for (Index k = n; k >= 0; --k) {
+            const double c = static_cast<double>(coefficients[k * stride + i]) * (1.0 / double((k + 1) * (k + 2)));
+            part = part * f + c;
+            whole += c;
+        }
+        part *= f * f;
     }
     /// Nothing before the trace, a straight line behind it.
     SUBSALT_INLINE double at(double position) const {
@@ -254,12 +260,15 @@ struct Integral {
         const Index last = stride - 1;
         const Index i = position >= static_cast<double>(last) ? last - 1 : static_cast<Index>(position);
         const double f = position - static_cast<double>(i);
-        return values[i] + f * (values[i + 1] - values[i] - within(i, 1.0)) + within(i, f);
+        double part, whole;
+        within(i, f, part, whole);
+        return values[i] + f * (values[i + 1] - values[i] - whole) + part;
     }
 };
 
 /// The trace averaged by a triangle of half-length `half` samples, in double precision.
-SUBSALT_INLINE Vec triangle(const Integral& integral, Vec position, Vec half) {
+template <int fixed>
+SUBSALT_INLINE Vec triangle(const Integral<fixed>& integral, Vec position, Vec half) {
     float at[lanes], n[lanes], out[lanes];
     store(at, position);
     store(n, half);
@@ -300,7 +309,7 @@ template <Antialias antialias, int fixed>
 SUBSALT_INLINE void add_found(const Held& held, const Sought& sought, Bands& bands, float* image) {
     Vec value;
     if constexpr (antialias == Antialias::triangle) {
-        const Integral integral{held.integrals, held.samples, held.order, held.stride};
+        const Integral<fixed> integral{held.integrals, held.samples, held.order, held.stride};
         value = triangle(integral, sought.position, sought.steep);
     } else {
         const Window window(sought.position);
