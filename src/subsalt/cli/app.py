@@ -116,7 +116,8 @@ def scan(
 
 @app.command(
     short_help="Write a job file from what the files say.",
-    epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15"),
+    epilog=_example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15")
+    + "; subsalt init time.toml --from line.sgy --method kirchhoff --vrms vrms.txt",
 )
 def init(
     job: JobFile,
@@ -131,6 +132,13 @@ def init(
     ] = None,
     phi: Annotated[str | None, typer.Option(help="Azimuth of the tilt: a file or degrees.")] = None,
     f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None,
+    method: Annotated[str, typer.Option(help="rtm, or kirchhoff: prestack time migration.")] = "rtm",
+    vrms: Annotated[
+        str | None, typer.Option(help="kirchhoff: rms velocity in time, a file or a number.")
+    ] = None,
+    cdp_spacing: Annotated[
+        str | None, typer.Option(help="kirchhoff: distance of CDPs of a line without coordinates.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
     files: Annotated[
@@ -142,7 +150,9 @@ def init(
     from subsalt.cli import commands
 
     shots = [*(from_ or []), *(files or [])]
-    commands.init(job, shots, vp, epsilon, delta, theta, phi, f0, preset, force, json)
+    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi, "f0": f0}
+    time = {"vrms": vrms, "cdp_spacing": cdp_spacing}
+    commands.init(job, shots, method, {"rtm": model, "kirchhoff": time}, preset, force, json)
 
 
 @app.command(
@@ -478,7 +488,9 @@ def view(
     velocity: Annotated[
         bool, typer.Option("--velocity", help="Lay the rms velocity over the time image.")
     ] = False,
-    gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0,
+    gain: Annotated[
+        float, typer.Option(help="Multiply time images and gathers by time to this power.")
+    ] = 0.0,
     draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto",
     open_: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False,
     json: Json = False,

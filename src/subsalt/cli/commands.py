@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,28 +64,34 @@ def scan(files: list[Path], preset: str, as_json: bool) -> None:
 def init(
     job: Path,
     files: list[str],
-    vp: str | None,
-    epsilon: str | None,
-    delta: str | None,
-    theta: str | None,
-    phi: str | None,
-    f0: str | None,
+    method: str,
+    given: Mapping[str, Mapping[str, str | None]],
     preset: str,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a job file from what the files say."""
+    """Write a job file from what the files say; `given` are the options that each method understands."""
+    from subsalt.job.kirchhoff_starter import write_time_job
     from subsalt.job.starter import write_job
 
+    starters: dict[str, Callable[..., Any]] = {"rtm": write_job, "kirchhoff": write_time_job}
     out = Out(as_json)
+    if method not in starters:
+        raise ConfigError(f"--method {method} is none", f"use one of {', '.join(starters)}", code="E125")
+    for other, options in given.items():
+        lost = [name for name, value in options.items() if value is not None and other != method]
+        if lost:
+            option = "--" + lost[0].replace("_", "-")
+            raise ConfigError(
+                f"{option} belongs to method {other}", f"leave it out, or add --method {other}", code="E769"
+            )
     if not files:
         raise ConfigError(
             "no shot files given",
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
-    result = write_job(job, files, **model, f0=f0, preset=preset, force=force)
+    result = starters[method](job, files, **given[method], preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
     out.row("next", f"subsalt check {job}")
