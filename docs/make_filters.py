@@ -169,7 +169,7 @@ def picture() -> str:
     shapes.append(curve(part[::8], 0.95 * (passed * passed)[::8], TOP, "triangle"))
     x = LEFT + WIDTH * limit
     shapes.append(f'<path class="limit" d="M{x:.1f} {TOP} v{HEIGHT}"/>')
-    shapes.append(f'<text x="{x + 6:.1f}" y="{TOP + 16}">alias limit of an operator</text>')
+    shapes.append(f'<text x="{x + 6:.1f}" y="{TOP - 5}">alias limit of an operator</text>')
 
     top = TOP + HEIGHT + GAP
     decades = 5

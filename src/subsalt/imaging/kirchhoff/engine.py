@@ -151,6 +151,7 @@ def migrate_block(
     axes = np.asarray(setup.grid.axes(), np.float64)
     first = 0 if setup.classes.kind == "image" else sums.block.c0
     source = iter(traces)
+    prepared = None
     while True:
         with phases("trace input"):
             found = next(source, None)
@@ -158,7 +159,8 @@ def migrate_block(
             return
         index, samples = found
         with phases("prepare"):
-            prepared = prepare(samples, table.time, options, threads)
+            # in the memory of the block before: the kernel has read it
+            prepared = prepare(samples, table.time, options, threads, out=prepared)
         group = setup.group[index] - first
         slot = np.zeros_like(group) if setup.classes.kind == "image" else group
         geometry = TraceGeometry(
