@@ -1,6 +1,7 @@
 // Python face of the preparation of traces for Kirchhoff migration. Arguments are checked in Python
 // (subsalt.imaging.kirchhoff.prepare); here only shapes are, because a wrong one would write out of bounds.
 #include "isa/dispatch.hpp"
+#include "signal/double_integral.hpp"
 #include "trace_work.hpp"
 
 #include <nanobind/nanobind.h>
@@ -51,6 +52,20 @@ void prepare_traces(Array<const float, 2> traces, Array<float, 4> out, Array<con
     table.prepare(work, threads);
 }
 
+/// Of the first band of prepared traces.
+void double_integral(Array<const float, 4> samples, Array<double, 2> out, int threads) {
+    const auto n = static_cast<int64_t>(samples.shape(0)), row = static_cast<int64_t>(samples.shape(3));
+    const int order = static_cast<int>(samples.shape(2)) - 1;
+    if (static_cast<int64_t>(out.shape(0)) != n || static_cast<int64_t>(out.shape(1)) != row || order < 0 ||
+        order > 4 || threads < 1)
+        throw std::invalid_argument("double_integral: arrays do not fit together");
+    const auto stride = static_cast<int64_t>(samples.shape(1) * samples.shape(2)) * row;
+    const float* from = samples.data();
+    double* to = out.data();
+    nb::gil_scoped_release release;
+    signal::double_integral(from, to, n, stride, order, row, threads);
+}
+
 } // namespace
 } // namespace subsalt
 
@@ -58,5 +73,7 @@ void bind_traces(nb::module_& m) {
     m.def("prepare_traces", &subsalt::prepare_traces, "traces"_a.noconvert(), "out"_a.noconvert(),
           "pairs"_a.noconvert(), "size"_a, "taps"_a.noconvert(), "threads"_a, "isa"_a,
           "Filter traces (n, nt) by pairs of bands and write polynomials between their samples.");
+    m.def("double_integral", &subsalt::double_integral, "samples"_a.noconvert(), "out"_a.noconvert(), "threads"_a,
+          "Double integral of the first band of prepared traces, at the samples.");
     m.def("fft_size", &subsalt::signal::fft_size, "least"_a, "Points of the next transform that is large enough.");
 }

@@ -239,6 +239,22 @@ def triangle(prepared, p, length):
     return (integral(p + length) - 2 * integral(p) + integral(p - length)) / length**2
 
 
+@pytest.mark.parametrize("interpolation", ["sinc", "linear"])
+def test_double_integral_is_that_of_the_polynomials(interpolation):
+    options = KirchhoffOptions(antialias="triangle", interpolation=interpolation)
+    prepared = prepare(noise(3, 90), TimeAxis(90, DT), options, threads=2)
+    c = prepared.samples[:, 0].astype(np.float64)
+    k = np.arange(c.shape[1])[:, None]
+    slope = np.cumsum((c / (k + 1)).sum(axis=1), axis=1)
+    rise = (c / ((k + 1) * (k + 2))).sum(axis=1)
+    rise[:, 1:] += slope[:, :-1]
+    want = np.cumsum(rise, axis=1)
+    assert not prepared.integrals[:, 0].any()
+    # two running sums of 120 numbers
+    eps = 2 * c.shape[-1] * np.finfo(float).eps
+    np.testing.assert_allclose(prepared.integrals[:, 1:], want[:, :-1], rtol=0, atol=eps * np.abs(want).max())
+
+
 def test_double_integral_goes_on_as_a_straight_line():
     prepared = prepare(noise(4, 90), TimeAxis(90, DT), KirchhoffOptions(antialias="triangle"))
     tail = prepared.integrals[:, 90:]

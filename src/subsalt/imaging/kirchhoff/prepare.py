@@ -108,24 +108,11 @@ def prepare(
     _native.prepare_traces(
         traces, samples, pairs, size, behind(options.interpolation), threads, cpu.in_use()[1]
     )
-    integrals = double_integral(samples[:, 0]) if options.antialias == "triangle" else None
+    integrals = None
+    if options.antialias == "triangle":
+        integrals = np.empty((len(traces), shape[-1]))
+        _native.double_integral(samples, integrals, threads)
     return Prepared(samples, bank.corner, time.t0, time.dt, time.nt, integrals)
-
-
-def double_integral(samples: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return S (n, ns_pad) of `Prepared`, of polynomials (n, order + 1, ns_pad): sums in the order of the samples."""
-    slope = np.zeros(samples.shape[::2])
-    value = np.zeros(samples.shape[::2])
-    for k in range(samples.shape[1]):
-        c = samples[:, k].astype(np.float64)
-        slope += c / (k + 1)
-        value += c / ((k + 1) * (k + 2))
-    # the slope at the end of every interval, then what each interval adds: S_{i+1} = S_i + S'_i + q_i(1)
-    np.cumsum(slope, axis=1, out=slope)
-    value[:, 1:] += slope[:, :-1]
-    out = np.zeros_like(value)
-    np.cumsum(value[:, :-1], axis=1, out=out[:, 1:])
-    return out
 
 
 def _check(traces: NDArray[np.float32], time: TimeAxis) -> None:
