@@ -102,6 +102,14 @@ class Planes(ABC):
             out[rows] = self.read(int(ix), int(ix) + 1)[0][tuple(index[rows, 1:].T)]
         return out
 
+    def columns(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the columns along z (n, nz) at the indices (n, ndim - 1); a plane at a time."""
+        out = np.empty((len(index), self.shape[-1]), np.float32)
+        for ix in np.unique(index[:, 0]):
+            rows = np.nonzero(index[:, 0] == ix)[0]
+            out[rows] = self.read(int(ix), int(ix) + 1)[0][tuple(index[rows, 1:].T)]
+        return out
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -25,7 +25,8 @@ from subsalt.io.segy_image import SIGNATURE
 from subsalt.io.trace_headers import read_traces
 
 _DEPTHS = re.compile(r"DEPTH STEP (\S+) M, FIRST DEPTH (\S+) M")
-_NAMES = (
+#: header values that say where the traces of a volume stand
+VOLUME_HEADERS = (
     "ffid",
     "cdp",
     "inline",
@@ -108,6 +109,11 @@ class SegyPlanes(FilePlanes):
             out[rows] = part[which[rows] - a, index[rows, -1]]
         return out
 
+    def columns(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the traces (n, nz) at the indices (n, ndim - 1); reads each once, and nothing else."""
+        once, which = np.unique(np.ravel_multi_index(tuple(index.T), self.shape[:-1]), return_inverse=True)
+        return self._traces(self.order[once])[which]
+
     def _traces(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         with InputFile(self.layout.path) as file:
             if file.size != self.layout.size:
@@ -189,7 +195,7 @@ def open_segy_volume(
     """Read the headers of a SEG-Y volume; its planes are read when asked for. See `read_segy_volume`."""
     header, fix = header or HeaderBytes(), fix or Fix()
     with InputFile(path) as file:
-        one = open_headers(file, header, fix, _NAMES)
+        one = open_headers(file, header, fix, VOLUME_HEADERS)
     lay = one.layout
     length = unit_factor(lay, fix)
     lattice = fit_lattice(one.values, lay, fix, length, spacing is not None)
@@ -198,6 +204,15 @@ def open_segy_volume(
     grid = _grid(path, lattice, lay.ns, dz, z0, spacing, origin)
     planes = SegyPlanes(lay, lattice.order, grid.shape)
     return OpenVolume(grid, lattice.frame, planes, lattice.lines, findings)
+
+
+def first_sample(values: dict[str, NDArray], n: int) -> float:
+    """Return what the delay field (byte 109) of the first trace says of its first sample: ms, or metres of depth."""
+    delay = float(column(values, "delay", n)[0])
+    scalar = int(column(values, "time_scalar", n)[0])
+    if abs(scalar) in (10, 100, 1000, 10000):
+        delay = delay / -scalar if scalar < 0 else delay * scalar
+    return delay
 
 
 def _depths(
@@ -209,11 +224,7 @@ def _depths(
     findings: list[Finding],
 ) -> tuple[float, float]:
     """Return depth step and first depth, m."""
-    delay = float(column(values, "delay", lay.n_traces)[0])
-    scalar = int(column(values, "time_scalar", lay.n_traces)[0])
-    if abs(scalar) in (10, 100, 1000, 10000):
-        delay = delay / -scalar if scalar < 0 else delay * scalar
-    z0 = delay * length
+    z0 = first_sample(values, lay.n_traces) * length
     if spacing is not None:
         return float(spacing[-1]), z0
     # what we write ourselves says its depths in full

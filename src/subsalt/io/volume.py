@@ -37,6 +37,10 @@ UNITS: dict[str, float] = {
 }
 
 
+#: names of the last axis of a model
+DEPTH = ("z", "depth")
+
+
 @dataclass
 class OpenVolume:
     """A volume whose values are read by planes; the rest as in `Volume`, values as they are stored."""
@@ -127,8 +131,11 @@ def open_volume(
     spacing: Sequence[float] | None = None,
     origin: Sequence[float] | None = None,
     rsf_outside: bool = False,
+    last: tuple[str, ...] = DEPTH,
 ) -> OpenVolume:
     """Open a volume to read planes of it; parameters and errors as of `read`.
+
+    `last` are the names that the last axis may have in an NPZ file.
 
     Notes
     -----
@@ -145,6 +152,8 @@ def open_volume(
         )
     if suffix == ".rsf":
         volume = _open_rsf(path, key, spacing, origin, rsf_outside)
+    elif suffix == ".npz":
+        volume = _open_npz(path, key, spacing, origin, last)
     else:
         volume = _OPENERS[suffix](path, key, spacing, origin)
     volume.source = str(path) + (f"[{key}]" if key else "")
@@ -189,6 +198,7 @@ def _open_npz(
     key: str | None,
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
+    last: tuple[str, ...] = DEPTH,
 ) -> OpenVolume:
     with NpzFile(path) as z:
         volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
@@ -213,9 +223,11 @@ def _open_npz(
     if axes is not None and axes.dtype.kind in "US":
         names = [str(v.decode() if isinstance(v, bytes) else v) for v in axes]
         names = names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
-        if names and names[-1] not in ("z", "depth"):
+        if names and names[-1].lower() not in last:
             raise ModelError(
-                f"{path}: axes are {', '.join(names)}", "store depth as the last axis", code="E230"
+                f"{path}: axes are {', '.join(names)}",
+                f"store {'time' if 't' in last else 'depth'} as the last axis",
+                code="E230",
             )
     frame = Frame()
     if world is not None and world.size == 4 and world.dtype.kind == "f":

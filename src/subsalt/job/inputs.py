@@ -66,14 +66,14 @@ def input_files(job: Job) -> dict[str, list[Path]]:
         found = expand_files(job, job.data.files)
         # the samples of time slices lie beside their headers
         slices = job.data.slices is not None
-        out["data.files"] = [f for p in found for f in (_with_payload(p) if slices else [p])]
+        out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]
         for name, table in () if job.data.geometry is None else job.data.geometry:
             out[f"data.geometry.{name}"] = [existing(job.resolve(table), f"data.geometry.{name}")]
     for name in PARAMETERS:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:
             key = f"model.{name}.file"
-            out[key] = _with_payload(existing(job.resolve(section.file), key))
+            out[key] = with_payload(existing(job.resolve(section.file), key))
     if job.source.file is not None:
         out["source.file"] = [existing(job.resolve(job.source.file), "source.file")]
     if job.acquisition is not None:
@@ -85,7 +85,7 @@ def input_files(job: Job) -> dict[str, list[Path]]:
     return out
 
 
-def _with_payload(path: Path) -> list[Path]:
+def with_payload(path: Path) -> list[Path]:
     """Return a model file and, for an RSF header, the binary beside it."""
     if path.suffix == ".rsf":
         names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from subsalt import kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.prestack import prestack_facts, prestack_findings
+from subsalt.check.velocity import velocity_findings
 from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader
@@ -66,6 +67,7 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
 
 def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
     """Return everything that is found, what is in order included."""
+    found: list[Finding] = []
     load(lambda: kernels.get(job.parallel.device).describe())
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
@@ -79,13 +81,17 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
         if c.grid is not None:
             grid = c.grid
             c.facts["grid"] = grid.to_dict() | {"from": placed[0].how if placed else ""}
+            velocity = load(lambda: job.open_velocity(grid))
+            if velocity is not None:
+                said = job.velocity.unit is not None
+                found += velocity_findings(velocity, grid, c.options, unit_said=said, facts=c.facts)
         c.classes = load(lambda: job.classes(table))
     else:
         # the grid of the job alone may be wrong as well
         load(lambda: _grid_without_traces(job))
         load(job.input_files)
     traces = load(lambda: _of_traces(job, c)) if c.table is not None else None
-    findings = [*load.findings, *(traces or []), *kirchhoff_findings(c)]
+    findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *found]
     if not any(f.level == "error" for f in findings):
         known = len(load.findings)
         load(lambda: _size(job, c))

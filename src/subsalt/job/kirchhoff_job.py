@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.classes import Classes
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
     from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
-    from subsalt.imaging.kirchhoff.velocity import TimeVelocity
+    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
     from subsalt.options_kirchhoff import KirchhoffOptions
 
@@ -76,12 +76,12 @@ class KirchhoffJob(BaseJob):
         decided = self.kirchhoff.amplitude != "auto"
         return self.kirchhoff.options(not decided and is_line(self.open_table()))
 
-    def open_velocity(self, grid: ImageGrid) -> TimeVelocity:
+    def open_velocity(self, grid: ImageGrid) -> FieldVelocity:
         """Return the rms velocity in time on the map; its files are placed by the numbers of `grid`."""
         from subsalt.job.velocity_load import open_velocity
 
         curved = self.kirchhoff.traveltime == "curved"
-        made: TimeVelocity = self.remember(
+        made: FieldVelocity = self.remember(
             "velocity", lambda: open_velocity(self.velocity, self.resolve, grid, curved=curved)
         )
         return made

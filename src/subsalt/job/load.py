@@ -44,7 +44,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
         assert isinstance(section.value, float | int)
         return Parameter(name, float(section.value), source=f"[model] {name}")
     vol = job.remember(f"volume {name}", lambda: open_file(job, name))
-    unit = section.unit or _known_unit(vol.unit, PARAMETERS[name])
+    unit = section.unit or known_unit(vol.unit, PARAMETERS[name])
     values: NDArray[Any] | Planes = Mapped(vol.planes, partial(to_si, unit=unit, kind=PARAMETERS[name]))
     if not job.streaming:
         values = to_si(vol.planes.read(0, len(vol.planes)), unit, PARAMETERS[name])
@@ -65,7 +65,7 @@ def open_file(job: Job, name: str) -> OpenVolume:
     )
 
 
-def _known_unit(unit: str | None, kind: str) -> str | None:
+def known_unit(unit: str | None, kind: str) -> str | None:
     """Return the unit a file declares, when it can be converted; an odd one is left to the checks."""
     names = {n.lower(): n for n in units.file_units(kind)}
     return names.get(unit.strip().lower()) if unit else None

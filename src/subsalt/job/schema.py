@@ -76,6 +76,15 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
     for section, key in (("VelocitySection", "v"), ("VelocitySection", "eta")):
         prop = definitions[section]["properties"][key]
         prop["anyOf"] = [*short, *prop["anyOf"]]
+    velocity, eta = definitions["VelocitySection"]["properties"], definitions["EtaSection"]["properties"]
+    velocity["eta"]["anyOf"].append({"$ref": "#/$defs/FunctionSection"})
+    either = {"anyOf": short}
+    for properties in (velocity, eta):
+        properties["columns"]["anyOf"].append(short[1])
+        for key in ("spacing", "origin"):
+            properties[key]["anyOf"][0]["items"] = either
+    values = definitions["FunctionSection"]["properties"]["value"]
+    values["anyOf"] = [*short, {"type": "array", "items": either}]
     definitions["KirchhoffSection"]["properties"]["antialias_spacing"]["anyOf"] += short[:1]
     value = definitions["ValueSection"]["properties"]["value"]
     value["anyOf"] = [{"type": "number"}, {"type": "string"}, {"type": "array", "items": {"anyOf": short}}]

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.types import Length, NonNegativeLength, NonNegativeTime, PositiveLength, Section
+from subsalt.job.types import NonNegativeLength, NonNegativeTime, Section
 
 #: what a column of a velocity text can hold
 COLUMNS = ("cdp", "inline", "crossline", "x", "y", "t", "v", "eta", "skip")
@@ -73,12 +73,29 @@ class TimeFileSection(Section):
     )
     bytes: dict[str, int] = Field({}, description="header bytes of a SEG-Y volume, as in [data.bytes]")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
-    spacing: list[PositiveLength] | None = Field(
-        None, description="steps along the axes of a volume that does not say them; the last one in s"
+    spacing: list[float] | None = Field(
+        None, description="steps along the axes of a volume that does not say them, m; the last one in s"
     )
-    origin: list[Length] | None = Field(
-        None, description="first coordinates of a volume that does not say them; the last one in s"
+    origin: list[float] | None = Field(
+        None, description="first coordinates of a volume that does not say them, m; the last one in s"
     )
+
+    @field_validator("spacing", "origin", mode="before")
+    @classmethod
+    def _lengths_and_a_time(cls, value: object) -> object:
+        if not isinstance(value, list):
+            return value
+        kinds = ["length"] * (len(value) - 1) + ["time"]
+        return [units.parse(v, k) for v, k in zip(value, kinds, strict=True)]
+
+    @field_validator("spacing")
+    @classmethod
+    def _steps_lead_on(cls, value: list[float] | None) -> list[float] | None:
+        if value is not None and (len(value) not in (2, 3) or min(value) <= 0):
+            raise ConfigError(
+                f"spacing = {value}", "give 2 (crossline, time) or 3 steps above 0", code="E104"
+            )
+        return value
 
     @field_validator("columns", mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt.errors import ModelError
 from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile, Scaled
 from subsalt.imaging.kirchhoff.rms import layer_eta
 from subsalt.survey import TimeAxis
@@ -61,6 +62,7 @@ class FieldVelocity:
         """Return velocity and eta, see `TimeVelocity.at`."""
         pts = np.asarray(points, dtype=np.float64).reshape(-1, 2)
         v, eta = self._sample(pts, time)
+        self._refuse_impossible(v, eta, pts, time)
         return v.astype(np.float32), None if eta is None else eta.astype(np.float32)
 
     def clamped(self, points: NDArray[np.float64], time: TimeAxis) -> int:
@@ -78,6 +80,27 @@ class FieldVelocity:
         """Return where it comes from, as plain values for reports."""
         out = {"v": self.v.describe(), "rays": "curved" if self.curved else "straight"}
         return out | ({} if self.eta is None else {"eta": self.eta.describe()})
+
+    def _refuse_impossible(
+        self,
+        v: NDArray[np.float64],
+        eta: NDArray[np.float64] | None,
+        points: NDArray[np.float64],
+        time: TimeAxis,
+    ) -> None:
+        """Raise where velocities are no velocities, which would make holes in the image, with the first place."""
+        for name, values, low, of in (("velocity", v, 0.0, self.v), ("eta", eta, -0.5, self.eta)):
+            if values is None or of is None:
+                continue
+            bad = ~((values > low) & (values < np.inf))
+            if bad.any():
+                i, k = (int(n) for n in np.unravel_index(int(np.argmax(bad)), bad.shape))
+                raise ModelError(
+                    f"{of.source}: {name} {values[i, k]:g} at x {points[i, 0]:,.1f} m, y {points[i, 1]:,.1f} m, "
+                    f"{time.t0 + k * time.dt:g} s ({np.count_nonzero(bad)} samples of {len(points)} traces)",
+                    f"{name} must be finite and above {low:g}; replace nulls by the values around them",
+                    code="E740",
+                )
 
     def _sample(
         self, points: NDArray[np.float64], time: TimeAxis
