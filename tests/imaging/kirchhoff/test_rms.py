@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from subsalt.imaging.kirchhoff.rms import (
+    MATCHED,
     dix,
     layer_eta,
     linear,
@@ -94,12 +95,18 @@ def test_one_layer_bends_no_ray():
     assert clamped == 0
 
 
-def test_two_layers_have_the_eta_of_their_moments():
+def test_two_layers_have_the_eta_that_their_moments_give():
     t = 0.004 * np.arange(1, 501)
     v = rms_of_layers(np.array([1.0, 2.0]), np.array([1500.0, 3000.0]), t)
-    mu2, mu4 = (1500.0**2 + 3000.0**2) / 2, (1500.0**4 + 3000.0**4) / 2
+    mu1, mu2, mu4, mu6 = ((1500.0**j + 3000.0**j) / 2 for j in (1, 2, 4, 6))
+    a = (mu4 / mu2**2 - 1) / 4
+    b = (2 * (mu4 / mu2**2) ** 2 - mu6 / mu2**3 - mu4 / mu2**2) / 8
+    # eta, from the series of the leg summed as a fraction, makes the leg formula equal to it at this y
+    y = (MATCHED * mu1) ** 2 / mu2
+    missing = a * y**2 / (1 + b / a * y)
     eta, clamped = layer_eta(t, v)
-    assert eta[-1] == pytest.approx((mu4 / mu2**2 - 1) / 8, rel=1e-10)
+    assert 2 * eta[-1] * y**2 / (1 + (1 + 2 * eta[-1]) * y) == pytest.approx(missing, rel=1e-9)
+    assert a / 2 < eta[-1] < a
     assert clamped == 0
     assert np.abs(eta[:250]).max() < 1e-12
 
