@@ -89,6 +89,29 @@ def test_a_large_volume_is_read_by_the_traces_around(segy, tmp_path, monkeypatch
     assert planes.traffic.wanted == 4 * 17 * 4
 
 
+@pytest.mark.parametrize("form", ["npy", "fortran", "npz", "deflated", "rsf"])
+@pytest.mark.parametrize("section", [False, True])
+def test_traces_of_large_volumes_in_other_formats(tmp_path, monkeypatch, form, section):
+    monkeypatch.setattr(volume_in_time, "SMALL", 10)
+    cube = np.random.default_rng(9).uniform(1500, 3000, (6, 7, 9)).astype(np.float32)
+    cube = cube[0] if section else cube
+    steps, first = ((50.0, 0.1), (0.0, 0.0)) if section else ((50.0, 50.0, 0.1), (0.0, 0.0, 0.0))
+    name = {"fortran": "v.npy", "deflated": "v.npz"}.get(form, f"v.{form}")
+    if name == "v.npy":
+        np.save(tmp_path / name, np.asfortranarray(cube) if form == "fortran" else cube)
+    elif name == "v.npz":
+        kept = {"v": cube, "spacing_m": steps, "origin_m": first}
+        (np.savez_compressed if form == "deflated" else np.savez)(tmp_path / name, **kept)
+    else:
+        write_rsf(
+            tmp_path / name, cube, steps, first, labels=("x", "t") if section else ("x", "y", "t"), unit=""
+        )
+    found = open_time_volume(tmp_path / name, spacing=steps, origin=first)
+    i = np.zeros(5, np.int64) if section else np.array([5, 2, 2, 0, 2])
+    j = np.array([6, 0, 1, 3, 0])
+    assert np.array_equal(found.traces(i, j), (cube[None] if section else cube)[i, j])
+
+
 def test_numbers_hold_where_the_data_have_no_map(segy, tmp_path):
     invented = ImageGrid(GRID.inlines, GRID.crosslines, (0.0, 0.0), GRID.per_inline, GRID.per_crossline, TIME)
     v, _ = opened(tmp_path, invented, file="v.sgy").at(invented.positions(), TIME)

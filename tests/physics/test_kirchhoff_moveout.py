@@ -106,7 +106,7 @@ def vti_times(eta, delta):
 def test_eta_meets_exact_times_of_vti_media(eta, delta):
     formula, exact, hyperbola = vti_times(eta, delta)
     # To first order in eta the formula is exact: t^2 = H - 2 eta x^4 / (v^4 H) with H = t0^2 / 4 + x^2 / v^2. What is
-    # left is of order eta^2 (next test), with a factor that is largest for small eta: 0.24 at offsets to twice the depth.
+    # left is of order eta^2 (next test), with a factor that is largest for small eta: 0.24 up to offsets of 2 depths.
     assert np.abs(formula / exact - 1).max() < 0.25 * eta**2 + 1e-6
     assert np.abs(formula - exact).max() < np.abs(hyperbola - exact).max() / 5
 

@@ -185,7 +185,7 @@ def _kind(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:
     yield warning(
         "W740",
         f"{base.source}: rms velocity {before}{v[i, k]:,.0f} m/s at {times[k]:.4g} s needs {needed} between them "
-        f"({names(i)}; {count} of {len(points)} functions): do these come from interval velocities?",
+        f"({names(i)}; {count} of {len(points)} {_things(base)}): do these come from interval velocities?",
         '[velocity] kind = "interval" (or "layers") if they are; else smooth them: smooth = {time = "0.2 s"}',
         functions=count,
         looked_at=len(points),
@@ -199,8 +199,8 @@ def _clamped(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:
     if clamped:
         yield warning(
             "W746",
-            f"curved rays: {clamped} interval velocities of {len(points)} functions were kept within a third and "
-            "three times the rms velocity",
+            f"curved rays: {clamped} interval velocities of {len(points)} {_things(given(velocity.v))} were kept "
+            "within a third and three times the rms velocity",
             "smooth the rms velocity in time, or check it",
             clamped=clamped,
         )
@@ -232,6 +232,11 @@ def _places(base: Field, grid: ImageGrid) -> tuple[NDArray[np.float64], Any]:
         )
 
     return points, name
+
+
+def _things(base: Field) -> str:
+    """Return what a velocity is made of, in words."""
+    return "traces" if isinstance(base, VolumeField) else "functions"
 
 
 def _reach_in_time(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:

@@ -18,8 +18,8 @@ from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
 from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
 from subsalt.io.headers import HeaderBytes
-from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.io.velocity_text import TextFunctions, read_velocity_text
+from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.job.load import known_unit, to_si
 
 if TYPE_CHECKING:
