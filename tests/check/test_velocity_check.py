@@ -63,6 +63,16 @@ def test_each_mistake_has_one_message_with_its_cure(line, velocity, text, code, 
     assert left == 65
 
 
+def test_data_in_feet_make_feet_of_velocities_likelier(line):
+    slow = "1 0 5000\n1 1 7000\n"
+    assert errors(check(line, 'file = "v.txt"', v=slow)[1]) == []
+    job = JOB.format(velocity='file = "v.txt"') + '[data.fix]\nunit = "ft"\n'
+    (line / "feet.toml").write_text(job)
+    found = errors(check_kirchhoff(read_job(line / "feet.toml")))
+    assert [c for c, _ in found] == ["E745"]
+    assert "the data count in feet" in found[0][1]
+
+
 def test_a_file_that_is_not_there(line, subsalt_command):
     left, found = check(line, 'file = "nowhere.txt"')
     assert "E110" in [c for c, _ in errors(found)]

@@ -246,10 +246,19 @@ def test_text_functions_of_all_kinds_of_places(tmp_path):
             f"{a} {b} {s} {truth(k, m, s)}\n" for a, b, k, m in zip(east, north, i, x, strict=True) for s in t
         )
     )
+    (tmp_path / "feet.txt").write_text(
+        "x y t v\n"
+        + "".join(
+            f"{float(a) / 0.3048!r} {float(b) / 0.3048!r} {s} {truth(k, m, s)}\n"
+            for a, b, k, m in zip(east, north, i, x, strict=True)
+            for s in t
+        )
+    )
     (tmp_path / "ms.txt").write_text("".join(f"{a} {b} {s * 1000} {v / 0.3048}\n" for a, b, s, v in rows))
     for keys in (
         {"file": "numbers.txt"},
         {"file": "map.txt"},
+        {"file": "feet.txt", "map_unit": "ft"},
         {"file": "ms.txt", "time_unit": "ms", "unit": "ft/s"},
     ):
         v, _ = opened(tmp_path, **keys).at(GRID.positions(), TIME)

@@ -18,6 +18,7 @@ from subsalt.comm import Comm, single
 from subsalt.errors import Finding, GeometryError
 from subsalt.io.cdp_line import BinGeometry, LineGeometry
 from subsalt.io.files import as_paths
+from subsalt.io.geometry import unit_factor
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack_findings import trace_findings
 from subsalt.io.prestack_positions import place
@@ -163,6 +164,7 @@ def open_traces(
         "auxiliary_traces": scan.auxiliary,
         "warnings": [f.message for f in findings],
         "scalars": scan.scalars if fix.scalar is None else [fix.scalar],
+        "feet": any(unit_factor(lay, fix) != 1.0 for lay in scan.layouts),
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
     src, rcv = place(columns, header, line if bins is None else bins, notes)

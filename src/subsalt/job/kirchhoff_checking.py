@@ -83,8 +83,10 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
             c.facts["grid"] = grid.to_dict() | {"from": placed[0].how if placed else ""}
             velocity = load(lambda: job.open_velocity(grid))
             if velocity is not None:
-                said = job.velocity.unit is not None
-                found += velocity_findings(velocity, grid, c.options, unit_said=said, facts=c.facts)
+                said, feet = job.velocity.unit is not None, bool(table.notes.get("feet"))
+                found += velocity_findings(
+                    velocity, grid, c.options, unit_said=said, feet=feet, facts=c.facts
+                )
         c.classes = load(lambda: job.classes(table))
     else:
         # the grid of the job alone may be wrong as well

@@ -17,6 +17,7 @@ from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
 from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
+from subsalt.io.geometry import FOOT
 from subsalt.io.headers import HeaderBytes
 from subsalt.io.velocity_text import TextFunctions, read_velocity_text
 from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
@@ -113,10 +114,12 @@ def _functions(
     _refuse_time_unit(text, in_ms)
     _refuse_impossible(text, column)
     times = [t * 1e-3 if in_ms else t for t in text.times]
-    values = [to_si(v, unit, "velocity") if unit else v for v in text.columns[column]]
+    values = [
+        np.asarray(to_si(v, unit, "velocity") if unit else v, dtype=np.float64) for v in text.columns[column]
+    ]
     if not text.keys:
         return Profile(times[0], values[0], kind, text.path)
-    places, axes = _places(text, grid)
+    places, axes = _places(text, grid, FOOT if section.map_unit == "ft" else 1.0)
     return Functions(places, times, values, grid, kind, axes, text.path)
 
 
@@ -159,12 +162,14 @@ def _refuse_time_unit(text: TextFunctions, in_ms: bool) -> None:
         )
 
 
-def _places(text: TextFunctions, grid: ImageGrid) -> tuple[NDArray[np.float64], tuple[bool, bool]]:
+def _places(
+    text: TextFunctions, grid: ImageGrid, metres: float
+) -> tuple[NDArray[np.float64], tuple[bool, bool]]:
     """Return where functions stand, as fractional indices of the image grid, and which of the two tell them apart."""
     (il, _, dil), (xl, _, dxl) = grid.inlines, grid.crosslines
     out = np.zeros((len(text), 2))
     if text.keys == ("x", "y"):
-        out = grid.index_of(text.places)
+        out = grid.index_of(text.places * metres)
         across, along = np.ptp(out[:, 0]) * grid.spacing[0], np.ptp(out[:, 1]) * grid.spacing[1]
         # picked along a line that is not quite straight
         return out, (not (grid.is_line and 4 * across <= along), True)

@@ -68,6 +68,7 @@ class TimeFileSection(Section):
     time_unit: Literal["s", "ms"] | None = Field(
         None, description="unit of times in the file; else what the file declares, or s"
     )
+    map_unit: Literal["m", "ft"] = Field("m", description="unit of x and y in a text")
     locate: Literal["auto", "numbers", "map"] = Field(
         "auto", description="place a volume by its inline and crossline numbers, or by its map coordinates"
     )
