@@ -211,18 +211,28 @@ def test_traces_outside_are_drawn_beside_the_grid(areal):
 
 
 def test_traces_outside_in_part(areal):
-    found = wrong(areal, grid(shape=(20, 10)))
+    # 30 degrees from north: 70 crosslines of 12.5 m further on
+    far = (1000.0 + 875.0 * np.sin(np.pi / 6), 2000.0 + 875.0 * np.cos(np.pi / 6))
+    found = wrong(areal, grid(corner=far))
     assert found.code == "W730"
     assert "200 of 1600 midpoints lie on the output, " in found.message
     assert "within the aperture of 300 m" in found.message
-    assert "ignore it" in found.fix
-    most = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 70)), 51.0))
-    assert codes(most) == []
-    # 51 m are four crosslines: those midpoints are within reach, 6 x 20 beyond
-    assert "1400 of 1600, 200 beside it, 120 out of reach" in most[0].message
-    assert "every bin has a midpoint" in most[1].message
+    assert "corners of the grid" in found.fix
+
+
+def test_a_part_of_the_survey_is_in_order(areal):
+    some = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 10)), 51.0))
+    assert codes(some) == []
+    # 51 m are four crosslines beside those of the output
+    assert "200 of 1600, 80 beside it within the aperture, 1320 out of reach" in some[0].message
+    assert "every bin has a midpoint" in some[1].message
     beyond = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 90)), None))
+    assert "1600 of 1600, 0 beside it" in beyond[0].message
     assert "200 of 1800 bins have no midpoint" in beyond[1].message
+    # bins of half the distance of the midpoints, one inline: half of them are empty, and the line is covered
+    fold = np.tile([[1, 0]], (1, 40))
+    assert prestack_grid.covered(fold) == 1.0
+    assert prestack_grid.covered(np.where(np.arange(80) < 20, 1, 0)[None]) == 0.25
 
 
 @pytest.mark.parametrize(

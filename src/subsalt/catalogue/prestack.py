@@ -9,8 +9,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E722": (
         "Traces without coordinates",
         "Sources and receivers are all at zero, so that nothing says where the midpoints are.",
-        "A 2-D line can be placed by CDP numbers and offsets: [data] cdp_line; bins that have positions by these: [data] "
-        "bins; else say where coordinates lie: [data.bytes].",
+        "A 2-D line can be placed by CDP numbers and offsets: [data] cdp_line; bins that have positions by these: "
+        "[data] bins; else say where coordinates lie: [data.bytes].",
     ),
     "E723": (
         "CDP numbers missing",
@@ -50,8 +50,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E728": (
         "Traces that are there twice",
-        "Field record, channel, source and receiver repeat: a file named twice, or overlapping files. Such traces would "
-        "count double.",
+        "Field record, channel, source and receiver repeat: a file named twice, or overlapping files. Such traces "
+        "would count double.",
         'Name each file once; [data] duplicates = "first" leaves them out, "keep" uses all.',
     ),
     "W728": (
@@ -76,13 +76,15 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Correct the grid or the coordinates as the message says.",
     ),
     "W730": (
-        "Most traces beside the output",
-        "Less than half of the midpoints lie on the output grid. The message draws both on a map.",
-        "Ignore it if a part of the survey is wanted; else correct the grid.",
+        "Output grid misplaced",
+        "Less than half of the midpoints lie on the output grid and a good part of the grid has none, or another "
+        "azimuth, side or scalar would bring nearly all of them onto it. The message draws both on a map.",
+        "Correct the grid or the coordinates as the message says.",
     ),
     "W731": (
         "Bins are numbered otherwise",
-        "The headers of most traces have another inline, crossline or CDP number than the output grid at their midpoint.",
+        "The headers of most traces have another inline, crossline or CDP number than the output grid at their "
+        "midpoint.",
         "If both should be the same, correct the corners of the grid, or its azimuth and spacing.",
     ),
     "W732": (

@@ -25,8 +25,10 @@ Points = NDArray[np.float64]
 _TRIED = 20_000
 #: a guess explains the midpoints when this share of them lies on the grid with it, and so much more than without
 _EXPLAINS, _BETTER = 0.9, 0.25
-#: with less than this share of the midpoints on it a grid is worth a warning
-_MOST = 0.5
+#: a grid with less than this share of the midpoints on it, and midpoints on less than this share of it, is misplaced
+_MOST, _COVERED = 0.5, 0.75
+#: cells along each side of a grid by which its cover is told: bins may be smaller than midpoints are apart
+_CELLS = 16
 #: half the width of a line: share of its length, and at least so many crosslines
 _WIDE = (0.1, 20)
 #: powers of ten by which a wrong scalar of coordinates is off
@@ -88,7 +90,7 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
     used = on if aperture is None else within
     middle = table.midpoint[:: max(1, n // _TRIED)]
     guess = _guess(middle, grid, table.notes.get("scalars", []))
-    in_order = on >= _MOST * n and not guess
+    in_order = not guess and (on >= _MOST * n or covered(fold) >= _COVERED)
     drawn = "" if in_order else "\n" + "\n".join(text_map(middle, grid))
     if used == 0:
         yield error(
@@ -103,18 +105,31 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
         yield warning(
             "W730",
             f"{on} of {n} midpoints lie on the output{reached}: {_boxes(middle, grid)}{drawn}",
-            guess or "if a part of the survey is what you want, ignore it",
+            guess or _generic(grid),
             on=on,
             within=within,
         )
+    elif aperture is None:
+        yield ok(f"midpoints on the output grid: {on} of {n}, {n - on} beside it")
     else:
-        beyond = "" if aperture is None else f", {n - within} out of reach"
-        yield ok(f"midpoints on the output grid: {on} of {n}, {n - on} beside it{beyond}")
+        yield ok(
+            f"midpoints on the output grid: {on} of {n}, {within - on} beside it within the aperture, "
+            f"{n - within} out of reach"
+        )
     empty = int((fold == 0).sum())
     if on and empty == 0:
         yield ok(f"fold {int(fold.min())} to {int(fold.max())}, every bin has a midpoint")
     elif on:
         yield ok(f"fold up to {int(fold.max())}; {empty} of {fold.size} bins have no midpoint")
+
+
+def covered(fold: NDArray[np.int64]) -> float:
+    """Return the share of a grid that has midpoints, by cells of at most a sixteenth of each side."""
+    for axis in (0, 1):
+        n = fold.shape[axis]
+        starts = np.unique(np.linspace(0, n, min(_CELLS, n), endpoint=False).astype(int))
+        fold = np.add.reduceat(fold, starts, axis=axis)
+    return float(np.mean(fold > 0))
 
 
 def numbers_agree(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:

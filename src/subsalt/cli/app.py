@@ -318,7 +318,10 @@ def stop(
     run: RunDir,
     finish_shots: Annotated[
         bool,
-        typer.Option("--finish-shots", help="Let shots (blocks of a time migration) in hand be finished; else they are given back."),
+        typer.Option(
+            "--finish-shots",
+            help="Let shots (blocks of a time migration) in hand be finished; else they are given back.",
+        ),
     ] = False,
     wait: Annotated[
         float, typer.Option(help="Seconds to wait for the end; 0 returns when the request is left.")
