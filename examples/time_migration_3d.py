@@ -47,16 +47,15 @@ crossline = { first = 1, last = 41 }
 corners = [[1, 1, 0, 0], [1, 41, 1000, 0], [41, 1, 0, 1000]] # inline, crossline, x, y
 gathers = "offset"
 offset = { first = 100, last = 700, step = 100 }
-aperture = 500
 dip = 60
 """
 
 
 def survey() -> Survey:
-    """Return shots along 11 sail lines, each heard on 4 cables of 14 receivers: every bin once by every offset class."""
+    """Return shots along 16 sail lines, each heard on 4 cables of 14 receivers: every bin once by every offset class."""
     shots, positions = [], []
-    for y in 37.5 + 100.0 * np.arange(-1, 10):
-        for x in np.arange(-350.0, 1001.0, 50.0):
+    for y in 37.5 + 100.0 * np.arange(-3, 13):
+        for x in np.arange(-600.0, 1301.0, 50.0):
             rcv = np.array([(x + 50.0 * k, y + c, 0.0) for c in (-75.0, -25.0, 25.0, 75.0) for k in range(1, 15)])
             positions.append(((x, y, 0.0), rcv))
     wavelet = subsalt.ricker(F0, 0.001, delay=0.0)

@@ -5,7 +5,7 @@ from PIL import Image
 from subsalt import view
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.survey import Shot, Survey, TimeAxis
-from subsalt.view.records import signed_offset
+from subsalt.view.records import _lobes, signed_offset
 
 TIME = TimeAxis(200, 0.004)
 
@@ -57,3 +57,13 @@ def test_wrong_input_is_named(tmp_path):
         view.gather(spike(3), TIME, tmp_path / "a.png", draw="colour")
     with pytest.raises(GeometryError, match="no shots"):
         view.gathers(Survey([], TIME), tmp_path / "a.png")
+
+
+def test_lobes_begin_and_end_where_the_line_crosses_zero():
+    t = np.arange(5.0)
+    outline = _lobes(np.array([-1.0, 1.0, 3.0, -1.0, 2.0]), t)
+    np.testing.assert_allclose(
+        outline,
+        [[0, 0], [0, 0], [0, 0.5], [1, 1], [3, 2], [0, 2.75], [0, 3], [0, 3 + 1 / 3], [2, 4], [0, 4]],
+        atol=1e-15,
+    )

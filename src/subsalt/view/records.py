@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -230,11 +230,24 @@ def _densities(
 
 def _wiggles(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float) -> None:
     """Draw traces as lines about their place, positive lobes filled; every n-th when they are too many."""
+    from matplotlib.collections import PolyCollection
+
     step = -(-len(traces) // MOST_WIGGLES)
     t = time.values()
-    line: dict[str, Any] = {"color": style.INK, "linewidth": 0.5}
+    lobes = []
     for i in range(0, len(traces), step):
         # neighbours may touch, but a wild trace must not cover the others
-        a = i + 0.8 * step * np.clip(np.nan_to_num(traces[i]) / limit, -1.5, 1.5)
-        ax.plot(a, t, **line)
-        ax.fill_betweenx(t, i, a, where=(a > i).tolist(), interpolate=True, color=style.INK, linewidth=0)
+        a = 0.8 * step * np.clip(np.nan_to_num(traces[i]) / limit, -1.5, 1.5)
+        ax.plot(i + a, t, color=style.INK, linewidth=0.5)
+        lobes.append(_lobes(a, t) + (i, 0.0))
+    ax.add_collection(PolyCollection(lobes, facecolors=style.INK, linewidths=0), autolim=False)
+
+
+def _lobes(a: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the outline (n, 2) of what lies right of zero, with corners where the line between samples crosses it."""
+    k = np.flatnonzero(a[:-1] * a[1:] < 0)
+    crossing = t[k] + a[k] / (a[k] - a[k + 1]) * (t[k + 1] - t[k])
+    at = np.concatenate([t[:1], t, crossing, t[-1:]])
+    right = np.concatenate([[0.0], np.maximum(a, 0.0), np.zeros(len(k)), [0.0]])
+    order = np.argsort(at, kind="stable")
+    return np.stack([right, at], axis=1)[order]

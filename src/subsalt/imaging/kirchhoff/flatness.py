@@ -24,8 +24,8 @@ HALF_WINDOW = 0.08
 FEWEST_LIVE = 4
 #: an event counts as picked above this semblance
 PICKED = 0.4
-#: ... and above this share of the power of the strongest: a hundredth of its amplitude
-QUIET = 1e-4
+#: ... and above this share of the power of the strongest: a thirtieth of its amplitude
+QUIET = 1e-3
 #: of scanned curvatures, on either side of flat
 SCANNED = 20
 #: ratios of velocity that are scanned on either side of one
@@ -115,8 +115,8 @@ class Moveout:
         Semblance.
     time : TimeAxis
         Samples of the spectrum.
-    picks : ndarray, (n, 3)
-        Time (s), ratio and semblance of the events that stand out, in order of time.
+    picks : ndarray, (n, 4)
+        Time (s), ratio, semblance and relative amplitude of the events that stand out, in order of time.
     """
 
     ratio: NDArray[np.float64]
@@ -126,10 +126,10 @@ class Moveout:
 
     @property
     def mean_ratio(self) -> float:
-        """Mean of the picked ratios, weighted by semblance; NaN without a pick."""
+        """Mean of the picked ratios, weighted by semblance and amplitude; NaN without a pick."""
         if not len(self.picks):
             return float("nan")
-        return float(np.average(self.picks[:, 1], weights=self.picks[:, 2]))
+        return float(np.average(self.picks[:, 1], weights=self.picks[:, 2] * self.picks[:, 3]))
 
 
 def residual_moveout(
@@ -190,17 +190,21 @@ def _picks(
     time: TimeAxis,
     length: int,
 ) -> NDArray[np.float64]:
-    """Return time, ratio and semblance of the most coherent power of each stretch of `length` samples."""
+    """Return time, ratio, semblance and amplitude of the most coherent power of each stretch of `length` samples."""
     score, picks = spectrum * power, []
+    best, loudest = score.max(axis=0), float(power.max(initial=0.0))
     for a in range(0, time.nt, length):
-        part = score[:, a : a + length]
-        k = a + int(np.argmax(part)) % part.shape[1]
+        k = a + int(np.argmax(best[a : a + length]))
+        # at the end of a stretch it may be the tail of an event in the next one
+        if best[k] < best[max(k - 1, 0) : k + 2].max():
+            continue
         column = spectrum[:, k]
         i = int(np.argmax(column))
         # a best at the end of the scan is no best
-        if column[i] >= PICKED and power[i, k] > QUIET * power.max() and 0 < i < len(ratio) - 1:
-            picks.append((time.t0 + k * time.dt, peak(ratio, column), float(column[i])))
-    return np.asarray(picks, dtype=np.float64).reshape(-1, 3)
+        if column[i] >= PICKED and power[i, k] > QUIET * loudest and 0 < i < len(ratio) - 1:
+            amplitude = float(np.sqrt(power[i, k] / loudest))
+            picks.append((time.t0 + k * time.dt, peak(ratio, column), float(column[i]), amplitude))
+    return np.asarray(picks, dtype=np.float64).reshape(-1, 4)
 
 
 def peak(at: NDArray[np.float64], values: NDArray[np.float64]) -> float:
