@@ -7,6 +7,7 @@ from subsalt.errors import ConfigError, ModelError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.planes import Held
 from subsalt.survey import TimeAxis
+from subsalt.view.scan_panels import _balanced
 from subsalt.view.time_sections import indices_at, plane
 
 TIME = TimeAxis(101, 0.01)
@@ -99,6 +100,19 @@ def test_panels_of_a_scan_share_one_scale(tmp_path):
     assert darkest[0] == darkest[2] < darkest[1] - 50
     with pytest.raises(ModelError, match="panels have shapes"):
         view.scan_panels([("a", traces), ("b", traces[1:])], TIME, tmp_path / "b.png")
+
+
+def test_balance_shows_late_times_and_keeps_the_ratio_of_scales(tmp_path):
+    trace = np.exp(-(((TIME.values() - 0.25) / 0.02) ** 2)) + 1e-3 * np.exp(
+        -(((TIME.values() - 0.75) / 0.02) ** 2)
+    )
+    strong = np.tile(trace, (40, 1))
+    [(_, a), (_, b)] = _balanced([("1 v", strong), ("1.1 v", 0.5 * strong)], 10)
+    # what was a thousandth is as large, to the spread of one window over another
+    assert a[0, 75] == pytest.approx(a[0, 25], rel=1e-2)
+    np.testing.assert_allclose(b, 0.5 * a, rtol=1e-12)
+    path = view.scan_panels([("1 v", strong), ("1.1 v", strong)], TIME, tmp_path / "a.png", balance=0.2)
+    assert "balanced over 0.2 s" in Image.open(path).text["Description"]
 
 
 def test_the_map_of_a_scan_says_what_it_shows(tmp_path):

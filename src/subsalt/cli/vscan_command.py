@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: locations whose gathers are drawn when nobody says where
 PLACES = 1
+#: window over which the amplitudes of panels are balanced, s
+BALANCE = 0.5
 
 
 def refuse_with(vscan: str | None, at: Sequence[str] | None, **others: str | None) -> None:
@@ -168,6 +170,7 @@ def draw(scan: VelocityScan, places: Sequence[Sequence[float]], title: str) -> l
             scan.time,
             scan.folder / "vscan_stack.png",
             across=numbers,
+            balance=BALANCE,
             name=line_name(grid),
             title=title,
             about="stacks" if line_name(grid) == "CDP" else f"stacks of inline {inline}",
@@ -188,6 +191,7 @@ def draw(scan: VelocityScan, places: Sequence[Sequence[float]], title: str) -> l
                 across=panels[0][1][0],
                 name="offset (m)",
                 muted=MUTED,
+                balance=BALANCE,
                 title=title,
                 about=f"image gathers at {name}",
             )

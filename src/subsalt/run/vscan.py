@@ -65,8 +65,11 @@ def scales_of(text: str) -> tuple[float, ...]:
 
 
 def scaled(job: KirchhoffJob, scale: float) -> KirchhoffJob:
-    """Return the job with its velocity times `scale`, and nothing else changed."""
-    return job.changed("velocity", scale=job.velocity.scale * scale)
+    """Return the job with its velocity times `scale`, and no other change of the image.
+
+    Pictures are left out: those of the scan show all scales.
+    """
+    return job.changed("velocity", scale=job.velocity.scale * scale).changed("output", pictures=False)
 
 
 @dataclass

@@ -239,7 +239,9 @@ def _wiggles(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float
         # neighbours may touch, but a wild trace must not cover the others
         a = 0.8 * step * np.clip(np.nan_to_num(traces[i]) / limit, -1.5, 1.5)
         ax.plot(i + a, t, color=style.INK, linewidth=0.5)
-        lobes.append(_lobes(a, t) + (i, 0.0))
+        outline = _lobes(a, t)
+        outline[:, 0] += i
+        lobes.append(outline)
     ax.add_collection(PolyCollection(lobes, facecolors=style.INK, linewidths=0), autolim=False)
 
 

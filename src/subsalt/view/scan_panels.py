@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
+from subsalt.imaging.kirchhoff.flatness import window_sum
 from subsalt.survey import TimeAxis
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
@@ -27,6 +28,7 @@ def scan_panels(
     name: str = "trace",
     muted: str | None = None,
     clip: float = 99.0,
+    balance: float = 0.0,
     title: str = "velocity scan",
     about: str = "",
     run_id: str = "",
@@ -49,6 +51,9 @@ def scan_panels(
         Colour of samples that are exactly zero.
     clip : float
         Percentile of |a| at which the grey scale ends.
+    balance : float
+        Length, s, of a window over whose rms amplitude in all panels together samples are divided, so that early and
+        late times are seen and scales can still be compared; 0: amplitudes as they are.
     title, about, run_id : str
         Heading, a line beneath it, and run.
     """
@@ -59,6 +64,9 @@ def scan_panels(
             f"panels have shapes {sorted(shapes)}", f"give {time.nt} samples of equal traces", "E401"
         )
     out = png_path(path, "vscan.png")
+    if balance > 0:
+        shown = _balanced(shown, max(1, round(balance / time.dt / 2)))
+        about = f"{about} · balanced over {balance:g} s" if about else f"balanced over {balance:g} s"
     limit = style.clip_limit(np.stack([a for _, a in shown]), clip)
     wide = float(np.clip(11.5 / len(shown) - 0.12, 0.7, 2.6))
     facts = f"{about} · " if about else ""
@@ -80,6 +88,17 @@ def scan_panels(
             else:
                 ax.set_ylabel("two-way time (s)")
     return out
+
+
+def _balanced(panels: list[tuple[str, NDArray]], half: int) -> list[tuple[str, NDArray]]:
+    """Return panels divided by one curve of rms amplitude over 2 half + 1 samples of all of them."""
+    every = np.concatenate([a for _, a in panels])
+    power = window_sum((every**2).sum(axis=0), half)
+    live = window_sum(np.count_nonzero(every, axis=0).astype(np.float64), half)
+    rms = np.sqrt(np.maximum(power, 0.0) / np.maximum(live, 1.0))
+    # below a millionth there is nothing but rounding
+    rms = np.maximum(rms, 1e-6 * rms.max(initial=0.0) or 1.0)
+    return [(label, a / rms) for label, a in panels]
 
 
 def scan_map(

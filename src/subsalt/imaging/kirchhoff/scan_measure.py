@@ -13,8 +13,9 @@ from subsalt.survey import TimeAxis
 
 #: windows a scan is measured in
 WINDOWS = 12
-#: a window of less than this share of the power of the strongest one says nothing
-QUIET = 1e-3
+#: a window of less than this share of the power of the strongest one says nothing: amplitudes of field data fall by
+#: thousands along a trace
+QUIET = 1e-8
 
 
 @dataclass
