@@ -6,6 +6,8 @@ import subprocess
 import pytest
 
 from job_files import write_files, write_job
+from kirchhoff_jobs import areal
+from kirchhoff_jobs import write_job as time_job
 from subsalt.job.job import Job
 from subsalt.plan import plan_job
 from subsalt.run import migrate
@@ -95,3 +97,27 @@ def test_a_job_with_errors_makes_no_script(run, job):
     assert code == 66
     assert "others.sgy" in err
     assert not list(job.parent.glob("*.sbatch"))
+
+
+def test_a_time_migration_gets_a_script_of_blocks(run, tmp_path):
+    areal(tmp_path / "traces.sgy")
+    job = time_job(tmp_path)
+    code, out, _ = run(job, "--slurm", "--nodes", "2", "--ranks-per-node", "2", "--threads", "2", "--print")
+    assert code == 0
+    assert subprocess.run(["bash", "-n"], input=out, text=True).returncode == 0
+    assert "4 blocks of 120 locations, 360 traces on 4 ranks; every rank migrates blocks of its own" in out
+    assert "#SBATCH --ntasks-per-node=2" in out
+    code, out, _ = run(job, "--slurm", "--nodes", "1", "--json")
+    script = json.loads(out)["text"]
+    # what has restart points goes on: those of blocks lie in a folder of their own
+    (tmp_path / "survey.run" / "restart").mkdir(parents=True)
+    (tmp_path / "survey.run" / "restart" / "block_000001.json").write_text("{}")
+    counted = script[script.index("run_dir=") : script.index("before=")] + "restarts"
+    found = subprocess.run(["bash", "-c", counted], capture_output=True, text=True).stdout
+    assert "block_000001.json" in found
+    code, _, err = run(job, "--slurm", "--nodes", "1", "--shots", "1-2", "--print")
+    assert code == 78
+    assert "takes all traces" in err
+    code, _, err = run(job, "--slurm", "--nodes", "1", "--memory-per-node", "60MB", "--print")
+    assert code == 69
+    assert "trace table" in err

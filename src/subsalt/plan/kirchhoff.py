@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.errors import Finding, SubsaltError
+from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.imaging.kirchhoff.cutting import accumulator_bytes
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.job.types import auto_to_none
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: contributions per location and sample above which a plan says that nothing limits the operator
 MANY = 20_000
+#: errors of a check that hold for the machine it runs on
+OF_THIS_MACHINE = ("E610", "E660")
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,15 @@ def plan_kirchhoff(
 
     Raises
     ------
-    SubsaltError
-        When the job cannot be set up.
+    FindingsError
+        With everything that a check finds wrong, the memory of this machine aside: a plan is for any.
     """
+    from subsalt.job.checking import check_job
+
+    checked = check_job(job)
+    wrong = [f for f in checked.findings if f.level == "error" and f.code not in OF_THIS_MACHINE]
+    if wrong:
+        raise FindingsError(checked.findings, checked.exit_code())
     setup = job.setup()
     asked = threads if threads is not None else auto_to_none(job.parallel.threads)
     world = World.planned(ranks, memory_per_rank, asked)
@@ -183,6 +191,7 @@ def plan_kirchhoff(
         time_of(setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures),
         setup.table.files.trace_bytes,
     )
+    plan.findings.extend(f for f in checked.findings if f.level == "warning")
     plan.findings.extend(_findings(plan, setup))
     return plan
 

@@ -194,12 +194,15 @@ class Batch:
 _END = """\
 finished() { find "$run_dir/images" -maxdepth 1 -type f ! -name '.*' 2>/dev/null | wc -l; }
 
-# [checkpoint] restart_every: the step from which a shot goes on
-restarts() { find "$run_dir/snapshots" -name 'restart*.json' -printf '%p %T@\\n' 2>/dev/null | sort; }
+# restart points inside a shot ([checkpoint] restart_every) or a block of a time migration
+restarts() {
+    find "$run_dir/snapshots" "$run_dir/restart" \\( -name 'restart*.json' -o -name 'block_*.json' \\) \\
+        -printf '%p %T@\\n' 2>/dev/null | sort
+}
 
 before=$(finished) restarts_before=$(restarts)
 asked= child=
-# the time is nearly over: the shot being migrated is given back, what is finished is kept (exit code 75)
+# the time is nearly over: the shot or block being migrated is given back, what is finished is kept (exit code 75)
 trap 'asked=yes; [[ -z $child ]] || kill -USR1 "$child"' USR1
 trap '[[ -z $child ]] || kill -TERM "$child"' TERM
 "${launch[@]}" "${command[@]}" &
@@ -217,8 +220,8 @@ if [[ $code -ne 0 && -n $asked ]]; then
         echo "stopped before the end of the time; queued again, it goes on from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75
     fi
-    echo "no shot was finished within the time limit: ask for more --time, or more ranks per shot," >&2
-    echo "or let long shots go on in the middle with [checkpoint] restart_every" >&2
+    echo "no shot or block was finished within the time limit: ask for more --time, or more ranks," >&2
+    echo "or let long ones go on in the middle: [checkpoint] restart_every, [kirchhoff] save_every" >&2
     exit 75
 fi
 exit "$code\"""".splitlines()
