@@ -36,6 +36,8 @@ def main() -> int:
         "test_kernels_points.py",
         "test_kernels_arguments.py",
         "test_kernels_tti.py",
+        "test_kirchhoff_sum.py",
+        "test_kirchhoff_arguments.py",
         "test_packing.py",
         "test_segment.py",
         "test_slab_passes.py",

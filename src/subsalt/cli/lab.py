@@ -59,7 +59,7 @@ def memory(
 )
 def kernels(
     medium: Annotated[
-        list[str] | None, typer.Option(help="Media, such as isotropic,vti; all when left out.")
+        list[str] | None, typer.Option(help="Media, such as isotropic,vti, or kirchhoff; all when left out.")
     ] = None,
     order: Annotated[
         list[str] | None, typer.Option(help="Orders in space: 4, 8 or 4,8; both when left out.")

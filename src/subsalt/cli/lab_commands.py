@@ -59,11 +59,15 @@ def kernels(
 
     path = prepared(file, how)
     counts = asked.threads(threads)
-    media = asked.choices("--medium", medium, measurement.MEDIA, measurement.MEDIA)
+    media = asked.choices("--medium", medium, measurement.MEASURED, measurement.MEASURED)
     storages = asked.choices(
         "--storage", storage, measurement.STORAGES, ("f32",) if quick else measurement.STORAGES
     )
-    if storage is not None and "u16" in storages and all(cost(m).packed is None for m in media):
+    if (
+        storage is not None
+        and "u16" in storages
+        and all(m not in measurement.MEDIA or cost(m).packed is None for m in media)
+    ):
         raise asked.wrong(
             f"--storage u16: {' and '.join(media)} has no 16-bit models",
             "leave --storage out, or choose another --medium",

@@ -22,6 +22,12 @@ COLUMNS = (
     Column("core_steps", "core steps", ".3f"),
     Column("layer_extra", "layer extra", "+.3f"),
 )
+SUM_COLUMNS = (
+    Column("case", ""),
+    Column("contributions_per_s", "Gcontrib/s", ".2f", 1e-9),
+    Column("spread", "± %", ".1f", 100),
+    Column("of_plainest", "x linear", ".2f"),
+)
 #: columns that say which table a row belongs to, for CSV
 IDENTITY = ("medium", "order", "isa", "threads", "n", "model_storage")
 
@@ -29,7 +35,7 @@ Row = Mapping[str, Any]
 
 
 def _table_of(row: Row) -> tuple[Any, ...]:
-    return tuple(row[k] for k in IDENTITY)
+    return tuple(row.get(k) for k in IDENTITY)
 
 
 def heading(rows: Sequence[Row]) -> str:
@@ -48,6 +54,12 @@ def heading(rows: Sequence[Row]) -> str:
     )
 
 
+def sum_heading(row: Row) -> str:
+    """Return the line above the rows of the sum of Kirchhoff migration."""
+    threads = f"{row['threads']} thread{'s' * (row['threads'] != 1)}"
+    return f"sum of Kirchhoff migration, traces of {row['n']} samples, {row['isa']}, {threads}"
+
+
 def tables(rows: Sequence[Row], how: str = "text") -> Iterator[str]:
     """Yield one table per medium, order, instruction set and number of threads; one for all as CSV.
 
@@ -59,13 +71,16 @@ def tables(rows: Sequence[Row], how: str = "text") -> Iterator[str]:
         ``"text"``, ``"markdown"`` or ``"csv"``.
     """
     if how == "csv":
-        yield render(rows, [*(Column(k, k) for k in IDENTITY), *COLUMNS, Column("roof_gb_s", "")], how)
+        sums = [Column("contributions_per_s", "")] if any(r["kind"] == "sum" for r in rows) else []
+        yield render(rows, [*(Column(k, k) for k in IDENTITY), *COLUMNS, Column("roof_gb_s", ""), *sums], how)
         return
     for _, group in groupby(rows, key=_table_of):
         mine = list(group)
         shown = [r for r in mine if r["case"] != "multiply-add"]
-        yield (
-            f"{heading(mine)}\n{render(shown, COLUMNS, how)}"
-            if how == "text"
-            else (f"**{heading(mine)}**\n\n{render(shown, COLUMNS, how)}")
+        sums = mine[0]["kind"] == "sum"
+        title, table = (
+            (sum_heading(mine[0]), render(shown, SUM_COLUMNS, how))
+            if sums
+            else (heading(mine), render(shown, COLUMNS, how))
         )
+        yield f"{title}\n{table}" if how == "text" else f"**{title}**\n\n{table}"

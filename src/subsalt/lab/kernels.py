@@ -15,6 +15,7 @@ from typing import Any
 
 from subsalt.errors import MemoryPlanError
 from subsalt.host import machine_facts
+from subsalt.lab import kernel_sums
 from subsalt.lab.kernel_answers import verify
 from subsalt.lab.kernel_bench import LAYERS, Bench, bytes_needed
 from subsalt.lab.kernel_cases import Case, cases
@@ -26,6 +27,8 @@ from subsalt.lab.rounds import SAMPLE_SECONDS, Clock, round_robin
 
 #: media that have compiled kernels, in the order of the tables
 MEDIA = ("isotropic", "vti", "tti")
+#: what is measured: the steps of media, and the sum of Kirchhoff migration
+MEASURED = (*MEDIA, kernel_sums.NAME)
 ORDERS = (4, 8)
 STORAGES = ("f32", "u16")
 #: part of the memory that the arrays of a medium may take
@@ -42,6 +45,8 @@ UNITS = {
     "core_steps": "time over that of a core step, one step a call",
     "layer_extra": "time over that of the core done the same way, minus 1",
     "x_f32": "rate over that of the same case with float32 models",
+    "contributions_per_s": "samples of traces added to samples of the image, per second",
+    "of_plainest": "rate over that of linear interpolation without antialias",
     "roof_gb_s": "GB/s at which the roof ran",
 }
 
@@ -53,7 +58,7 @@ class Settings:
     Parameters
     ----------
     media, orders, isas, threads : sequence
-        Every combination is measured.
+        Every combination is measured; ``"kirchhoff"`` among the media is the sum of Kirchhoff migration, without order.
     storages : sequence of str
         How model arrays are stored: ``"f32"`` always, and ``"u16"`` beside it where the medium has it.
     n : int
@@ -99,7 +104,7 @@ def measure(
     _refuse_too_large(settings)
     rows: list[Row] = []
     with Watch(max(settings.threads)) as watch:
-        for medium in settings.media:
+        for medium in (m for m in settings.media if m in MEDIA):
             for order in settings.orders:
                 for threads in settings.threads:
                     say(f"kernels: {medium}, order {order}, {threads} thread{'s' * (threads != 1)}")
@@ -108,6 +113,12 @@ def measure(
                         benches.append(benches[0].packed())
                     rows += _measure_one(benches, settings, clock, seconds)
                     del benches  # their arrays are a gigabyte
+        if kernel_sums.NAME in settings.media:
+            for threads in settings.threads:
+                say(f"kernels: sum of Kirchhoff migration, {threads} thread{'s' * (threads != 1)}")
+                rows += kernel_sums.rows(
+                    settings.isas, threads, settings.rounds, clock=clock, seconds=seconds
+                )
     return Result(
         "kernels",
         asdict(settings) | {"layers": LAYERS, "imaged_every": IMAGED_EVERY},
@@ -125,9 +136,12 @@ def _refuse_too_large(settings: Settings) -> None:
         return max(
             (bytes_needed(n, m, o, "u16" in settings.storages and cost(m).packed is not None), m)
             for m in settings.media
+            if m in MEDIA
             for o in settings.orders
         )
 
+    if not any(m in MEDIA for m in settings.media):
+        return
     memory = machine_facts()["ram_bytes"]
     need, medium = needed(settings.n)
     if need > MEMORY_SHARE * memory:
@@ -141,6 +155,8 @@ def _refuse_too_large(settings: Settings) -> None:
 
 def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return what a reader of the shares must know."""
+    if not any(r["kind"] == "step" for r in rows):
+        return []
     out = [
         "every share is of the yardstick that ran in the same rounds; the roof's GB/s says how fast memory was then"
     ]
