@@ -104,9 +104,9 @@ def test_bands_mixed_by_the_response_of_a_triangle_converge_to_the_triangle_filt
     """A triangle of half-length T passes R = sinc^2(f T), and that is a mixture of low-passes at the f_j.
 
     The weight of band j is what R loses over the step around f_j. Binning into steps d spreads the corners by
-    d / sqrt(12), the fall of a band by d sqrt(1/3 - 2/pi^2): the mixture passes R + (1/12 + 1/3 - 2/pi^2) d^2 R'' / 2, and R''
-    is largest at zero frequency, 2 pi^2 T^2 / 3. It is held against the second difference of the double integral, as
-    the sum reads it.
+    d / sqrt(12), the fall of a band by d sqrt(1/3 - 2/pi^2): the mixture passes R + (1/12 + 1/3 - 2/pi^2) d^2 R'' / 2,
+    and R'' is largest at zero frequency, 2 pi^2 T^2 / 3. It is held against the second difference of the double
+    integral, as the sum reads it.
     """
     x = trace()[None]
     options = KirchhoffOptions(amplitude="none", antialias="triangle")

@@ -87,38 +87,44 @@ def band_count(options: KirchhoffOptions) -> int:
 @lru_cache(maxsize=8)
 def design(nt: int, dt: float, amplitude: Amplitude, bands: int) -> FilterBank:
     """Return the filters for records of `nt` samples every `dt` seconds."""
-    nyquist = 0.5 / dt
-    corner = nyquist * (bands - np.arange(bands)) / bands
+    corner = 0.5 / dt * (bands - np.arange(bands)) / bands
     if amplitude == "none" and bands == 1:
         return FilterBank(np.ones((1, 1)), corner)
-    fall = BAND_FALL / bands
-    narrowest = min(FALL if amplitude != "none" else 1.0, fall)
-    reach = round(REACH / narrowest)
-    # lags beyond the record, and the samples behind it that interpolation takes, have nothing to act on
-    record = nt - 1 + max(BEFORE, AFTER)
+    narrowest = min(FALL if amplitude != "none" else 1.0, BAND_FALL / bands)
+    # the half derivative falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record, and the
+    # samples that interpolation takes behind it: longer lags have nothing to act on
+    reach, record = round(REACH / narrowest), nt - 1 + max(BEFORE, AFTER)
+    longest = record if amplitude == "2.5d" else reach
     size = 2
-    while size < OVERSAMPLING * max(reach, record if amplitude == "2.5d" else 0):
+    while size < OVERSAMPLING * max(reach, longest):
         size *= 2
-    part = np.arange(size // 2 + 1) / (size // 2)  # of the Nyquist frequency
-    passed = np.stack([_fall(part, (bands - j) / bands, fall if j else 0.0) for j in range(bands)])
-    real, imag = _phase(part * fixedmath.PI / dt, amplitude)
-    if amplitude != "none":
-        passed = passed * _fall(part, 1.0 - FALL / 2, FALL)
-    impulse = _impulse(passed * real, passed * imag, record if amplitude == "2.5d" else reach)
-    if amplitude == "2.5d":  # falls too slowly (lag^-3/2) to be cut anywhere but at the length of the record
-        impulse = impulse - _folded_tail(record, size) / np.sqrt(dt)
+    impulse = _impulse(*_response(size // 2, dt, amplitude, bands), longest)
+    if amplitude == "2.5d":
+        impulse = impulse - _folded_tail(longest, size) / np.sqrt(dt)
     else:
         impulse = impulse * _taper(reach)
     if amplitude == "none":
-        impulse[0] = 0.0
-        impulse[0, reach] = 1.0
+        impulse[0] = np.arange(-reach, reach + 1) == 0
         for row in impulse:
             row /= fixedmath.total(row)  # constants pass exactly
-    middle = impulse.shape[1] // 2
-    cut = min(middle, record)
-    impulse = np.ascontiguousarray(impulse[:, middle - cut : middle + cut + 1])
+    cut = longest - min(longest, record)
+    impulse = np.ascontiguousarray(impulse[:, cut : impulse.shape[1] - cut])
     impulse.flags.writeable = False
     return FilterBank(impulse, corner)
+
+
+def _response(
+    points: int, dt: float, amplitude: Amplitude, bands: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return real and imaginary part (bands, points + 1) of the responses from zero to the Nyquist frequency."""
+    part = np.arange(points + 1) / points
+    passed = np.stack(
+        [_fall(part, (bands - j) / bands, BAND_FALL / bands if j else 0.0) for j in range(bands)]
+    )
+    if amplitude != "none":
+        passed = passed * _fall(part, 1.0 - FALL / 2, FALL)
+    real, imag = _phase(part * fixedmath.PI / dt, amplitude)
+    return passed * real, passed * imag
 
 
 def _fall(part: NDArray[np.float64], middle: float, width: float) -> NDArray[np.float64]:
