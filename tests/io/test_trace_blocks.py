@@ -121,6 +121,8 @@ def test_leaving_early_stops_the_thread(survey):
     assert not [t for t in threading.enumerate() if t.name == "traces"]
     assert blocks.bytes_read <= 3 * 5 * (240 + 4 * NT)
     blocks.close()
+    with pytest.raises(RuntimeError, match="once"):
+        next(iter(blocks))
     with pytest.raises(ValueError, match="0 traces"):
         TraceBlocks(table, np.arange(120), 0)
 

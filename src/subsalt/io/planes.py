@@ -140,7 +140,6 @@ class RawPlanes(FilePlanes):
         self._count(len(index), raw.nbytes)
         return to_float32(raw)
 
-
     def columns(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the columns along z (n, nz) at the indices (n, ndim - 1), by one read for each run of neighbours."""
         nz = self.shape[-1]
@@ -151,7 +150,9 @@ class RawPlanes(FilePlanes):
         moved = 0
         for run in np.split(np.arange(len(once)), np.nonzero(np.diff(once) != nz * self.itemsize)[0] + 1):
             if len(run):
-                moved += self.data.fetch(self.offset + int(once[run[0]]), raw_bytes(raw[run[0] : run[-1] + 1]))
+                moved += self.data.fetch(
+                    self.offset + int(once[run[0]]), raw_bytes(raw[run[0] : run[-1] + 1])
+                )
         self._count(raw.size, moved)
         return to_float32(raw)[which]
 

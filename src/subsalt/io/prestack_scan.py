@@ -111,8 +111,8 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
             if a < b:
                 with InputFile(layout.path) as file:
                     for start in range(a, b, _PIECE):
-                        stop = min(b, start + _PIECE)
-                        part.read(file, f, layout, header, int(first[f]), start, stop)
+                        some = _some_traces(layout, start - int(first[f]), min(b, start + _PIECE) - start)
+                        part.read(file, f, some, header_for(layout, header), start)
     told = comm.allgather(plain(part.facts()))
     columns = {}
     for name, (_, width) in _KEPT.items():
@@ -183,6 +183,11 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary)
 
 
+def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
+    """Return a part of a file as a file that begins later and ends earlier."""
+    return replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
+
+
 class _Part:
     """The traces whose headers this rank reads."""
 
@@ -194,36 +199,23 @@ class _Part:
         self._intervals: dict[int, set[int]] = {}
         self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
 
-    def read(
-        self,
-        file: InputFile,
-        f: int,
-        layout: FileLayout,
-        header: HeaderBytes,
-        first: int,
-        start: int,
-        stop: int,
-    ) -> None:
-        """Add the traces with numbers `start` to `stop` of file `f`, whose first one has number `first`."""
-        n = stop - start
-        # some traces of a file are a file that begins later and ends earlier
-        piece = replace(
-            layout, n_traces=n, first_trace=layout.first_trace + (start - first) * layout.trace_bytes
-        )
-        values = read_headers(file, piece, header_for(layout, header), _NAMES)
+    def read(self, file: InputFile, f: int, some: FileLayout, header: HeaderBytes, start: int) -> None:
+        """Add some traces of file `f`, of which the first has number `start`."""
+        n = some.n_traces
+        values = read_headers(file, some, header, _NAMES)
         dead, auxiliary = trace_kinds(values, n, self._fix)
-        found = positions(values, piece, self._fix)
+        found = positions(values, some, self._fix)
         use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
         self._dead += int(dead.sum())
         self._auxiliary += int(auxiliary.sum())
         self._intervals.setdefault(f, set()).update(int(v) for v in np.unique(column(values, "dt", n))[:1000])
-        number = np.arange(start, stop, dtype=np.int64)
+        number = np.arange(start, start + n, dtype=np.int64)
         self._dead_numbers.append(number[use & dead])
         for name, points in (("source", found.src), ("receiver", found.rcv)):
             if use.any():
                 z = points[use, 2]
                 self._z[name] = [min(self._z[name][0], float(z.min())), max(self._z[name][1], float(z.max()))]
-        bins = dict(zip(("bin_x", "bin_y"), bin_positions(values, piece, self._fix), strict=True))
+        bins = dict(zip(("bin_x", "bin_y"), bin_positions(values, some, self._fix), strict=True))
         kept = bins | {
             "number": number,
             "src": found.src[:, :2],

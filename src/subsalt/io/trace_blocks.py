@@ -58,7 +58,7 @@ class TraceBlocks:
         self._todo = range(start * size, len(self._index), size)
         self.stall_seconds = self.read_seconds = 0.0
         self.bytes_read = 0
-        self._stopped = False
+        self._stopped = self._begun = False
         self._free: SimpleQueue[NDArray[np.float32] | None] = SimpleQueue()
         self._full: SimpleQueue[_Block | BaseException] = SimpleQueue()
         rows = min(size, len(self._index))
@@ -87,6 +87,9 @@ class TraceBlocks:
 
     def __iter__(self) -> Iterator[_Block]:
         """Yield (rows of the table, their traces (m, nt)); what reading met is raised here."""
+        if self._begun or self._thread is None:
+            raise RuntimeError("blocks of traces are gone through once, before they are closed")
+        self._begun = True
         for _ in self._todo:
             begin = time.perf_counter()
             found = self._full.get()
