@@ -174,7 +174,8 @@ def migrate(job: Path, run: Path, ranks: int, threads: int) -> tuple[float, int,
     )
     peaks: dict[int, int] = {}
     while child.poll() is None:
-        peaks |= high_water(child.pid)
+        now = high_water(child.pid)
+        peaks |= {n: max(now[n], peaks.get(n, 0)) for n in now}  # one that has ended has no memory any more
         time.sleep(0.05)
     seconds = time.perf_counter() - begin
     assert child.stdout is not None

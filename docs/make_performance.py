@@ -202,6 +202,50 @@ def founding_job(found: Sequence[Result]) -> str:
     return "\n\n".join(parts)
 
 
+def founding_kirchhoff(found: Sequence[Result]) -> str:
+    """Return the founding Kirchhoff case beside the document: seconds, memory, rates, amplitudes."""
+    parts = []
+    head = (
+        "case",
+        "ranks x threads",
+        "traces",
+        "s",
+        "2009, 8 cores, s",
+        "2009 over this",
+        "peak GB",
+        "contributions",
+        "of the bound",
+        "G/s, sum",
+        "G/s, all",
+        "amplitudes within",
+    )
+    for result in found:
+        rows = []
+        for r in result["rows"]:
+            worst = max(a["error"] for a in r["amplitudes"])
+            rows.append(
+                [
+                    r["case"],
+                    f"{result['ranks']} x {result['threads']}",
+                    f"{r['traces']}",
+                    f"{r['seconds']:.1f}",
+                    f"{r['document_seconds']:g}",
+                    f"{r['document_seconds'] / r['seconds']:.2f}",
+                    f"{r['peak_gb']:.2f}",
+                    f"{r['contributions']:.3g}",
+                    f"{100 * r['fraction']:.0f} %",
+                    f"{r['gcontrib_per_s']:.2f}",
+                    f"{r['gcontrib_per_s_whole']:.2f}",
+                    f"{100 * worst:.2f} %",
+                ]
+            )
+        more = f" The large set takes {result['large_over_small']:.2f} times the small." * (
+            "large_over_small" in result
+        )
+        parts.append(f"{made_on(result)}; `{result['command']}`.{more}\n\n" + markdown(head, rows))
+    return "\n\n".join(parts)
+
+
 def ratio(then: float | None, here: float) -> str:
     """Return one time over another where there are both."""
     return f"{then / here:.2f}" if then and here > 0 else ""
@@ -260,6 +304,11 @@ def tables(found: Sequence[Result]) -> str:
             "The founding small case as a job",
             founding_job,
             [r for r in found if r.get("question") == "founding job"],
+        ),
+        (
+            "The founding Kirchhoff case",
+            founding_kirchhoff,
+            [r for r in found if r.get("question") == "founding kirchhoff"],
         ),
         ("Checkpoints", bars, [r for r in found if r.get("question") in BARS]),
         (

@@ -189,6 +189,27 @@ def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
     assert "| 8 | 1 | disk | buffered | durable | 8 | 1000 | 2.000 | 0.5 | storage |" in text
 
 
+def test_the_founding_kirchhoff_case_stands_beside_the_document(maker):
+    row = {
+        "case": "small",
+        "traces": 70808,
+        "seconds": 96.0,
+        "document_seconds": 288.0,
+        "peak_gb": 0.5,
+        "contributions": 120621107646,
+        "fraction": 0.649,
+        "gcontrib_per_s": 1.7,
+        "gcontrib_per_s_whole": 1.256,
+        "amplitudes": [{"error": 0.001}, {"error": 0.0032}],
+    }
+    found = {"question": "founding kirchhoff", "command": "make bench-kirchhoff LARGE=1", "machine": MACHINE}
+    found |= {"ranks": 1, "threads": 2, "rows": [row], "large_over_small": 3.987}
+    text = maker.tables([found])
+    assert "`make bench-kirchhoff LARGE=1`. The large set takes 3.99 times the small." in text
+    line = "| small | 1 x 2 | 70808 | 96.0 | 288 | 3.00 | 0.50 | 1.21e+11 | 65 % | 1.70 | 1.26 | 0.32 % |"
+    assert line in text
+
+
 def test_tables_are_replaced_not_added(maker):
     text = f"before\n{maker.BEGIN}\nold\n{maker.END}\nafter\n"
     once = maker.page(text, [FOUNDING])
