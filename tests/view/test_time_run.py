@@ -15,6 +15,7 @@ from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.imaging.kirchhoff.partial import write_sums
 from subsalt.imaging.kirchhoff.sums import Sums
 from subsalt.io import volume
+from subsalt.io.time_volume import TimeVolume
 from subsalt.survey import TimeAxis
 from subsalt.view.time_pictures import locations_of
 from subsalt.view.time_run import is_time_run, read_time_run
@@ -111,6 +112,28 @@ def test_python_and_the_command_draw_a_run(tmp_path, subsalt_command):
     # eight on a page
     assert "g_1.png" in out
     assert "g_2.png" in out
+
+
+def test_an_image_file_is_drawn_in_time_and_a_hit_count_in_colour(tmp_path, subsalt_command):
+    for name, values in (("image", values_of_line()), ("hits", np.abs(values_of_line()) + 1)):
+        volume = TimeVolume(
+            GRID.time, GRID.positions(), GRID.numbers(), np.arange(12), np.zeros(1), name.upper(), []
+        )
+        rows = volume.rows(0, values[:, None], np.ones((12, 1), np.int64))
+        (tmp_path / f"{name}.sgy").write_bytes(volume.head + rows.tobytes())
+    code, _, err = subsalt_command("view", tmp_path / "image.sgy", "-o", tmp_path / "i.png", "--gain", "1")
+    assert code == 0, err
+    assert "gain t^1" in Image.open(tmp_path / "i.png").text["Description"]
+    [made] = view.picture(tmp_path / "hits.sgy", tmp_path / "h.png")
+    assert "traces in a sample" in Image.open(made).text["Description"]
+    rgb = np.asarray(Image.open(made).convert("RGB")).astype(int)
+    # the colours of fold are not grey
+    assert np.abs(rgb[200:400, 100:200, 0] - rgb[200:400, 100:200, 2]).max() > 20
+
+
+def values_of_line():
+    """Return an image (12, nt) of the line."""
+    return (values()[0].mean(axis=1) - 0.05).astype(np.float32)
 
 
 @pytest.mark.parametrize(

@@ -18,4 +18,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "kirchhoff.",
         "Choose scales around 1; 2 to 41 of them. The gathers of the job show which is best.",
     ),
+    "E835": (
+        "A time image does not become a depth volume",
+        "An image or gathers in two-way time were to be exported to a format that holds volumes in depth, or its "
+        "locations fill no rectangle, so that they are no array.",
+        "Export it to .sgy, .su, .rsf, .npz or .npy.",
+    ),
 }

@@ -581,7 +581,12 @@ def export(
             metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.", readable=False
         ),
     ],
-    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the array in an .npz or .nc file; of a time migration image, gathers or hits."
+        ),
+    ] = None,
     unit: Annotated[
         str | None, typer.Option(help="Unit of the values, when the file does not say it.")
     ] = None,

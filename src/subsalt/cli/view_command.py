@@ -49,6 +49,7 @@ def view(what: Path, target: Path | None, asked: Options, show: bool, as_json: b
 
 def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
+    from subsalt.io.export_time import is_time_volume
     from subsalt.view.reading import is_gathers, named
     from subsalt.view.time_run import is_time_run, read_time_run
 
@@ -62,6 +63,9 @@ def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Pat
     if what.is_file() and is_gathers(what):
         drawn |= {"places": places, "every": asked.every, "gain": asked.gain}
         return pictures.gather_file(what, named(what, target), **drawn)
+    if what.is_file() and is_time_volume(what):
+        at = places[0] if places else None
+        return pictures.time_file(what, named(what, target), at=at, clip=asked.clip, gain=asked.gain)
     for name, given in (("--gathers-every", asked.every is not None), ("--velocity", asked.velocity)):
         if given:
             raise ConfigError(

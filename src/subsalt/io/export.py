@@ -10,6 +10,7 @@ from pathlib import Path
 
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io import volume
+from subsalt.io.export_time import NAMES, export_time, file_of_run, is_time_volume
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write
 from subsalt.io.segy_image import DESCRIPTION
@@ -66,7 +67,7 @@ def export(
         Its suffix tells the format: ``.sgy``, ``.rsf``, ``.npz``, ``.npy``, ``.vti``, ``.nc``, ``.zarr`` for
         volumes; ``.su``, or ``-`` for SU on standard output, for traces (and SEG-Y images) as they are.
     key, unit, spacing, origin
-        As in `subsalt.io.volume.read`.
+        As in `subsalt.io.volume.read`; of a time migration the key may be ``image``, ``gathers`` or ``hits``.
     name : str, optional
         Name of the array in the target.
     text : sequence of str
@@ -79,7 +80,8 @@ def export(
     """
     src = Path(source)
     if src.is_dir() and volume.suffix_of(src) != ".zarr":
-        src = image_of(src)
+        # a time migration has more than its image: --key says what
+        src, key = (file_of_run(src, key), None) if key in NAMES else (image_of(src), key)
     stdout = os.fspath(target) == "-"
     wants_su = stdout or Path(target).suffix.lower() == ".su"
     if not stdout and src.exists() and Path(target).exists() and os.path.samefile(src, target):
@@ -94,6 +96,8 @@ def export(
             )
         count = stream_su(src, sys.stdout.buffer) if stdout else convert_traces(src, target)
         return {"source": str(source), "path": os.fspath(target), "kind": "traces", "traces": count}
+    if src.is_file() and is_time_volume(src):
+        return export_time(src, target) | {"source": str(source)}
     plain = key is None and unit is None and spacing is None and origin is None and not text
     if plain and volume.suffix_of(src) == volume.suffix_of(target) == ".sgy" and _is_ours(src):
         # our own image keeps its bytes, and so its hash

@@ -9,7 +9,7 @@ from subsalt.view.gate import Flag, gate_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
 from subsalt.view.pairs import compare
 from subsalt.view.placement import fold
-from subsalt.view.reading import gather_file, picture
+from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
 from subsalt.view.scan_panels import scan_map, scan_panels
 from subsalt.view.slices import model, sections
@@ -35,6 +35,7 @@ __all__ = [
     "scan_panels",
     "sections",
     "survey_map",
+    "time_file",
     "time_pictures",
     "time_sections",
 ]

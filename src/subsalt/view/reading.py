@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import MissingInputError, ModelError, SegyError
+from subsalt.io.export_time import is_time_volume
 from subsalt.io.image_traces import open_image_traces
 from subsalt.model import EarthModel
 from subsalt.survey import Survey, TimeAxis
@@ -17,7 +18,8 @@ from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
 from subsalt.view.time_pictures import draw_gathers, locations_of, time_pictures
 from subsalt.view.time_run import gathers_of, is_time_run, read_time_run
-from subsalt.view.time_volume import grid_of_traces
+from subsalt.view.time_sections import time_sections
+from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn
@@ -90,6 +92,8 @@ def picture(
     traces = source.suffix.lower() in TRACE_SUFFIXES
     if traces and is_gathers(source):
         return gather_file(source, target, places=[] if at is None else [at], clip=clip, draw=draw)
+    if traces and is_time_volume(source):
+        return time_file(source, target, at=at, clip=clip)
     if traces and holds_shots(source):
         from subsalt.io.segy import read_survey
 
@@ -176,6 +180,34 @@ def gather_file(
         clip=clip,
         gain=gain,
     )
+
+
+def time_file(
+    source: str | Path,
+    out: str | Path,
+    *,
+    at: Sequence[float] | None = None,
+    clip: float = 99.0,
+    gain: float = 0.0,
+) -> list[Path]:
+    """Draw a time image of one trace per location, or the hit count of one; parameters as of `time_sections`."""
+    traces = open_image_traces(source)
+    grid = grid_of_traces(traces)
+    volume = TraceVolume(traces, grid)
+    name, (low, high) = Path(source).name, volume.limits()
+    unsigned = low >= 0 < high
+    drawn = time_sections(
+        volume,
+        grid,
+        out,
+        at=at,
+        clip=clip,
+        gain=gain,
+        title=name,
+        palette="fold" if unsigned else "grey",
+        label="traces in a sample" if unsigned else "amplitude",
+    )
+    return list(drawn.values())
 
 
 def is_gathers(path: Path) -> bool:
