@@ -26,7 +26,7 @@ def areal(path: Path, **options):
     edit = options.pop("edit", None)
     if edit is not None:
         edit(traces)
-    make_survey(path, src, rcv, traces, DT, **options)
+    make_survey(path, src, rcv, traces, options.pop("dt", DT), **options)
     return src, rcv
 
 

@@ -15,6 +15,7 @@ from subsalt.job.check_result import CheckResult, Loader
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
+from subsalt.job.velocity_load import velocity_files
 from subsalt.relay import plain
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
     else:
         # the grid of the job alone may be wrong as well
         load(lambda: _grid_without_traces(job))
-        load(job.input_files)
+        load(lambda: velocity_files(job.velocity, job.resolve))
     traces = load(lambda: _of_traces(job, c)) if c.table is not None else None
     findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *found]
     if not any(f.level == "error" for f in findings):
