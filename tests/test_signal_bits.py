@@ -21,7 +21,12 @@ from subsalt.boundary import Layer, decay
 from subsalt.job import director
 from subsalt.options import KirchhoffOptions, PropagationOptions
 from subsalt.propagator import Propagator
+from subsalt.imaging.kirchhoff.fields import Profile
+from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.prepare import prepare
+from subsalt.imaging.kirchhoff.velocity import FieldVelocity
+from subsalt.imaging.kirchhoff.velocity_functions import Functions
+from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
 from subsalt.injection import sinc_points
 from subsalt.survey import TimeAxis
 from subsalt.timemap import TraceMap
@@ -54,6 +59,11 @@ survey = forward(line, survey, wavelet.ricker(17.0, 0.001)).survey
 image = migrate(line, survey, wavelet.ricker(17.0, 0.001)).image
 kirchhoff = [prepare(traces.astype(np.float32), TimeAxis(211, 0.004), KirchhoffOptions(amplitude=a, antialias=f))
              for a in ("3d", "2.5d", "none") for f in ("bands", "triangle")]
+output = ImageGrid((1, 9, 1), (1, 31, 1), (4e5, 6e6), (-7.0, 24.0), (12.0, 3.5), TimeAxis(101, 0.02))
+nodes = np.array([0.0, 0.7, 2.0])
+picked = Functions(index[:, :2], [nodes] * 20, [1500 + 37.0 * k + 610 * nodes for k in range(20)], output, "interval")
+velocities = [FieldVelocity(field, Profile(nodes, nodes / 30), True).at(output.positions(), output.time)
+              for field in (picked, Smoothed(picked, output, 0.13, 170.0, 110.0))]
 out = {
     "functions": digest(*(f(x) for f in (fixedmath.exp, fixedmath.sin, fixedmath.cos, fixedmath.sinc)),
                         fixedmath.log(abs(x) + 0.1), fixedmath.asin(x / 740.0), fixedmath.bessel_i0(x /
@@ -72,6 +82,7 @@ out = {
                      for d in (None, ("forward", 0.0021)) for k in (0, 1) for t in (np.float32, np.float64))),
     "prepared traces": digest(*(p.samples for p in kirchhoff),
                               *(p.integrals for p in kirchhoff if p.integrals is not None)),
+    "velocities": digest(*(a for pair in velocities for a in pair)),
     "transpose": digest(TraceMap(500, 0.001, 0.0, 211, 0.004, 0.0, dispersion=("inverse", 0.001))
                         .apply_transpose(traces)),
 }

@@ -27,7 +27,10 @@ def found(tmp_path, grid=GRID, options=None, curved=False, text=None, **keys):
     feet = keys.get("file") == "feet.txt"
     got = list(velocity_findings(velocity, grid, options, unit_said=section.unit is not None, feet=feet))
     bad = [(f.code, f"{f.message}; {f.fix}") for f in got if f.level != "ok"]
-    return bad, [f.message for f in got if f.level == "ok"]
+    good = [f.message for f in got if f.level == "ok"]
+    # the first line says what the velocity is
+    assert (good[:1] and "rms velocity" in good[0]) or bad[0][0][0] == "E"
+    return bad, good[1:]
 
 
 REASONABLE = "cdp t v\n100 0 1500\n100 1 1900\n100 2 2400\n150 0 1500\n150 2 2500\n"
@@ -204,6 +207,21 @@ def test_a_wrong_unit_silences_what_would_repeat_it(tmp_path):
     bad, good = found(tmp_path, LINE, text="500 0 1.5\n500 1 3.5\n500 1.05 1.0\n")
     assert [c for c, _ in bad] == ["E744"]
     assert good == []
+
+
+def test_the_velocity_is_said_in_one_line(tmp_path):
+    (tmp_path / "v.txt").write_text(REASONABLE)
+    keys = {"file": "v.txt", "eta": 0.1, "scale": 1.1, "smooth": {"time": 0.2, "crossline": 300}}
+    velocity = open_velocity(VelocitySection.model_validate(keys), lambda name: tmp_path / name, LINE, True)
+    first = next(velocity_findings(velocity, LINE)).message
+    for word in (
+        " to 2740 m/s",
+        "2 functions, linear between them",
+        "scaled by 1.1",
+        "0.2 s, 300 m",
+        "curved rays",
+    ):
+        assert word in first
 
 
 def test_facts_name_range_and_place(tmp_path):

@@ -75,6 +75,7 @@ def velocity_findings(
         # the others would only repeat it
         yield wrong
         return
+    yield _summary(velocity, found)
     yield from _unusual(velocity, found, low, high)
     yield from _depth_in_name(velocity)
     impossible = list(_kind(velocity, grid))
@@ -85,6 +86,25 @@ def velocity_findings(
     # what no layer can have folds diffractions, too: said once
     if options is not None and not any(f.code == "W740" for f in impossible):
         yield from _folded(velocity, grid, options)
+
+
+def _summary(velocity: FieldVelocity, found: dict[str, Any]) -> Finding:
+    """Return what the velocity is, in one line."""
+    facts = found["v"]
+    form = facts["form"]
+    if form == "functions at places":
+        form = f"{facts['functions']} functions, {facts['between']} between them"
+    elif form == "volume":
+        form = f"volume of {' x '.join(map(str, facts['shape']))}, placed by {facts['placed_by']}"
+    low, high = found["v_rms"]["min"], found["v_rms"]["max"]
+    parts = [f"rms velocity {low:.4g} to {high:.4g} m/s from {velocity.v.source} ({form})"]
+    if velocity.eta is not None:
+        parts.append(f"eta from {velocity.eta.source}")
+    if facts.get("scale"):
+        parts.append(f"scaled by {facts['scale']:g}")
+    if facts.get("smooth"):
+        parts.append("smoothed over " + ", ".join(f"{v:g} {k[-1]}" for k, v in facts["smooth"].items()))
+    return ok(", ".join([*parts, f"{found['rays']} rays"]))
 
 
 def given(field: Field) -> Field:

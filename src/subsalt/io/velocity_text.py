@@ -47,6 +47,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "v": ("v", "vel", "velocity", "vrms", "vnmo", "vstk", "vint", "vavg", "vmig", "v(m/s)", "vrms(m/s)"),
     "eta": ("eta", "effective_eta", "etaeff"),
 }
+#: what comes before the values, by the number of columns
+BY_NUMBER = {2: ("t",), 3: ("cdp", "t"), 4: ("inline", "crossline", "t")}
 PLACES = ("cdp", "inline", "crossline", "x", "y")
 
 
@@ -181,7 +183,8 @@ def _table(
             raise ModelError(
                 f"{path}, line {number}: {line.strip()[:60]!r} does not hold the {len(names)} numbers "
                 f"{' '.join(names)}",
-                f'mend the line, or name the columns: columns = "cdp t {value}"',
+                "mend the line, or name the columns: columns = "
+                f'"{" ".join(BY_NUMBER.get(len(words), BY_NUMBER[3]))} {value}"',
                 code="E741",
             )
         rows.append((number, numbers))
@@ -220,14 +223,13 @@ def _named(path: object, header: list[str]) -> list[str]:
 
 
 def _by_number(path: object, count: int, value: str) -> list[str]:
-    known = {2: ["t", value], 3: ["cdp", "t", value], 4: ["inline", "crossline", "t", value]}
-    if count not in known:
+    if count not in BY_NUMBER:
         raise ModelError(
             f"{path} has {count} columns and no line that names them",
             f'name them in the job: columns = "inline crossline x y t {value}", skip for those that do not count',
             code="E741",
         )
-    return known[count]
+    return [*BY_NUMBER[count], value]
 
 
 def _functions(path: str, names: list[str], rows: list[_Row], value: str) -> TextFunctions:
