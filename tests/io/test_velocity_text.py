@@ -41,7 +41,20 @@ def test_columns(tmp_path, text):
     found = read(tmp_path, text)
     assert found.keys == ("cdp",)
     assert as_lists(found) == CDP
-    assert not found.in_ms
+    assert found.in_ms is None
+
+
+def test_units_that_a_header_names(tmp_path):
+    found = read(tmp_path, "CDP Time(ms) Vrms[ft/s]\n101 0 5000\n101 1500 6500\n")
+    assert (found.in_ms, found.unit) == (True, "ft/s")
+    plain = read(tmp_path, "cdp t v\n101 0 1500\n")
+    assert (plain.in_ms, plain.unit) == (None, "")
+
+
+def test_words_in_columns_that_do_not_count(tmp_path):
+    named = ["cdp", "skip", "t", "v"]
+    assert as_lists(read(tmp_path, "101 ann 0 1500\n101 bob 1.5 2000\n201 ann 0.5 1600\n", named)) == CDP
+    assert as_lists(read(tmp_path, "a b c d\n101 x 0 1500\n101 x 1.5 2000\n201 nan 0.5 1600\n", named)) == CDP
 
 
 def test_lines_of_each_function_are_kept(tmp_path):
@@ -122,6 +135,8 @@ def test_latin_letters_in_comments_do_no_harm(tmp_path):
         ("inline t v\n1 2 3\n", "E741", ["inline alone"]),
         ("434000.5 6478000.5 0 1500\n", "E741", ['columns = "x y t v"']),
         ("101 0 1500\n101 1 nan\n", "E740", ["line 2", "not finite"]),
+        ("101 7 inf 1500\n", "E740", ["line 1"]),
+        ("inf 7 0 1500\n", "E740", ["line 1"]),
         ("101 1 1500\n101 0.5 1600\n", "E742", ["line 2", "cdp 101", "0.5 follows 1"]),
         ("101 0 1500\n101 1 1600\n101 0 1700\n", "E742", ["line 3"]),
         ("101 0 1500\n201 0 1600\n101 0 1700\n", "E748", ["cdp 101", "lines 1 and 3"]),

@@ -19,7 +19,8 @@ from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
 from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
 from subsalt.io.geometry import FOOT
 from subsalt.io.headers import HeaderBytes
-from subsalt.io.velocity_text import TextFunctions, read_velocity_text
+from subsalt.io.velocity_rows import TextFunctions
+from subsalt.io.velocity_text import read_velocity_text
 from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.job.load import known_unit, to_si
 
@@ -110,7 +111,8 @@ def _functions(
     unit: str | None = None,
 ) -> Field:
     """Return the functions of a text as a field."""
-    in_ms = text.in_ms if section.time_unit is None else section.time_unit == "ms"
+    in_ms = bool(text.in_ms) if section.time_unit is None else section.time_unit == "ms"
+    unit = unit or (known_unit(text.unit, "velocity") if column == "v" else None)
     _refuse_time_unit(text, in_ms)
     _refuse_impossible(text, column)
     times = [t * 1e-3 if in_ms else t for t in text.times]
