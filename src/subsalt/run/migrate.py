@@ -45,13 +45,17 @@ from subsalt.timing import Phases
 from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
 
 __all__ = ["ModelResult", "RunResult", "migrate_job", "model_job"]
 
 
-#: methods of migration with a runner of their own: a function with the arguments of `migrate_job`
-OTHERS = {"kirchhoff": ("subsalt.run.kirchhoff.migrate", "migrate_time_job")}
+#: what runs the jobs of a method: functions with the arguments of `migrate_job`
+RUNNERS = {
+    "rtm": ("subsalt.run.migrate", "migrate_shots_job"),
+    "kirchhoff": ("subsalt.run.kirchhoff.migrate", "migrate_time_job"),
+}
 
 
 @dataclass
@@ -119,7 +123,7 @@ class RunResult:
 
 
 def migrate_job(
-    job: Job,
+    job: BaseJob,
     run_dir: Path,
     progress: Progress | None = None,
     strict: bool = False,
@@ -127,13 +131,13 @@ def migrate_job(
     say: Callable[[str], None] = lambda text: None,
     recompute: bool = False,
 ) -> RunResult:
-    """Migrate the shots of a job into `run_dir`; a run that was stopped goes on there.
+    """Migrate the traces of a job into `run_dir` by its method; a run that was stopped goes on there.
 
     Started by mpiexec or srun, all ranks work on it together, and all return the result.
 
     Parameters
     ----------
-    job : Job
+    job : Job or KirchhoffJob
         With `[data]`.
     run_dir : Path
         Made when missing; refused when it belongs to another job. All ranks must see it.
@@ -157,14 +161,23 @@ def migrate_job(
     MemoryPlanError
         When the job does not fit; nothing was started.
     """
+    module, name = RUNNERS[job.method]
+    run: Callable[..., RunResult] = getattr(import_module(module), name)
+    return run(job, run_dir, progress, strict, going_on, say, recompute)
+
+
+def migrate_shots_job(
+    job: Job,
+    run_dir: Path,
+    progress: Progress | None,
+    strict: bool,
+    going_on: GoingOn,
+    say: Callable[[str], None],
+    recompute: bool,
+) -> RunResult:
+    """Migrate the shots of a job by reverse time migration, see `migrate_job`, by which it is called."""
     from subsalt.job.checking import check_job
 
-    if job.method in OTHERS:
-        module, name = OTHERS[job.method]
-        result: RunResult = getattr(import_module(module), name)(
-            job, run_dir, progress, strict, going_on, say, recompute
-        )
-        return result
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
         findings = raise_on_errors(check_job(job).findings, strict)

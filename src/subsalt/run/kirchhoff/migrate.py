@@ -22,7 +22,7 @@ from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress, deal_units
 from subsalt.run.facts import over_ranks, write_facts
-from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_to_do
+from subsalt.run.going_on import GoingOn, look_back, shots_to_do
 from subsalt.run.identity import begin_run
 from subsalt.run.kirchhoff.assemble import Assembly, block_path
 from subsalt.run.kirchhoff.blocks import BlockRunner
@@ -48,16 +48,13 @@ BLOCKS = "blocks"
 def migrate_time_job(
     job: KirchhoffJob,
     run_dir: Path,
-    progress: Progress | None = None,
-    strict: bool = False,
-    going_on: GoingOn = AS_IT_IS,
-    say: Callable[[str], None] = lambda text: None,
-    recompute: bool = False,
+    progress: Progress | None,
+    strict: bool,
+    going_on: GoingOn,
+    say: Callable[[str], None],
+    recompute: bool,
 ) -> RunResult:
-    """Migrate the traces of a job in time, into `run_dir`; a run that was stopped goes on there.
-
-    Parameters and errors are those of `subsalt.run.migrate.migrate_job`, by which it is called.
-    """
+    """Migrate the traces of a job in time, see `subsalt.run.migrate.migrate_job`, by which it is called."""
     from subsalt.job.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
