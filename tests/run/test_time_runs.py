@@ -276,6 +276,26 @@ def test_a_finished_block_is_not_summed_again_and_a_damaged_one_is(survey, tmp_p
     assert [r["attempt"] for r in peek(run)] == [1, 2, 1]
 
 
+def test_no_block_is_left_out_whatever_befell_earlier_starts(survey, tmp_path, monkeypatch):
+    """Two starts that died in a block of lack of memory, or crashed there, are no reason for a hole."""
+    monkeypatch.setattr(kirchhoff_layout, "cut", blocks_of(90_000))
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            again(survey, run, keys="trace_block = 500")
+    for _ in range(2):
+        (run / "crash.r0000.txt").write_text("2\nFatal Python error: Segmentation fault\n")
+        with monkeypatch.context() as patch:
+            stop_after(patch, 1)
+            with pytest.raises(KeyboardInterrupt):
+                again(survey, run, keys="trace_block = 50")
+    result = again(survey, run)
+    assert result.shots_done == [1, 2, 3]
+    assert not result.shots_failed
+    assert hashes(run) == hashes(survey[1]["full-offset"])
+
+
 def test_a_limit_of_time_stops_it(survey, tmp_path, monkeypatch):
     from subsalt.run.stopping import RunStopped
 

@@ -344,7 +344,10 @@ def watch(
     every: Annotated[float, typer.Option(help="Seconds between two looks on a terminal.")] = 2.0,
     json: Json = False,
 ) -> None:
-    """Show shots (blocks of a time migration) done, running and failed, rate, time left and scratch used; reads only, from any shell."""
+    """Show shots done, running and failed, rate, time left and scratch used; reads only, from any shell.
+
+    Of a time migration it shows blocks of the image, and contributions per second.
+    """
     from subsalt.cli import run_commands
 
     run_commands.watch(run, once, every, json)

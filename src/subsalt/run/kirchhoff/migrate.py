@@ -228,6 +228,8 @@ def blocks_of_run(
             ledger.plan([b.id for b in blocks])
             ledger.keep(good)
             look_back(ledger, going_on)
+            # every block has its own place in the image: none is left out, whatever befell earlier starts
+            ledger.forgive()
             points.tidy([b for b in blocks if b.id not in good])
     return [Block.from_list(b) for b in everybody.bcast([b.to_list() for b in blocks])]
 
