@@ -5,7 +5,7 @@ doubled or appended. The reader must answer, or raise one of the package's error
 little memory.
 
 Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind KIND] [--json], where KIND is
-one of segy, crafted, su, volume, rsf, npz, npy, vti, nc.
+one of segy, crafted, su, traces, traces-su, volume, rsf, npz, npy, vti, nc.
 """
 
 from __future__ import annotations
@@ -26,13 +26,18 @@ from pathlib import Path
 
 import numpy as np
 
+from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.errors import SubsaltError
 from subsalt.grid import Grid
+from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io import volume
+from subsalt.io.headers import Fix
+from subsalt.io.prestack import open_traces
 from subsalt.io.segy import read_survey, scan, write_image, write_survey
-from subsalt.survey import Survey
+from subsalt.survey import Survey, TimeAxis
 
 GRID = Grid((4, 3, 8), (10.0, 10.0, 5.0))
+TIMES = ImageGrid((1, 4, 1), (1, 3, 1), (0.0, 0.0), (25.0, 0.0), (0.0, 10.0), TimeAxis(20, 0.004))
 EXTREMES = [0, 1, 2, 5, 255, 0x7F, 0x80, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 
 
@@ -59,6 +64,13 @@ def _read_crafted(path: Path) -> None:
             survey.traces(shot)
 
 
+def _read_traces(path: Path) -> None:
+    table = open_traces(path, fix=Fix(nan="zero"))
+    list(prestack_findings(table, Fix(nan="zero"), TIMES, 100.0))
+    prestack_facts(table, TIMES)
+    table.files.read(table.number[:100])
+
+
 def _make_shots(path: Path) -> None:
     write_survey(path, _survey())
 
@@ -80,6 +92,8 @@ TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] =
     "segy": (".sgy", _make_shots, _read_shots),
     "crafted": (".sgy", _make_shots, _read_crafted),
     "su": (".su", _make_shots, _read_shots),
+    "traces": (".sgy", _make_shots, _read_traces),
+    "traces-su": (".su", _make_shots, _read_traces),
     "volume": (".sgy", _make_volume, _read_any),
     "rsf": (".rsf", _make_any, _read_any),
     "npz": (".npz", _make_any, _read_any),

@@ -1,5 +1,6 @@
 """Traces in blocks, read ahead: the same traces whatever the block, going on, and errors where they are asked for."""
 
+import errno
 import os
 import threading
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from kirchhoff_data import line_positions, make_survey
-from subsalt.errors import DataError, SegyError
+from subsalt.errors import DataError, ResourceError, SegyError
 from subsalt.io import trace_files
 from subsalt.io.prestack import open_traces
 from subsalt.io.trace_blocks import TraceBlocks, stream_bytes
@@ -110,6 +111,20 @@ def test_what_reading_meets_is_raised_where_the_block_is_asked_for(tmp_path):
     ):
         next(iter(blocks))
     assert not [t for t in threading.enumerate() if t.name == "traces"]
+
+
+def test_a_failing_disk_is_told_with_path_and_traces(survey, monkeypatch):
+    table, _ = survey
+
+    def fails(fd, buffers, offset):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("subsalt.io.files.os.preadv", fails)
+    with TraceBlocks(table, np.array([5, 6, 7]), 10) as blocks, pytest.raises(ResourceError) as found:
+        next(iter(blocks))
+    assert found.value.code == "E601"
+    assert f"cannot read {table.files.paths[0]} at byte" in found.value.message
+    assert found.value.message.endswith("(traces 6 to 8)")
 
 
 def test_leaving_early_stops_the_thread(survey):

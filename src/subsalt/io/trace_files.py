@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import DataError, SegyError
+from subsalt.errors import DataError, ResourceError, SegyError
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
@@ -188,6 +188,9 @@ def _read_piece(
     base = np.concatenate([[0], np.cumsum((end - begin) * size)])
     raw = np.empty(int(base[-1]), np.uint8)
     for a, n, lo in zip(begin, end - begin, base[:-1], strict=True):
-        file.read_into(lay.first_trace + int(a) * size, raw_bytes(raw[lo : lo + n * size]))
+        try:
+            file.read_into(lay.first_trace + int(a) * size, raw_bytes(raw[lo : lo + n * size]))
+        except (ResourceError, SegyError) as e:
+            raise type(e)(f"{e.message} (traces {int(a) + 1} to {int(a + n)})", e.fix, e.code) from e
     run = np.searchsorted(begin, place, side="right") - 1
     return raw, base[run] + (place - begin[run]) * size
