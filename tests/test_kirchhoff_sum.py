@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kirchhoff_blocks import make_block
-from subsalt.kernels import cpu
+from subsalt.kernels import cpu, kirchhoff
 from subsalt.survey import TimeAxis
 
 ISAS = [isa for isa in cpu.available() if isa != "generic"]
@@ -202,3 +202,19 @@ def test_fold_has_classes_of_its_own():
     for hits, group in zip(alone, block.geometry.group, strict=True):
         want[:, group] += (hits != 0).any(axis=1)
     np.testing.assert_array_equal(fold, want)
+
+
+def test_a_forced_instruction_set_is_used(monkeypatch):
+    block, used = make_block(16), []
+    native = kirchhoff._native.kirchhoff.sum
+
+    def seen(*args):
+        used.append(args[-1])
+        return native(*args)
+
+    monkeypatch.setattr(kirchhoff._native.kirchhoff, "sum", seen)
+    block.sum()
+    with cpu.forced(ISAS[0]):
+        block.sum()
+        block.sum(isa=ISAS[-1])
+    assert used == ["", ISAS[0], ISAS[-1]]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt import _native, fixedmath
 from subsalt.errors import ConfigError
+from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff_arguments import PAD, Medium, PreparedTraces, TraceGeometry, check_arguments
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def sum_traces(
             _rules(options, axes, options.antialias_spacing or spacing),
             tile,
             threads,
-            isa,
+            isa or cpu.in_use()[1],
         )
     )
 
