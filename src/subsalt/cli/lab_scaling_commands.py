@@ -71,4 +71,4 @@ def given_job(path: Path) -> GivenJob:
             f"--job {path}: it fixes threads = {job.parallel.threads}", "remove threads from [parallel]"
         )
     files = tuple(file for found in job.input_files().values() for file in found)
-    return GivenJob(path.resolve(), job.name, files)
+    return GivenJob(path.resolve(), job.title or job.name, files)

@@ -32,7 +32,7 @@ PHASES: Mapping[str, tuple[str, ...]] = {
     "traces": ("trace input",),
     "prepare": ("prepare",),
     "kernel": ("sum",),
-    "image": ("block output", "stack", "output", "report"),
+    "image": ("save", "block output", "stack", "output", "pictures", "report"),
 }
 
 UNITS_OF_BUILDS = {
