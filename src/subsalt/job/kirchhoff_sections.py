@@ -89,27 +89,29 @@ class KirchhoffSection(Section):
         None, description="output crosslines, or CDPs of a line, {first, last, step}; else those of the data"
     )
     corners: list[tuple[int, int, Length, Length]] | None = Field(
-        None, description="corner points of the grid, [inline, crossline, x, y], three or more"
+        None, description="corner points of the grid, [inline, crossline, x, y], x and y in m; three or more"
     )
     origin: tuple[Length, Length] | None = Field(
         None,
-        description="map x, y of (first inline, first crossline), instead of corners; with azimuth, spacing",
+        description="map x, y of (first inline, first crossline), m; instead of corners, with azimuth and spacing",
     )
     azimuth: Angle | None = Field(
         None, description="direction in which crossline numbers grow: degrees clockwise from map y (north)"
     )
     spacing: tuple[Length, Length] | None = Field(
         None,
-        description="distance per inline number, to the right of azimuth (negative: left), and per crossline number",
+        description="m per inline number, to the right of azimuth (negative: left), and per crossline number",
     )
     time: TimesSection = Field(
-        default_factory=TimesSection, description="two-way times of the image {first, last, step}"
+        default_factory=TimesSection,
+        description="two-way times of the image {first, last, step}, s; else those of the records",
     )
     gathers: Literal["image", "offset", "full-offset"] = Field(
         "image", description="image gather type: one image, offset classes, or a trace per offset of the data"
     )
     offset: OffsetsSection | None = Field(
-        None, description='classes of gathers = "offset": middle of first and last, width {first, last, step}'
+        None,
+        description='classes of gathers = "offset", m: middle of first and last, width {first, last, step}',
     )
     sectors: int = Field(
         1, ge=1, le=36, description="azimuth sectors of the gathers, over 180 degrees; 1: none"
@@ -122,13 +124,14 @@ class KirchhoffSection(Section):
         "auto", description="amplitude and phase correction; auto: 3d, and 2.5d for the data of a line"
     )
     aperture: _or_word("length", "all") = Field(  # type: ignore[valid-type]
-        "all", description="largest distance of a midpoint from the output location"
+        "all", description="largest distance of a midpoint from the output location, m; all: no limit"
     )
-    aperture_taper: Part = Field(0.1, description="last part of it, over which traces fade")
+    aperture_taper: Part = Field(0.1, description="last part of it over which traces fade, a fraction")
     dip: _or_word("angle", "all") = Field(  # type: ignore[valid-type]
-        "all", description="largest dip: midpoints nearer than (v t0 / 2) tan(dip) count"
+        "all",
+        description="largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit",
     )
-    dip_taper: Part = Field(0.1, description="last part of that distance, over which samples fade")
+    dip_taper: Part = Field(0.1, description="last part of that distance over which samples fade, a fraction")
     antialias: Literal["bands", "triangle", "none"] = Field(
         "bands", description="pre-filtered alias bands, a continuous triangle filter, or none"
     )
@@ -144,16 +147,16 @@ class KirchhoffSection(Section):
         ),
     ] = Field(
         "bins",
-        description="antialias spacing along inline and crossline: of the midpoints; bins: of the output",
+        description="spacing of midpoints from inline to inline and from crossline to crossline, m; bins: of bins",
     )
     bands: int = Field(10, description="number of alias bands")
     band_choice: Literal["interpolate", "nearest"] = Field(
         "interpolate", description="between two bands, or the highest one below the limit"
     )
     stretch_mute: _or_word("fraction", "off") = Field(  # type: ignore[valid-type]
-        0.3, description="largest stretch dt0/dt - 1 that is kept: 0.3 or 30 %"
+        0.3, description="largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute"
     )
-    stretch_taper: Part = Field(0.2, description="last part of it, over which samples fade")
+    stretch_taper: Part = Field(0.2, description="last part of it over which samples fade, a fraction")
     interpolation: Literal["sinc", "linear"] = Field("sinc", description="between the samples of a trace")
     traveltime: Literal["straight", "curved"] = Field(
         "straight", description="hyperbola, or curved rays: fourth-order moveout of the layering"
@@ -320,6 +323,6 @@ class KirchhoffOutputSection(Section):
     """What is written beside the run's own files; has no influence on the image."""
 
     formats: list[Literal["segy", "rsf", "npz"]] = Field(
-        ["segy"], description="formats of image, hits and fold: segy, rsf, npz; gathers: segy, rsf"
+        ["segy"], description="formats of image and hits: segy (always), rsf, npz; of gathers: segy, rsf"
     )
     pictures: bool = Field(True, description="write PNG sections, gathers and maps")
