@@ -1,8 +1,8 @@
 """Rules on velocities of real surveys: stacking velocities in ft/s, and a migration velocity in depth."""
 
 import pytest
-from job_files import shared_data
 
+from job_files import shared_data
 from subsalt.check.velocity import velocity_findings
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.volume_in_time import open_time_volume

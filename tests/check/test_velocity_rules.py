@@ -224,7 +224,7 @@ def test_the_velocity_is_said_in_one_line(tmp_path):
         assert word in first
 
 
-def test_facts_name_range_and_place(tmp_path):
+def test_facts_name_range_and_place(tmp_path, monkeypatch):
     (tmp_path / "v.txt").write_text(REASONABLE)
     section = VelocitySection.model_validate({"file": "v.txt", "eta": {"t": [0, 2], "value": [0, 0.1]}})
     velocity = open_velocity(section, lambda name: tmp_path / name, LINE)
@@ -234,7 +234,11 @@ def test_facts_name_range_and_place(tmp_path):
     assert facts["v_rms"]["max_at"] == {"inline": 1, "crossline": 150, "t": 2.0}
     assert facts["v"]["functions"] == 2
     assert facts["eta"]["max"] == pytest.approx(0.1)
-    assert facts["locations"] == 20
+    assert facts["locations"] == 51
+    monkeypatch.setattr("subsalt.imaging.kirchhoff.velocity_facts.WHOLE", 100)
+    some = velocity_facts(velocity, LINE)
+    assert some["locations"] == 20
+    assert some["v_rms"] == facts["v_rms"]
 
 
 def test_locations_and_times_that_are_looked_at():

@@ -85,8 +85,11 @@ def test_a_large_volume_is_read_by_the_traces_around(segy, tmp_path, monkeypatch
     v, _ = velocity.at(few, TIME)
     np.testing.assert_allclose(v, wanted()[:3], **CLOSE)
     planes = velocity.v.volume.planes
-    # inline 10 and crosslines 100 to 102: the four traces around, of the twelve
-    assert planes.traffic.wanted == 4 * 17 * 4
+    # on inline 10 and between crosslines 100 and 110: two traces of the twelve
+    assert planes.traffic.wanted == 2 * 17 * 4
+    velocity.at(few + np.array([1.0, 10.0]), TIME)
+    # between two inlines: the four around
+    assert planes.traffic.wanted == (2 + 4) * 17 * 4
 
 
 @pytest.mark.parametrize("form", ["npy", "fortran", "npz", "deflated", "rsf"])
@@ -318,6 +321,18 @@ def test_nan_in_a_volume_is_named_with_its_place(tmp_path):
     with pytest.raises(ModelError, match="velocity nan") as caught:
         opened(tmp_path, LINE, file="v.sgy").at(LINE.positions(), TIME)
     assert caught.value.code == "E740"
+
+
+def test_a_null_beside_a_trace_does_it_no_harm(tmp_path):
+    cube = np.full((3, 3, 21), 2000, np.float32)
+    cube[1, 1] = np.nan
+    np.savez(tmp_path / "v.npz", v=cube, spacing_m=[25.0, 12.5, 0.1], origin_m=[0, 0, 0])
+    where = ImageGrid((1, 3, 1), (1, 3, 1), (0.0, 0.0), (25.0, 0.0), (0.0, 12.5), TIME)
+    velocity = opened(tmp_path, where, file="v.npz")
+    others = np.delete(where.positions(), 4, axis=0)
+    assert (velocity.at(others, TIME)[0] == 2000).all()
+    with pytest.raises(ModelError, match=r"velocity nan at x 25\.0 m, y 12\.5 m"):
+        velocity.at(where.positions(), TIME)
 
 
 @pytest.mark.parametrize("which", ["our own", "rsf axis", "npz axis"])

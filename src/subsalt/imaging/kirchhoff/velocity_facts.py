@@ -11,8 +11,10 @@ from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.imaging.kirchhoff.velocity import TimeVelocity
 from subsalt.survey import TimeAxis
 
-#: locations along an axis of the grid, and samples of time, that are looked at
+#: locations along an axis of a large grid, and samples of time, that are looked at
 LOCATIONS, SAMPLES = 20, 400
+#: samples of all locations up to which a grid is looked at as a whole
+WHOLE = 2_000_000
 
 
 def spread(grid: ImageGrid) -> NDArray[np.int64]:
@@ -39,10 +41,16 @@ def velocity_facts(velocity: TimeVelocity, grid: ImageGrid) -> dict[str, Any]:
     -------
     dict
         `describe()` of the velocity, and for `v_rms` (m/s) and `eta`, when there is one, ``min``, ``max`` and where
-        they are: inline, crossline, two-way time (s); from `locations` traces.
+        they are: inline, crossline, two-way time (s); from `locations` traces: all, or some of a large grid.
     """
-    time, index = coarse(grid.time), spread(grid)
-    v, eta = velocity.at(spread_positions(grid), time)
+    time = coarse(grid.time)
+    if grid.size * time.nt <= WHOLE:
+        ni, nj = grid.shape
+        index = np.stack(np.divmod(np.arange(ni * nj), nj), axis=-1)
+        points = grid.positions()
+    else:
+        index, points = spread(grid), spread_positions(grid)
+    v, eta = velocity.at(points, time)
     out: dict[str, Any] = {**velocity.describe(), "locations": len(index)}
     for name, values in (("v_rms", v), ("eta", eta)):
         if values is not None:

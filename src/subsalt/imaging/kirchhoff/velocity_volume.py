@@ -57,7 +57,8 @@ class VolumeField(Field):
         ni, nj, _ = self.volume.shape
         i0, si = _node(at[:, 0], ni)
         j0, sj = _node(at[:, 1], nj)
-        i1, j1 = np.minimum(i0 + 1, ni - 1), np.minimum(j0 + 1, nj - 1)
+        # a point on a trace is that trace, whatever its neighbours hold
+        i1, j1 = np.where(si > 0, i0 + 1, i0), np.where(sj > 0, j0 + 1, j0)
         corners = ((i0, j0), (i0, j1), (i1, j0), (i1, j1))
         once, which = np.unique(np.concatenate([i * nj + j for i, j in corners]), return_inverse=True)
         rows = self._rows(once, time)
@@ -112,5 +113,5 @@ class VolumeField(Field):
 def _node(at: Array, n: int) -> tuple[NDArray[np.int64], Array]:
     """Return the node before every fractional index, inside the axis, and the share of the node after it."""
     clipped = np.clip(at, 0.0, n - 1)
-    low = np.minimum(np.floor(clipped).astype(np.int64), max(0, n - 2))
+    low = np.floor(clipped).astype(np.int64)
     return low, clipped - low
