@@ -208,6 +208,7 @@ def test_traces_outside_are_drawn_beside_the_grid(areal):
         row.find("#") for row in drawn[3:-2] if "#" in row
     )
     assert "corners of the grid" in found.fix
+    assert "lies -8000, +0 m (x, y) from that of the output" in found.fix
 
 
 def test_traces_outside_in_part(areal):
@@ -258,6 +259,23 @@ def test_a_grid_to_the_other_side(areal):
     assert "turned" not in found.fix
 
 
+def test_an_origin_with_its_coordinates_exchanged(areal):
+    found = wrong(areal, grid(corner=(2000.0, 1000.0)))
+    assert "x and y of the origin are exchanged, corners = [[101, 501, 1000, 2000], " in found.fix
+
+
+def test_a_misplaced_grid_is_said_once(areal):
+    g, table = areal
+    numbered = replace(table, inline=g.numbers()[:, 0].astype(np.int32))
+    assert codes(rules.prestack_findings(numbered, Fix(), grid(60.0), 300.0)) == ["W234", "W730"]
+    # the same place, other numbers
+    other = ImageGrid(
+        (201, 220, 1),
+        *(getattr(g, n) for n in ("crosslines", "corner", "per_inline", "per_crossline", "time")),
+    )
+    assert codes(rules.prestack_findings(numbered, Fix(), other, 300.0)) == ["W234", "W731"]
+
+
 def test_a_grid_with_its_axes_exchanged(areal):
     g = grid()
     mixed = ImageGrid(
@@ -268,7 +286,11 @@ def test_a_grid_with_its_axes_exchanged(areal):
         tuple(v / 2 for v in g.per_inline),
         g.time,
     )
-    assert "inlines and crosslines are exchanged" in wrong(areal, mixed).fix
+    found = wrong(areal, mixed)
+    assert "inlines and crosslines are exchanged" in found.fix
+    # the corners that the traces were made on
+    a, _, _, d = np.round(g.corners(), 2)
+    assert f"[101, 501, {a[0]:g}, {a[1]:g}], [101, 580, {d[0]:g}, {d[1]:g}], [120, 501, " in found.fix
 
 
 def test_exchanged_coordinates_and_scalars(tmp_path):

@@ -64,9 +64,7 @@ def test_live_classes_are_those_of_the_definition(with_eta, mute, record, sector
         # one rounding to float32 of at most 26 classes
         assert np.abs(got[i] - wanted).max() <= 26 * 2.0**-24 + 1e-9
     # a location does not depend on the others
-    alone = live_classes(
-        classes, fold[2:3], v[2:3], None if eta is None else eta[2:3], TIME, record, options
-    )
+    alone = live_classes(classes, fold[2:3], v[2:3], None if eta is None else eta[2:3], TIME, record, options)
     assert np.array_equal(alone[0], got[2])
 
 

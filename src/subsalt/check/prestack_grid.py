@@ -93,10 +93,11 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
     in_order = not guess and (on >= _MOST * n or covered(fold) >= _COVERED)
     drawn = "" if in_order else "\n" + "\n".join(text_map(middle, grid))
     if used == 0:
+        beside = "; to image beside the traces, set [kirchhoff] aperture" if aperture is None else ""
         yield error(
             "E730",
             f"all {n} traces lie outside the output: {_boxes(middle, grid)}{drawn}",
-            guess or _generic(grid),
+            guess or f"{_generic(grid)}; {_apart(middle, grid)}{beside}",
             traces=n,
         )
         return
@@ -159,6 +160,7 @@ def numbers_agree(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
                 "if both should be the same: correct the corners, or azimuth and spacing, of [kirchhoff]",
                 share=float(wrong.mean()),
             )
+            return
 
 
 def _boxes(points: Points, grid: ImageGrid) -> str:
@@ -169,6 +171,12 @@ def _boxes(points: Points, grid: ImageGrid) -> str:
         return f"x {x0:.0f} to {x1:.0f}, y {y0:.0f} to {y1:.0f} m"
 
     return f"midpoints {box(points)}; output {box(grid.corners())}"
+
+
+def _apart(points: Points, grid: ImageGrid) -> str:
+    """Return how far the middle of the midpoints lies from that of the output, in words."""
+    (px, py), (gx, gy) = ((p.min(axis=0) + p.max(axis=0)) / 2 for p in (points, grid.corners()))
+    return f"the middle of the midpoints lies {px - gx:+.0f}, {py - gy:+.0f} m (x, y) from that of the output"
 
 
 def _generic(grid: ImageGrid) -> str:
@@ -195,14 +203,18 @@ def _guess(points: Points, grid: ImageGrid, scalars: list[int]) -> str:
 
 def _mistakes(points: Points, grid: ImageGrid, scalars: list[int]) -> Iterator[tuple[float, str]]:
     """Yield (share of midpoints on the grid, what to change), the likely mistakes first."""
-    yield _share(points[:, ::-1], grid), "x and y are exchanged: [data.fix] swap_xy = true"
+    yield (
+        _share(points[:, ::-1], grid),
+        "x and y are exchanged in the corners of [kirchhoff], or in the headers: [data.fix] swap_xy = true",
+    )
+    moved = replace(grid, corner=grid.corner[::-1])
+    yield _share(points, moved), f"x and y of the origin are exchanged, {_as_corners(moved)}"
     if not grid.is_line:
-        yield (
-            _share(points, _turned(grid, *grid.axes()[::-1])),
-            "inlines and crosslines are exchanged: [kirchhoff] corners = [[inline, crossline, x, y], ...]",
-        )
+        other = _turned(grid, *grid.axes()[::-1])
+        yield _share(points, other), f"inlines and crosslines are exchanged, {_as_corners(other)}"
     for azimuth, mirrored, text in _turns(grid):
-        yield _share(points, _turned(grid, *_axes_of(azimuth, mirrored))), text
+        other = _turned(grid, *_axes_of(azimuth, mirrored))
+        yield _share(points, other), f"{text}, {_as_corners(other)}"
     extent = np.ptp(grid.corners(), axis=0).max()
     cures = {factor: _scalar_cure(factor, scalars) for factor in _POWERS}
     cures[_FOOT] = 'coordinates are in feet: [data.fix] unit = "ft"'
@@ -223,6 +235,14 @@ def _scalar_cure(factor: float, scalars: list[int]) -> str:
     right = factor * (1.0 / -now if now < 0 else float(now or 1))
     value = round(right) if right >= 1 else -round(1 / right)
     return f"{much}: [data.fix] scalar = {value} (byte 71 is {now})"
+
+
+def _as_corners(grid: ImageGrid) -> str:
+    """Return three corners of a grid as the key to set."""
+    (i0, i1), (j0, j1) = grid.inlines[:2], grid.crosslines[:2]
+    first, far_i, _, far_j = (f"{x:.10g}, {y:.10g}" for x, y in np.round(grid.corners(), 2) + 0.0)
+    named = [f"[{i0}, {j0}, {first}]", f"[{i0}, {j1}, {far_j}]"] + [f"[{i1}, {j0}, {far_i}]"] * (i0 != i1)
+    return f"corners = [{', '.join(named)}]"
 
 
 def _axes_of(azimuth: float, mirrored: bool) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -266,4 +286,4 @@ def _turns(grid: ImageGrid) -> Iterator[tuple[float, bool, str]]:
                 words.append(
                     "its inlines grow to the other side: the first number of spacing with the other sign"
                 )
-            yield other, side, "; ".join(words) + " (or the corners that say so)"
+            yield other, side, "; ".join(words)
