@@ -10,7 +10,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Traces hold values that cannot be filtered",
         "A sample is not a number, infinite, or above 1e28, which no recorded amplitude is: its filters would fill the "
         "whole trace, and the image around it, with what is not a number.",
-        "Repair the trace, or let [data] bad_traces leave such traces out or set them to zero.",
+        'Repair the trace or leave it out. [data] bad_traces = "zero" sets samples that are not finite to zero; huge '
+        "ones often mean that the file is read with a wrong sample format.",
     ),
     "E760": (
         "Corner points make no image grid",

@@ -283,9 +283,11 @@ def test_the_largest_amplitudes_stay_finite(options):
 def test_what_cannot_be_filtered_is_named(bad):
     traces = noise(6, 50)
     traces[4, 7] = bad
-    with pytest.raises(ConfigError, match=r"trace 4 of a block of 6") as caught:
+    with pytest.raises(ConfigError, match=r"^trace 4 holds ") as caught:
         prepare(traces, TimeAxis(50, DT), KirchhoffOptions())
     assert caught.value.code == "E718"
+    with pytest.raises(ConfigError, match="trace 4104 holds "):
+        prepare(traces, TimeAxis(50, DT), KirchhoffOptions(), numbers=4100 + np.arange(6))
 
 
 @pytest.mark.parametrize("shape", [(50,), (3, 49), (1, 2, 50)])

@@ -160,7 +160,8 @@ def migrate_block(
         index, samples = found
         with phases("prepare"):
             # in the memory of the block before: the kernel has read it
-            prepared = prepare(samples, table.time, options, threads, out=prepared)
+            numbers = table.number[index]
+            prepared = prepare(samples, table.time, options, threads, out=prepared, numbers=numbers)
         group = setup.group[index] - first
         slot = np.zeros_like(group) if setup.classes.kind == "image" else group
         geometry = TraceGeometry(

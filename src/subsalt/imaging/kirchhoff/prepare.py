@@ -68,6 +68,7 @@ def prepare(
     options: KirchhoffOptions,
     threads: int = 1,
     out: Prepared | None = None,
+    numbers: NDArray[np.int64] | None = None,
 ) -> Prepared:
     """Filter traces by the phase of the migration and by every alias band, and interpolate them.
 
@@ -84,6 +85,8 @@ def prepare(
     out : Prepared, optional
         Prepared before, of as many traces or more, no longer needed: its memory is used again. New memory costs as
         much as the filters.
+    numbers : ndarray, (n,), int64, optional
+        What messages call the traces; their places in the block when None.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def prepare(
     About 25 microseconds per trace of 625 samples with 10 bands on one core, most of it writing.
     """
     traces = np.ascontiguousarray(traces, dtype=np.float32)
-    _check(traces, time)
+    _check(traces, time, numbers)
     bands = band_count(options)
     bank = design(time.nt, time.dt, options.amplitude, bands)
     shape = (len(traces), bands, ORDERS[options.interpolation] + 1, padded(time.nt))
@@ -115,7 +118,7 @@ def prepare(
     return Prepared(samples, bank.corner, time.t0, time.dt, time.nt, integrals)
 
 
-def _check(traces: NDArray[np.float32], time: TimeAxis) -> None:
+def _check(traces: NDArray[np.float32], time: TimeAxis, numbers: NDArray[np.int64] | None) -> None:
     if traces.ndim != 2 or traces.shape[1] != time.nt or time.nt < 2 or not 0 < time.dt < math.inf:
         raise ConfigError(
             f"traces have shape {traces.shape}, the time axis has {time.nt} samples every {time.dt} s",
@@ -128,8 +131,8 @@ def _check(traces: NDArray[np.float32], time: TimeAxis) -> None:
         i = int(np.flatnonzero(~good)[0])
         worst = traces[i][~(np.abs(traces[i]) <= LARGEST)][0]
         raise ConfigError(
-            f"trace {i} of a block of {len(traces)} holds {worst:g}",
-            "leave out or repair traces that are not finite, or beyond 1e28, before they are prepared",
+            f"trace {i if numbers is None else numbers[i]} holds {worst:g}, which cannot be filtered",
+            "leave the trace out or repair it; values beyond 1e28 often mean a wrong sample format",
             code="E718",
         )
 
