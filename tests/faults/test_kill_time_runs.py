@@ -15,7 +15,7 @@ from struck_survey import Case
 from time_case import make
 
 #: strikes of this module, two thirds of them where results are written
-POINTS = 24
+POINTS = 18
 RESULTS = ("image", "gathers", "restart point", "partial image")
 
 
@@ -38,7 +38,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(time_case: Case) -> None:
     case = time_case
     of_results = [p for p in case.points if p.part in RESULTS]
     others = [p for p in case.points if p.part not in RESULTS]
-    points = [*spread(of_results, POINTS - 8), *spread(others, 8)]
+    points = [*spread(of_results, POINTS - 6), *spread(others, 6)]
     case.striker.struck.clear()
     faults = []
     for i, point in enumerate(points):
@@ -51,7 +51,7 @@ def test_killed_anywhere_it_goes_on_to_the_same_bytes(time_case: Case) -> None:
 
 def test_killed_again_while_going_on(time_case: Case) -> None:
     case = time_case
-    for i, point in enumerate(spread(case.points, 5)):
+    for i, point in enumerate(spread(case.points, 3)):
         fault, _ = case.kill(point, again=1 + (i * 31) % 80, by_directory=i % 2 == 0)
         assert not fault, f"{point}: {fault}"
 

@@ -109,7 +109,7 @@ def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
     from subsalt.plan.world import World
 
     setup, section = job.setup(), job.kirchhoff
-    work = work_of(setup)
+    work = job.remember("work", lambda: work_of(setup))
     c.facts["work"] = work.to_dict()
     if world().size > 1:
         # a run of several ranks plans for them, right after the checks

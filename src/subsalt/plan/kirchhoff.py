@@ -164,7 +164,7 @@ def plan_kirchhoff(
     asked = threads if threads is not None else auto_to_none(job.parallel.threads)
     world = World.planned(ranks, memory_per_rank, asked)
     section = job.kirchhoff
-    work = work_of(setup)
+    work = job.remember("work", lambda: work_of(setup))
     layout = layout_of(
         setup,
         world,

@@ -11,11 +11,13 @@ from subsalt.comm import single
 from subsalt.errors import CorruptionError
 from subsalt.grid import Box
 from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.sums import Sums
+from subsalt.imaging.kirchhoff.sums import Sums, rows_of
 from subsalt.io.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
 
 #: the one field of a plane: rows of nt numbers, see `rows_of_plane`
 FIELD = "sums"
+#: bytes that are read at one time
+_PIECE = 8 << 20
 
 
 def rows_of_plane(classes: int, groups: int, nt: int) -> int:
@@ -142,10 +144,23 @@ def read_sums(path: Path, sha256: str | None = None, part: Block | None = None) 
         When the file is missing, damaged, or another one, or does not hold the part.
     """
     with SumsFile(path, sha256) as file:
-        if part is not None and not (file.block.contains(part) and part.classes == file.block.classes):
+        block = file.block if part is None else part
+        if not (file.block.contains(block) and block.classes == file.block.classes):
             raise CorruptionError(f"{path} holds another block", "run the same command again", code="E641")
-        whole = file.read(0, file.block.locations)
-    out = whole if part is None or part == whole.block else whole.part(part)
-    # what was read shares its memory with hits and fold
-    out.image = np.ascontiguousarray(out.image)
+        out = Sums.zeros(block, file.nt, file.groups)
+        out.next = file.next
+        rows = rows_of(file.block.box, block.box)
+        if len(rows) and rows[0] == 0:
+            # counted once, with the first location
+            out.contributions, out.traces = file.contributions, file.traces
+        # a piece at a time, no farther than locations lie together: nothing is held twice
+        step = max(1, _PIECE // (4 * file.nt * (block.classes + 2)))
+        at = 0
+        while at < len(rows):
+            together = rows[at : at + step] - rows[at] == np.arange(len(rows[at : at + step]))
+            n = int(together.argmin()) if not together.all() else len(together)
+            some = file.read(int(rows[at]), int(rows[at]) + n)
+            out.image[at : at + n], out.hits[at : at + n] = some.image, some.hits
+            out.fold[at : at + n] = some.fold
+            at += n
     return out

@@ -63,26 +63,6 @@ class Sums:
         """Samples of an image trace."""
         return self.image.shape[2]
 
-    def part(self, block: Block) -> Sums:
-        """Return a copy of the sums of some locations of the block, with the same classes.
-
-        Hits are counted over all classes of a block, so that classes cannot be taken apart afterwards. Contributions
-        and traces go with the first location.
-        """
-        if not self.block.contains(block) or block.classes != self.block.classes:
-            raise ValueError(f"{block} is no part of {self.block} with the same classes")
-        rows = rows_of(self.block.box, block.box)
-        first = rows[0] == 0
-        return Sums(
-            block,
-            self.image[rows],
-            self.hits[rows],
-            self.fold[rows],
-            self.next,
-            self.contributions if first else 0,
-            self.traces if first else 0,
-        )
-
 
 def rows_of(outer: LocationBox, inner: LocationBox) -> NDArray[np.int64]:
     """Return the rows of the locations of a box among those of a box around it."""

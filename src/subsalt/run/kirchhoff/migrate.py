@@ -183,6 +183,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
     """
     from subsalt.plan import World
     from subsalt.plan.kirchhoff_layout import layout_of
+    from subsalt.plan.kirchhoff_work import work_of
 
     found = World.of(everybody, threads)
     k = job.kirchhoff
@@ -192,6 +193,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
             found,
             traces_at_a_time=None if k.trace_block == "auto" else int(k.trace_block),
             memory=None if k.memory == "auto" else int(k.memory),
+            work=job.remember("work", lambda: work_of(setup)),
         )
         if layout.error is not None:
             raise layout.error
