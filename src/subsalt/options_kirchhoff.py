@@ -40,8 +40,8 @@ class KirchhoffOptions:
         ``"bands"``: copies of every trace low-passed at some corners; ``"triangle"``: a triangle filter as long as the
         operator is steep, continuously.
     antialias_spacing : tuple of float, optional
-        Spacing of the input midpoints along inline numbers and crossline numbers, m, that the antialiasing protects;
-        the spacing of the output bins when None.
+        Spacing of the input midpoints from inline to inline and from crossline to crossline, m, that the antialiasing
+        protects; the distance from one line number to the next when None, whatever the increments of the output.
     bands : int
         Number of alias bands B: band j = 0 ... B-1 is low-passed at f_Nyquist (B - j) / B.
     band_choice : {"interpolate", "nearest"}

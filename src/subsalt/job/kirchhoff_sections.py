@@ -147,7 +147,7 @@ class KirchhoffSection(Section):
         ),
     ] = Field(
         "bins",
-        description="spacing of midpoints from inline to inline and from crossline to crossline, m; bins: of bins",
+        description="spacing of midpoints across inlines and crosslines, m; bins: from one line number to the next",
     )
     bands: int = Field(10, description="number of alias bands")
     band_choice: Literal["interpolate", "nearest"] = Field(

@@ -147,7 +147,7 @@ def migrate_block(
     points = setup.grid.positions(sums.block.box)
     with phases("velocity"):
         medium = Medium(*velocities(setup, points))
-    spacing = options.antialias_spacing or setup.grid.spacing
+    spacing = options.antialias_spacing or setup.grid.numbered_spacing
     axes = np.asarray(setup.grid.axes(), np.float64)
     first = 0 if setup.classes.kind == "image" else sums.block.c0
     source = iter(traces)

@@ -195,7 +195,7 @@ def provenance_of(job: KirchhoffJob, setup: KirchhoffSetup, run_id: str) -> list
     amplitude = {"3d": "3-D, -d/dt", "2.5d": "2.5-D, half derivative", "none": "none"}[o.amplitude]
     aperture = "all" if o.aperture is None else f"{o.aperture:g} m"
     dip = "all" if o.dip is None else f"{o.dip:g} degrees"
-    spacing = o.antialias_spacing or grid.spacing
+    spacing = o.antialias_spacing or grid.numbered_spacing
     bands = f", {o.bands} bands, {o.band_choice}" if o.antialias == "bands" else ""
     mute = (
         "off" if o.stretch_mute is None else f"{100 * o.stretch_mute:g} %, taper {100 * o.stretch_taper:g} %"
