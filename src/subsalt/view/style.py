@@ -263,6 +263,9 @@ def heading(fig: Figure, title: str, subtitle: str = "") -> None:
 def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str) -> None:
     """Add a colour bar at `box` (inches, as in `place`) for a drawn image."""
     bar = fig.colorbar(drawn, cax=place(fig, box))
+    # six figures beside the bar would push its label off the page
+    bar.formatter.set_powerlimits((-3, 4))
+    bar.update_ticks()
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_linewidth(0.6)
