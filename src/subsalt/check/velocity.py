@@ -118,7 +118,8 @@ def _wrong_unit(velocity: FieldVelocity, low: float, high: float, feet: bool) ->
     if high < 20.0:
         return error("E744", f"{text} look like km/s", _cure(velocity, "km/s"), min=low, max=high)
     if low > 100_000:
-        return error("E744", f"{text} look like mm/s", _cure(velocity, "mm/s"), min=low, max=high)
+        cure = f"remove the unit if they are m/s; else {_cure(velocity, 'mm/s')}"
+        return error("E744", f"{text} look like mm/s, or like m/s taken for km/s", cure, min=low, max=high)
     if low >= FEET[0] and (high > FEET[1] or feet):
         more = ", and the data count in feet" if feet else ""
         return error("E745", f"{text} look like ft/s{more}", _cure(velocity, "ft/s"), min=low, max=high)

@@ -108,14 +108,15 @@ def _table(
     count = len(split_words(body[0][1]))
     said, units = _named(path, first) if header and not columns else ([], {})
     names = list(columns) if columns else said or _by_number(path, count, value)
-    rows = [(number, _numbers(path, number, line, names, value)) for number, line in body]
     for needed in ("t", value):
         if needed not in names:
+            said_by = "the job names" if columns else "its first line names"
             raise ModelError(
-                f"{path}: no column {needed} among {' '.join(names)}",
+                f"{path}: no column {needed} among those that {said_by}: {' '.join(columns or first)[:80]!r}",
                 f'name the columns: columns = "cdp t {value}"',
                 code="E741",
             )
+    rows = [(number, _numbers(path, number, line, names, value)) for number, line in body]
     guessed = not columns and not header and count == 4
     if guessed and any(x % 1 != 0 for _, r in rows for x in r[:2] if math.isfinite(x)):
         raise ModelError(

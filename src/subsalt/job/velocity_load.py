@@ -23,14 +23,13 @@ from subsalt.io.velocity_rows import TextFunctions
 from subsalt.io.velocity_text import read_velocity_text
 from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.job.load import known_unit, to_si
+from subsalt.job.velocity_section import LONGEST
 
 if TYPE_CHECKING:
     from subsalt.job.velocity_section import FunctionSection, TimeFileSection, VelocitySection
 
 Resolve = Callable[[str], Path]
 
-#: two-way times beyond this are no seconds
-LONGEST = 60.0
 #: a function that ends before this in ms ends before its first tenth of a second
 SHORTEST = 30.0
 

@@ -11,6 +11,8 @@ from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.types import NonNegativeLength, NonNegativeTime, Section
 
+#: two-way times beyond this are no seconds
+LONGEST = 60.0
 #: what a column of a velocity text can hold
 COLUMNS = ("cdp", "inline", "crossline", "x", "y", "t", "v", "eta", "skip")
 
@@ -37,6 +39,12 @@ class FunctionSection(Section):
                 raise ConfigError(
                     f"{len(self.t)} times t but {len(values)} values", "give one value per time", code="E104"
                 )
+            if self.t and max(self.t) > LONGEST:
+                raise ConfigError(
+                    f"times t reach {max(self.t):g} s; these look like ms",
+                    f'write times in s, or with their unit: "{max(self.t):g} ms"',
+                    code="E743",
+                )
             wrong = [(a, b) for a, b in zip(self.t, self.t[1:], strict=False) if b <= a]
             if wrong:
                 raise ConfigError(
@@ -53,6 +61,26 @@ class SmoothSection(Section):
     time: NonNegativeTime = Field(0.0, description="full length of the average in two-way time")
     inline: NonNegativeLength = Field(0.0, description="full length of the average across inlines, m")
     crossline: NonNegativeLength = Field(0.0, description="full length of the average across crosslines, m")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _directions_are_said(cls, raw: object) -> object:
+        if not isinstance(raw, dict | SmoothSection):
+            raise ConfigError(
+                f"smooth = {raw!r} does not say along what",
+                'for example smooth = {time = "0.2 s", inline = "500 m", crossline = "500 m"}',
+                code="E104",
+            )
+        return raw
+
+    @field_validator("time")
+    @classmethod
+    def _time_is_in_seconds(cls, value: float) -> float:
+        if value > LONGEST:
+            raise ConfigError(
+                f"{value:g} s looks like ms", f'write it in s, or with its unit: "{value:g} ms"', code="E743"
+            )
+        return value
 
 
 class TimeFileSection(Section):
