@@ -33,6 +33,8 @@ MESSAGES = """
         a = np.full(shape, 3, dtype) if w.is_root else np.zeros(shape, dtype)
         w.bcast_array(a)
         assert (a == np.full(shape, 3, dtype)).all()
+    joined = w.allgather_array(np.arange(r, dtype=np.int32))
+    assert joined.dtype == np.int32 and joined.tolist() == [i for k in range(n) for i in range(k)]
     try:
         w.bcast_array(np.zeros((4, 4))[:, ::2])
         raise SystemExit("a strided array was sent")

@@ -42,6 +42,7 @@ def main() -> int:
         "test_segment.py",
         "test_slab_passes.py",
         "imaging/kirchhoff/test_prepare.py",
+        "io/test_samples.py",
         "checkpoint/test_pool.py",
         "checkpoint/test_stores.py",
         "lab/test_lab_memory.py",
