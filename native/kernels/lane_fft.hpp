@@ -34,10 +34,6 @@ SUBSALT_INLINE Complex operator+(Complex a, Complex b) {
 SUBSALT_INLINE Complex operator-(Complex a, Complex b) {
     return {sub(a.re, b.re), sub(a.im, b.im)};
 }
-/// i a
-SUBSALT_INLINE Complex by_i(Complex a) {
-    return {sub(set1(0.0f), a.im), a.re};
-}
 /// a - i b and a + i b
 SUBSALT_INLINE Complex minus_i(Complex a, Complex b) {
     return {add(a.re, b.im), sub(a.im, b.re)};
