@@ -152,10 +152,11 @@ def test_an_image_that_begins_later_is_part_of_the_whole():
     assert (np.abs(got[0] - whole[0][:, :, 50:150]) <= 0.1 * tolerance(block)[:, :, 50:150]).all()
 
 
+@pytest.mark.parametrize("antialias", ["bands", "triangle", "none"])
 @pytest.mark.parametrize("amplitude", ["3d", "2.5d", "none"])
-def test_nothing_is_ever_not_a_number(amplitude):
+def test_nothing_is_ever_not_a_number(amplitude, antialias):
     """Source and receiver at the location, t0 = 0, velocities from 1 nm/s to beyond light, legs of 10 000 km."""
-    block = make_block(11, amplitude=amplitude, stretch_mute=None, dip=30.0, locations=6)
+    block = make_block(11, amplitude=amplitude, antialias=antialias, stretch_mute=None, dip=30.0, locations=6)
     for trace, at in enumerate((0, 1)):
         block.geometry.src[trace] = block.geometry.rcv[trace] = block.points[at]
     block.geometry.src[2] = 1e7

@@ -1,9 +1,9 @@
 // The sum of Kirchhoff migration over traces, locations and threads; included once per instruction set.
 //
 // Every image trace has one owner: a tile of neighbouring locations belongs to one thread, which adds the traces of the
-// block in their order. So neither threads nor tiles change a bit. Inside a tile the locations come before the traces:
-// a prepared trace (up to 200 kB with ten bands) is read from L2 by all of them. Tiles are handed out as threads get
-// free, since aperture and mute make them unequal.
+// block in their order. So neither threads nor tiles change a bit. A trace goes to all locations of a tile before the
+// next one does: prepared (130 kB with ten bands, 625 samples) it is read from L2 by all of them. Tiles are handed out
+// as threads get free, since aperture and mute make them unequal.
 #pragma once
 
 #include <omp.h>

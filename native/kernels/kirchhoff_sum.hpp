@@ -2,24 +2,24 @@
 //
 // With h = t0 / 2, s = 1 / v^2, q = x_leg^2 s, all times in sample intervals of the trace, per sample of the image:
 //
-//   legs        t_leg^2 = h^2 + q - 2 eta q^2 / (h^2 + (1 + 2 eta) q)        (Alkhalifah & Tsvankin 1995; eta = 0: one
-//   fma) position    t_s + t_r - first; the sample is live at 0 <= position <= ns - 1 inverse     r = 1 / (t_s t_r),
-//   the only division that legs, weight, slope and stretch share weight      3-D    (t0 / v) [(t_s + t_r) r] [(t_s^2 +
-//   t_r^2) r]
-//               2.5-D  sqrt(2 pi) t0 [(t_s^2 + t_r^2) r] sqrt((t_s + t_r) r)   (Bleistein, Cohen & Stockwell 2001)
+//   legs        t_leg^2 = h^2 + q - 2 eta q^2 / (h^2 + (1 + 2 eta) q)     Alkhalifah & Tsvankin (1995)
+//   position    t_s + t_r - first; the sample is live at 0 <= position <= ns - 1
+//   inverse     r = 1 / (t_s t_r), the division that weight and slope share
+//   weight      3-D    (t0 / v) [(t_s + t_r) r] [(t_s^2 + t_r^2) r]       Bleistein, Cohen & Stockwell (2001)
+//               2.5-D  sqrt(2 pi) t0 sqrt((t_s + t_r) r) [(t_s^2 + t_r^2) r]
 //   slope       m = max over the axes of |Q_s x_s t_r + Q_r x_r t_s| spacing;  dt/dx_m spacing = s m r
-//   bands       b = B - B t_s t_r / (s m) in [0, B - 1]: hats 1 - |b - j|, or band ceil(b)
+//   bands       b = B - B t_s t_r / (s m) in [0, B - 1]; between bands floor(b) and the next, or band ceil(b)
 //   triangle    (S(p - N) - 2 S(p) + S(p + N)) / N^2, S the trace twice integrated, N = max(s m r, 0.05), in double
 //   stretch     1 / J = t_s t_r / ((t0 / 4) (P_s t_r + P_r t_s)); it fades over the last part, raised cosine
 //   dip         fades where |x_m| comes near (v t0 / 2) tan(dip)
-//   image       += (weight) (value); the value is a polynomial in the fraction of the position (Horner, fma)
+//   image       += (weight) (value); the value is a polynomial in the fraction of the position
 //
 // P and Q are the derivatives of t_leg^2 by h^2 and by q, 1 without eta. The same in NumPy: kirchhoff_reference.py.
 //
 // On entry: rows of the medium hold whole vectors and finite numbers, traces have `kirchhoff_pad` zeros behind them.
 // Every lane goes through one chain of operations wherever it lies in a vector: bands that a neighbouring lane needs
-// add a zero. Per sample about 45 operations, two square roots and a division, and with bands one more division; it
-// reads 16 bytes of image and medium and, per band and coefficient, 4 bytes of the trace, all in cache.
+// add a zero. Per sample 35 operations, two square roots and a division, with bands 20 and a division more; 16 bytes of
+// image and medium and, per band and coefficient, 4 bytes of the trace, all in cache.
 #pragma once
 
 #include "kirchhoff_problem.hpp"
@@ -234,6 +234,8 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
 
 /// Shortest half-length of the triangle, samples: it leaves 0.999 at 0.7 of Nyquist, and S its digits.
 constexpr float least_half = 0.05f;
+/// Longest: beyond it nothing is left of any trace.
+constexpr float most_half = 1e6f;
 
 /// A twice integrated trace: its values at the samples, and the coefficients of the trace between them.
 template <int fixed>
@@ -242,8 +244,8 @@ struct Integral {
     const float* coefficients;
     Index order, stride; // rows of `stride`
 
-    /// In interval i the trace is c_0 + c_1 f + ...; twice integrated up to f and to 1, f^2 sum c_k f^k / ((k + 1) (k +
-    /// 2)).
+    /// In interval i the trace is c_0 + c_1 f + ...; integrated twice up to f, and up to 1, that is
+    /// f^2 sum_k c_k f^k / ((k + 1) (k + 2)).
     SUBSALT_INLINE void within(Index i, double f, double& part, double& whole) const {
         const Index n = fixed > 0 ? fixed : order;
         part = whole = 0.0;
@@ -296,7 +298,7 @@ SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float 
     if constexpr (antialias != Antialias::none) {
         const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held, l));
         if constexpr (antialias == Antialias::triangle)
-            sought.steep = most(mul(slope, l.inverse), set1(least_half));
+            sought.steep = least(most(mul(slope, l.inverse), set1(least_half)), set1(most_half));
         else
             sought.steep = least(most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f)), held.top);
         if constexpr (antialias == Antialias::nearest) sought.steep = ceiling_of(sought.steep);
