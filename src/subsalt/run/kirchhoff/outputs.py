@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt import __version__
 from subsalt.comm import Comm
+from subsalt.imaging.kirchhoff.engine import antialias_spacing
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.npy import write_npz
 from subsalt.io.publish import make_folder, publish_text, sha256_file
@@ -191,11 +192,11 @@ def _write_npz(setup: KirchhoffSetup, folder: Path, text: list[str]) -> None:
 
 def provenance_of(job: KirchhoffJob, setup: KirchhoffSetup, run_id: str) -> list[str]:
     """Return what made the image, for the headers of its files: no time, host or path."""
-    o, c, grid = setup.options, setup.classes, setup.grid
+    o, c = setup.options, setup.classes
     amplitude = {"3d": "3-D, -d/dt", "2.5d": "2.5-D, half derivative", "none": "none"}[o.amplitude]
     aperture = "all" if o.aperture is None else f"{o.aperture:g} m"
     dip = "all" if o.dip is None else f"{o.dip:g} degrees"
-    spacing = o.antialias_spacing or grid.numbered_spacing
+    spacing = antialias_spacing(setup)
     bands = f", {o.bands} bands, {o.band_choice}" if o.antialias == "bands" else ""
     mute = (
         "off" if o.stretch_mute is None else f"{100 * o.stretch_mute:g} %, taper {100 * o.stretch_taper:g} %"
