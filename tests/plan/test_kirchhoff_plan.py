@@ -11,7 +11,7 @@ from subsalt.cli.app import app
 from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.job.job import Job
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
-from subsalt.plan import World, plan_job
+from subsalt.plan import World, kirchhoff, plan_job
 from subsalt.plan.kirchhoff_layout import layout_of
 from subsalt.plan.kirchhoff_time import share_of
 from subsalt.plan.kirchhoff_work import work_of
@@ -173,6 +173,16 @@ def test_more_ranks_than_locations_are_said(tmp_path):
     plan = plan_job(job, 5, 1 << 30)
     assert "W662" in {f.code for f in plan.findings}
     assert plan.fits
+
+
+def test_an_operator_without_limits_is_said_where_it_costs(folder, monkeypatch):
+    job = Job.from_toml(write_job(folder, kirchhoff={"aperture": "all"}))
+    assert "W769" not in {f.code for f in plan_job(job).findings}
+    # 360 traces are added to most samples
+    monkeypatch.setattr(kirchhoff, "MANY", 200)
+    assert "W769" in {f.code for f in plan_job(job).findings}
+    near = Job.from_toml(write_job(folder, kirchhoff={"aperture": 300.0}))
+    assert "W769" not in {f.code for f in plan_job(near).findings}
 
 
 def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):

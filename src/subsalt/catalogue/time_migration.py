@@ -118,4 +118,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "An operator that narrow images flat events only; lengths without a unit are metres.",
         "Write the unit, or a larger aperture.",
     ),
+    "W769": (
+        "Nothing limits the operator",
+        "Without an aperture or a dip limit every trace is added to every output location. On a large survey that "
+        "takes long, and steep operators bring noise from far away.",
+        "Set [kirchhoff] aperture or dip to what the steepest events need.",
+    ),
 }

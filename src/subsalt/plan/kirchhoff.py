@@ -23,7 +23,7 @@ from subsalt.plan.world import World
 if TYPE_CHECKING:
     from subsalt.job.kirchhoff_job import KirchhoffJob
 
-#: contributions per location and sample above which a plan says that nothing limits the operator
+#: traces added to a sample, on the mean, above which a plan says that nothing limits the operator
 MANY = 20_000
 #: errors of a check that hold for the machine it runs on
 OF_THIS_MACHINE = ("E610", "E660")
@@ -241,7 +241,7 @@ def _findings(plan: KirchhoffPlan, setup: KirchhoffSetup) -> list[Finding]:
     if setup.options.aperture is None and setup.options.dip is None and each > MANY:
         found.append(
             Finding(
-                "W661",
+                "W769",
                 "warning",
                 f"no aperture limits the operator: {each:.0f} traces are added to every sample on the mean",
                 "set [kirchhoff] aperture or dip to what the steepest events need",
