@@ -2,12 +2,16 @@
 
 import importlib
 import os
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from subsalt import view
+from subsalt.imaging.kirchhoff.flatness import residual_moveout
 from subsalt.job.job import Job
+from subsalt.survey import TimeAxis
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -18,6 +22,64 @@ DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT.parent / "shared" / "data
 def test_example_jobs_are_valid(path):
     job = Job.from_toml(path)
     assert job.data is not None or job.acquisition is not None
+
+
+FIELD = pytest.mark.skipif(not (DATA / "segy").is_dir(), reason="../shared/data is not there")
+
+
+@pytest.mark.shared_data
+@FIELD
+def test_field_gathers_without_coordinates_are_flat_where_the_page_says(tmp_path):
+    job = Job.from_toml(EXAMPLES / "cdp601to610.toml")
+    job = job.changed("data", files=str(DATA / "segy" / "cdp601to610_be.su")).changed(
+        "output", pictures=False
+    )
+    job.migrate(tmp_path / "a.run")
+    run = view.read_time_run(tmp_path / "a.run")
+    offset, gather = run.gathers(0, 4)
+    velocity = job.open_velocity(run.grid).at(run.grid.positions()[4:5], run.grid.time)[0][0]
+    found = residual_moveout(gather, offset, run.grid.time, velocity)
+    # the seabed and the reflections at 2.1 and 2.6 s within two steps of the scan of 0.75 %
+    for t in (0.67, 2.12, 2.61):
+        near = found.picks[np.argmin(np.abs(found.picks[:, 0] - t))]
+        assert abs(near[0] - t) < 0.1
+        assert near[1] == pytest.approx(1.0, abs=0.015)
+    # 30 traces of each of ten CDPs, all within reach
+    assert (run.fold.sum(axis=2) == 300).all()
+
+
+@pytest.mark.shared_data
+@FIELD
+def test_four_field_shots_show_the_seabed_at_its_time(tmp_path):
+    job = Job.from_toml(EXAMPLES / "viking_time.toml")
+    job = job.changed("data", files=str(DATA / "segy" / "viking_small.segy")).changed(
+        "output", pictures=False
+    )
+    job.migrate(tmp_path / "a.run")
+    run = view.read_time_run(tmp_path / "a.run")
+    # under the last CDPs: silence above the seabed at 0.48 s, then the strongest reflection of all
+    stack = np.abs(run.image.read(0, 1)[0, 110:120]).mean(axis=0)
+    t = run.grid.time.values()
+    assert 0.46 < t[np.argmax(stack)] < 0.56
+    assert stack[t < 0.42].max() < 0.1 * stack.max()
+
+
+def test_the_made_survey_fills_every_bin_once_by_every_class(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    made = importlib.import_module("time_migration_3d")
+    monkeypatch.setattr(made, "primaries", lambda src, rcv, *rest: np.zeros((len(rcv), 1)))
+    monkeypatch.setattr(made, "TIME", TimeAxis(1, 0.004))
+    counted = np.zeros((41, 41, 7), int)
+    for shot in made.survey():
+        middle = (shot.src + shot.rcv)[:, :2] / 2
+        i, j = np.round(middle[:, 1] / made.BIN).astype(int), np.round(middle[:, 0] / made.BIN).astype(int)
+        c = ((shot.offset - 50) // 100).astype(int)
+        inside = (i >= 0) & (i < 41) & (j >= 0) & (j < 41) & (c < 7)
+        np.add.at(counted, (i[inside], j[inside], c[inside]), 1)
+    # offsets of 700 m and a lateral 75 m are 704 m: all classes are full
+    assert (counted == 1).all()
+    job = Job.from_dict(tomllib.loads(made.JOB))
+    assert job.method == "kirchhoff"
 
 
 def test_the_viking_job_has_at_most_fifteen_lines():

@@ -27,7 +27,7 @@ FACTS = {
     "job_given": {
         "method": "kirchhoff",
         "kirchhoff": {"bands": 10, "inline": {"first": 1}},
-        "velocity": {"v": 2000},
+        "velocity": {"v": 2000, "scale": 1.05},
     },
     "image_grid": GRID.to_dict(),
     "options": {
@@ -106,6 +106,8 @@ def test_the_numbers_of_a_time_migration(tmp_path):
         ("Number of alias bands", "10", "given"),
         ("Stretch mute: maximum stretch", "30 %", "default"),
         ("Scale of the velocity", "1.05", "given"),
+        ("Anisotropy (eta)", "none", "default"),
+        ("Restart point every", "60 s", "default"),
         ("Traveltime", "straight rays", "default"),
         ("Cache blocks (traces at a time)", "1 024 traces (auto)", "default"),
     ],

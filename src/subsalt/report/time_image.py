@@ -54,14 +54,14 @@ def parameters(facts: RunFacts) -> Markup | None:
     """Every parameter under its name in the field, with its value, the key that sets it, and whether the job did."""
     if not facts.is_time:
         return None
-    given = section(section(facts.run, "job_given"), "kirchhoff")
+    given = section(facts.run, "job_given")
     rows = []
     for name, key, value in PARAMETERS:
         text = value(facts)
         if not text:
             continue
-        first = key.partition(" ")[0].partition(".")[0].removeprefix("velocity")
-        mark = "given" if key.startswith("velocity") or first in given else "default"
+        table_of, _, own = key.partition(" ")[0].rpartition(".")
+        mark = "given" if own in section(given, table_of or "kirchhoff") else "default"
         rows.append(
             tag(
                 "tr",
@@ -176,7 +176,7 @@ def _job(key: str, unit: str = "") -> Value:
 
     def value(facts: RunFacts) -> str:
         v = section(facts.job, "kirchhoff").get(key)
-        return "" if v is None else f"{v}{unit if words.is_number(v) else ''}"
+        return "" if v is None else f"{v:g}{unit}" if words.is_number(v) else str(v)
 
     return value
 

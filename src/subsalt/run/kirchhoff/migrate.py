@@ -147,13 +147,11 @@ def migrate_time_job(
         with clock("pictures"), everybody.together():
             if everybody.is_root and job.output.pictures:
                 written.files += draw(folder, setup)
-                facts |= {
-                    "files": [str(f.relative_to(folder)) for f in written.files],
-                    "phases": clock.table(),
-                }
-                write_facts(folder, facts)
         with everybody.together():
             if everybody.is_root:
+                # now that the pictures have taken their time
+                names = [str(f.relative_to(folder)) for f in written.files]
+                write_facts(folder, facts | {"files": names, "phases": clock.table()})
                 points.clear()
     files = [Path(f) for f in everybody.bcast([str(f) for f in written.files])]
     return RunResult(
