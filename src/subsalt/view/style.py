@@ -264,7 +264,7 @@ def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], 
     """Add a colour bar at `box` (inches, as in `place`) for a drawn image."""
     bar = fig.colorbar(drawn, cax=place(fig, box))
     # six figures beside the bar would push its label off the page
-    bar.formatter.set_powerlimits((-3, 4))
+    bar.ax.ticklabel_format(axis="y", scilimits=(-3, 4))
     bar.update_ticks()
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=8)
