@@ -70,6 +70,16 @@ def test_segy_by_numbers_and_by_map(segy, tmp_path, locate):
     assert eta is None
 
 
+@pytest.mark.parametrize("locate", ["numbers", "map"])
+def test_an_image_of_some_lines_has_the_bits_of_the_whole(segy, tmp_path, locate):
+    some = ImageGrid((19, 13, -3), (103, 130, 9), (4037.5, 8225.0), GRID.per_inline, GRID.per_crossline, TIME)
+    keys = {"file": "v.sgy", "locate": locate, "smooth": {"inline": 90, "crossline": 60}}
+    whole, _ = opened(tmp_path, **keys).at(GRID.positions(), TIME)
+    part, _ = opened(tmp_path, some, **keys).at(some.positions(), TIME)
+    i, j = some.numbers().T
+    assert np.array_equal(part, whole[(i - 10) * 31 + (j - 100)])
+
+
 def test_one_point_has_its_value_whatever_is_asked_with_it(segy, tmp_path):
     velocity = opened(tmp_path, file="v.sgy", kind="interval", smooth={"inline": 200, "time": "60 ms"})
     points = GRID.positions()

@@ -12,6 +12,7 @@ from subsalt.check.context import ok, warning
 from subsalt.errors import Finding
 from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.line_numbers import numbers_of, positions_of
 from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_facts import coarse, spread_positions
 from subsalt.imaging.kirchhoff.velocity_functions import Functions
@@ -37,20 +38,12 @@ def places(base: Field, grid: ImageGrid) -> tuple[NDArray[np.float64], Callable[
     if isinstance(base, Constant | Profile):
         return grid.positions()[:1], lambda i: "everywhere"
     if isinstance(base, Functions):
-        at = base.places[:: -(-len(base.places) // MOST_FUNCTIONS)]
-        (ax, ay), (bx, by) = grid.steps
-        x = grid.corner[0] + at[:, 0] * ax + at[:, 1] * bx
-        y = grid.corner[1] + at[:, 0] * ay + at[:, 1] * by
-        points = np.stack([x, y], axis=-1)
+        points = positions_of(grid, base.places[:: -(-len(base.places) // MOST_FUNCTIONS)])
     else:
         points = spread_positions(grid)
 
     def name(i: int) -> str:
-        index = grid.index_of(points[i : i + 1])[0]
-        inline, crossline = (
-            first + step * n
-            for (first, _, step), n in zip((grid.inlines, grid.crosslines), index, strict=True)
-        )
+        inline, crossline = numbers_of(grid, points[i : i + 1])[0]
         return (
             f"crossline {crossline:.6g}"
             if grid.is_line
@@ -94,7 +87,7 @@ def reach_on_map(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:
     base = given(velocity.v)
     corners = grid.corners()
     if isinstance(base, Functions):
-        at, low, high = grid.index_of(corners), base.places.min(axis=0), base.places.max(axis=0)
+        at, low, high = numbers_of(grid, corners), base.places.min(axis=0), base.places.max(axis=0)
         several = [len(np.unique(base.places[:, k])) > 1 for k in (0, 1)]
     elif isinstance(base, VolumeField):
         at, low = base.index_of(corners), np.zeros(2)

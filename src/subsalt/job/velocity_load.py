@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subsalt.errors import ModelError
 from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile, Scaled
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.line_numbers import numbers_of
 from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
@@ -166,26 +167,21 @@ def _refuse_time_unit(text: TextFunctions, in_ms: bool) -> None:
 def _places(
     text: TextFunctions, grid: ImageGrid, metres: float
 ) -> tuple[NDArray[np.float64], tuple[bool, bool]]:
-    """Return where functions stand, as fractional indices of the image grid, and which of the two tell them apart."""
-    (il, _, dil), (xl, _, dxl) = grid.inlines, grid.crosslines
-    out = np.zeros((len(text), 2))
+    """Return where functions stand, by inline and crossline number, and which of the two tell them apart."""
     if text.keys == ("x", "y"):
-        out = grid.index_of(text.places * metres)
-        across, along = np.ptp(out[:, 0]) * grid.spacing[0], np.ptp(out[:, 1]) * grid.spacing[1]
+        out = numbers_of(grid, text.places * metres)
+        across, along = np.ptp(out, axis=0) * np.array(grid.numbered_spacing)
         # picked along a line that is not quite straight
         return out, (not (grid.is_line and 4 * across <= along), True)
     if text.keys == ("inline", "crossline"):
-        out[:, 0] = (text.places[:, 0] - il) / dil
-        out[:, 1] = (text.places[:, 1] - xl) / dxl
-        return out, (True, True)
+        return text.places, (True, True)
     if text.keys == ("cdp",) and not grid.is_line:
         raise ModelError(
             f"{text.path}: a CDP number alone is no place on an image of {grid.shape[0]} inlines",
             'give inline and crossline: columns = "inline crossline t v"; or x and y',
             code="E747",
         )
-    out[:, 1] = (text.places[:, 0] - xl) / dxl
-    return out, (False, True)
+    return np.column_stack([np.zeros(len(text)), text.places[:, 0]]), (False, True)
 
 
 def _volume(

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.line_numbers import numbers_of
 from subsalt.imaging.kirchhoff.rms import CONVERSIONS
 from subsalt.survey import TimeAxis
 
 #: functions that a point between scattered ones is made of
 NEAREST = 8
-#: functions this close across a line, in steps of the output, stand on it
+#: functions this close across a line, in line numbers, stand on it
 ON_LINE = 0.01
 #: points whose distances to all functions are held at one time
 _POINTS = 512
@@ -39,7 +40,7 @@ class Functions(Field):
     Parameters
     ----------
     places : ndarray, (nf, 2), float64
-        Fractional indices of the output grid (inline, crossline), see `ImageGrid.index_of`.
+        Inline and crossline numbers.
     times, values : sequence of ndarray
         Nodes of every function: s, ascending, and the values there.
     grid : ImageGrid
@@ -47,7 +48,7 @@ class Functions(Field):
     kind : str
         A key of `subsalt.imaging.kirchhoff.rms.CONVERSIONS`.
     axes : tuple of bool
-        Which of the two indices tells places apart: crossline alone on a 2-D line.
+        Which of the two numbers tells places apart: crossline alone on a 2-D line.
     source : str
         For messages.
     """
@@ -63,14 +64,14 @@ class Functions(Field):
         source: str = "",
     ) -> None:
         self.times, self.values, self.grid, self.kind, self.source = times, values, grid, kind, source
-        self.places = np.where(axes, places, 0.0)
+        self.places = np.where(axes, places, [grid.inlines[0], grid.crosslines[0]])
         self._lines, self._across = _lines(self.places)
         self._rows: tuple[TimeAxis, Array] | None = None
 
     def sample(self, points: Array, time: TimeAxis) -> Array:
         """Return the values (n, nt)."""
         rows = self.rows(time)
-        index, weight = self.weights(self.grid.index_of(points))
+        index, weight = self.weights(numbers_of(self.grid, points))
         out = rows[index[:, 0]] * weight[:, :1]
         for k in range(1, index.shape[1]):
             out += rows[index[:, k]] * weight[:, k : k + 1]
@@ -85,7 +86,7 @@ class Functions(Field):
         return self._rows[1]
 
     def weights(self, at: Array) -> Weights:
-        """Return the functions that make up points given by fractional indices (n, 2), and their weights."""
+        """Return the functions that make up points given by line numbers (n, 2), and their weights."""
         if len(self.times) == 1:
             return np.zeros((len(at), 1), np.int64), np.ones((len(at), 1))
         if self._lines is not None:
@@ -111,7 +112,7 @@ class Functions(Field):
 
     def _by_distance(self, at: Array) -> Weights:
         """Weight the nearest functions by inverse distances."""
-        si, sj = self.grid.spacing
+        si, sj = self.grid.numbered_spacing
         di = (at[:, :1] - self.places[:, 0]) * si
         dj = (at[:, 1:] - self.places[:, 1]) * sj
         distance = np.sqrt(di * di + dj * dj)
@@ -140,14 +141,10 @@ class Functions(Field):
             "functions": len(self.times),
             "kind": self.kind,
             "between": "linear" if self._lines is not None or len(self.times) == 1 else "inverse distance",
-            "inline_range": [self._number(0, float(v)) for v in (at[:, 0].min(), at[:, 0].max())],
-            "crossline_range": [self._number(1, float(v)) for v in (at[:, 1].min(), at[:, 1].max())],
+            "inline_range": [float(at[:, 0].min()), float(at[:, 0].max())],
+            "crossline_range": [float(at[:, 1].min()), float(at[:, 1].max())],
             "source": self.source,
         }
-
-    def _number(self, axis: int, index: float) -> float:
-        first, _, step = self.grid.inlines if axis == 0 else self.grid.crosslines
-        return first + step * index
 
 
 def _around(nodes: Array, at: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:

@@ -2,8 +2,8 @@
 
 The average is one of values as they are (rms velocities: what velocity tools of the field smooth, too), weighted with a
 raised cosine ``(1 + cos(2 pi x / L)) / 2`` of full length L along each direction in turn. On the map it is computed at
-nodes that stand at fixed places of the image grid, an eighth of the shorter features of the average apart, and taken
-linearly between them; a node depends on its own surroundings alone, so that any block of points sees the same bits.
+nodes that stand at every so many line numbers, an eighth of the length apart, and taken linearly between them; a node
+depends on its own surroundings alone, so that any block of points, and an image of any lines, sees the same bits.
 Constants and linear trends stay what they are.
 """
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from subsalt import fixedmath
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.line_numbers import numbers_of, positions_of
 from subsalt.survey import TimeAxis
 
 #: nodes per length of an average
@@ -44,7 +45,7 @@ class Smoothed(Field):
     ) -> None:
         self.field, self.grid, self.source = field, grid, field.source
         self.length, self.lengths = time, (inline, crossline)
-        spacing = grid.spacing
+        spacing = grid.numbered_spacing
         self.every = tuple(
             max(1, math.floor(length / (PER_LENGTH * h)))
             for length, h in zip(self.lengths, spacing, strict=True)
@@ -58,8 +59,7 @@ class Smoothed(Field):
         """Return the values (n, nt)."""
         if all(len(w) == 1 for w in self._weights):
             return self._in_time(points, time)
-        # a millionth of a step is rounding: points of the image grid stand on their nodes
-        at = np.round(self.grid.index_of(points) * 1e6) / 1e6 / np.array(self.every, dtype=np.float64)
+        at = numbers_of(self.grid, points) / np.array(self.every, dtype=np.float64)
         low = np.floor(at).astype(np.int64)
         share = at - low
         out = np.empty((len(points), time.nt))
@@ -86,10 +86,8 @@ class Smoothed(Field):
         """Return averages (ni, nj, nt) at the nodes first <= (i, j) < end."""
         reach = [len(w) // 2 for w in self._weights]
         i, j = (np.arange(first[k] - reach[k], end[k] + reach[k]) * self.every[k] for k in (0, 1))
-        (ax, ay), (bx, by) = self.grid.steps
-        x = (self.grid.corner[0] + i[:, None] * ax) + j[None, :] * bx
-        y = (self.grid.corner[1] + i[:, None] * ay) + j[None, :] * by
-        values = self._in_time(np.stack([x.ravel(), y.ravel()], axis=-1), time)
+        numbers = np.stack(np.broadcast_arrays(i[:, None], j[None, :]), axis=-1).reshape(-1, 2)
+        values = self._in_time(positions_of(self.grid, numbers.astype(np.float64)), time)
         values = values.reshape(len(i), len(j), time.nt)
         for axis in (0, 1):
             values = averaged(values, self._weights[axis], axis)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.line_numbers import numbers_of, snapped
 from subsalt.imaging.kirchhoff.rms import CONVERSIONS
 from subsalt.io.volume_in_time import TimeVolume
 from subsalt.survey import TimeAxis
@@ -73,7 +74,7 @@ class VolumeField(Field):
         if self.by_map:
             place = self.volume.place
             assert place is not None
-            local = place.frame.to_local(np.column_stack([points, np.zeros(len(points))]))
+            local = snapped(place.frame.to_local(np.column_stack([points, np.zeros(len(points))])))
             if self.volume.shape[0] == 1:
                 # a section lies along local x
                 return np.stack(
@@ -82,10 +83,8 @@ class VolumeField(Field):
             return np.stack([(local[:, k] - place.origin[k]) / place.spacing[k] for k in (0, 1)], axis=-1)
         lines = self.volume.lines
         assert lines is not None
-        index = self.grid.index_of(points)
-        (il, _, dil), (xl, _, dxl) = self.grid.inlines, self.grid.crosslines
-        inline, crossline = il + dil * index[:, 0], xl + dxl * index[:, 1]
-        return np.stack([(inline - lines[0]) / lines[1], (crossline - lines[2]) / lines[3]], axis=-1)
+        numbers = numbers_of(self.grid, points)
+        return np.stack([(numbers[:, k] - lines[2 * k]) / lines[2 * k + 1] for k in (0, 1)], axis=-1)
 
     def _rows(self, traces: NDArray[np.int64], time: TimeAxis) -> Array:
         """Return traces by number at the times of an axis, in SI and as rms velocities."""
