@@ -10,6 +10,7 @@ from subsalt.io.cdp_line import BinGeometry, LineGeometry
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack import azimuths, open_traces
 from subsalt.io.repeats import find_repeats, first_of_repeats
+from subsalt.io.scan import scan
 
 OFFSETS = (100.0, 200.0, 300.0)
 DT = 0.004
@@ -346,6 +347,17 @@ def test_three_dimensions(tmp_path):
     far = table.offset > 1
     assert sorted(set(np.round(table.azimuth[far]))) == [0, 45, 300]
     assert (table.files.read(table.number) == traces[rows]).all()
+
+
+def test_scan_knows_gathers_without_coordinates_from_a_section(tmp_path):
+    src, rcv, traces = small()
+    gathers = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT, order="cdp", coordinates=False)[0]
+    found = scan(gathers)
+    assert found.kind == "shots"
+    assert "offset 100.00 .. 300.00 m  CDP 1..8" in found.describe()
+    assert "[data] cdp_line" in found.describe()
+    section = make_survey(tmp_path / "b.sgy", src, rcv, traces, DT, coordinates=False, offsets=False)[0]
+    assert scan(section).kind == "stack"
 
 
 @pytest.mark.shared_data

@@ -281,12 +281,13 @@ def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:
         return
     result.has_sources = bool(src[:, :2].any())
     result.has_receivers = bool(rcv[:, :2].any())
+    offsets = any(s.positions.offset[s.live].any() for s in scanned)
     if not result.has_receivers and all(f.lines for f in result.files):
         result.kind = "volume"
     elif not result.has_receivers and all(f.sorting == 4 for f in result.files):
         result.kind = "stack"
-    elif len(src) > 1 and np.array_equal(src[:, :2], rcv[:, :2]):
-        # every receiver at its source: a section or model, not shots
+    elif len(src) > 1 and np.array_equal(src[:, :2], rcv[:, :2]) and (result.has_sources or not offsets):
+        # every receiver at its source: a section or model, not shots; without coordinates the offsets tell
         result.kind = "stack"
     table: ShotTable = shot_table(
         np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned]), src, "auto"

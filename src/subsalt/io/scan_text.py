@@ -81,7 +81,9 @@ def _content(result: ScanResult) -> str:
     key = "FFID, byte 9" if result.shot_key == "ffid" else "source position"
     low, high = result.channels
     channels = str(low) if low == high else f"{low}..{high}"
-    return f"{traces}  shots {result.n_shots} ({key})  channels {channels}  offset {_span(*result.offsets)} m"
+    cdps = [f.headers["cdp"][:2] for f in result.files if f.headers.get("cdp", (0, 0, 1))[2] > 1]
+    cdp = f"  CDP {min(a for a, _ in cdps)}..{max(b for _, b in cdps)}" if cdps else ""
+    return f"{traces}  shots {result.n_shots} ({key})  channels {channels}  offset {_span(*result.offsets)} m{cdp}"
 
 
 def _findings(result: ScanResult) -> list[str]:
