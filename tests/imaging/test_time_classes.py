@@ -181,6 +181,18 @@ def test_work_is_balanced():
     assert max(got) - min(got) <= 2 * 100
 
 
+def test_few_classes_are_dealt_so_that_two_ranks_end_together():
+    """Four classes of falling work, two ranks: one class each time, the largest first, and nobody waits long."""
+    work = np.array([0.55, 0.75, 0.62, 0.68])
+    blocks = cut((21, 200), Classes(tuple(np.arange(5.0)), "offset"), 625, None, 2, class_work=work)
+    done = [0.0, 0.0]
+    for b in blocks:
+        done[int(done[1] < done[0])] += work[b.c0 : b.c1].sum()
+    assert max(done) / (sum(done) / 2) < 1.01
+    # alone there is nothing to balance
+    assert len(cut((21, 200), Classes(tuple(np.arange(5.0)), "offset"), 625)) == 1
+
+
 def test_what_fits_nowhere_is_refused():
     with pytest.raises(MemoryPlanError) as error:
         cut((5, 17), Classes((0.0, 10.0), "image"), 1000, 5000)

@@ -17,7 +17,7 @@ from subsalt.errors import MemoryPlanError
 from subsalt.imaging.kirchhoff.classes import Classes
 from subsalt.imaging.kirchhoff.image_grid import LocationBox
 
-#: blocks that each rank should get where cutting costs nothing: whoever is early takes another
+#: blocks that each rank should get where cutting costs nothing
 PER_RANK = 3
 
 
@@ -119,7 +119,8 @@ def cut(
     Returns
     -------
     list of Block
-        Numbered from 1. They cover every image trace of every location once.
+        Numbered from 1 in the order of their work, the largest first. They cover every image trace of every location
+        once.
 
     Raises
     ------
@@ -144,7 +145,8 @@ def cut(
     places = 1
     while memory is not None and held(-(-total // places), 1) > memory:
         places += 1
-    wanted = ranks * (PER_RANK if ranks > 1 and count >= ranks * PER_RANK else 1)
+    # classes cost nothing to cut: whoever is early takes another
+    wanted = ranks if ranks == 1 or count < ranks else min(count, ranks * PER_RANK)
     parts = max(1, min(count, -(-wanted // places)))
     while memory is not None and parts < count and held(-(-total // places), -(-count // parts)) > memory:
         parts += 1
@@ -158,7 +160,14 @@ def cut(
     if memory is not None:
         # parts of equal work are not of equal size
         pieces = [p for piece in pieces for p in _fit(*piece, memory, held)]
-    return [Block(n + 1, box, c0, c1) for n, (box, c0, c1) in enumerate(pieces)]
+
+    def predicted(piece: tuple[LocationBox, int, int]) -> float:
+        box, c0, c1 = piece
+        return float(there[box.i0 : box.i1, box.j0 : box.j1].sum() * work[c0:c1].sum())
+
+    # the large ones first, so that the small ones fill what is left of the time
+    pieces.sort(key=predicted, reverse=True)
+    return [Block(n, box, c0, c1) for n, (box, c0, c1) in enumerate(pieces, 1)]
 
 
 def recut(
