@@ -14,6 +14,25 @@ from pydantic import BaseModel, ValidationError
 from subsalt.errors import ConfigError, Finding, FindingsError
 
 
+#: words that other programs use for keys of time migration; a key of the same spelling goes before
+SYNONYMS = {
+    "cdp": "crossline",
+    "cdps": "crossline",
+    "min": "first",
+    "minimum": "first",
+    "max": "last",
+    "maximum": "last",
+    "inc": "step",
+    "increment": "step",
+    "alias_bands": "bands",
+    "number_of_alias_bands": "bands",
+    "stretch": "stretch_mute",
+    "maximum_stretch": "stretch_mute",
+    "cache_blocks": "trace_block",
+    "vrms": "v",
+}
+
+
 def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") -> list[Finding]:
     """Return one finding per problem of a job.
 
@@ -130,7 +149,8 @@ def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
     name = str(loc[-1])
     parent = model_at(job, loc[:-1])
     names = list(parent.model_fields) if parent else []
-    close = closest(name.lower().replace("-", "_"), names)
+    plain = name.lower().replace("-", "_")
+    close = SYNONYMS.get(plain, "") if SYNONYMS.get(plain) in names else closest(plain, names)
     if close:
         return f"did you mean {close!r}?"
     for section in job.model_fields:

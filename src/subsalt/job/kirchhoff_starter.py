@@ -127,17 +127,17 @@ class _Survey:
         """Length of the records, s."""
         return 4.0 if self.table is None else float(self.table.time.duration)
 
-    def grid(self) -> ImageGrid | None:
-        """Return the grid that the traces have themselves, None when they do not say it."""
-        from subsalt.job.image_grid import image_grid
+    def grid(self) -> tuple[ImageGrid | None, str]:
+        """Return the grid that the traces have themselves and where it is from, None when they do not say it."""
+        from subsalt.job.image_grid import image_grid, place
         from subsalt.job.kirchhoff_sections import KirchhoffSection
 
         if self.table is None:
-            return None
+            return None, ""
         try:
-            return image_grid(KirchhoffSection(), self.table)
+            return image_grid(KirchhoffSection(), self.table), place(KirchhoffSection(), self.table)[0].how
         except SubsaltError:
-            return None
+            return None, ""
 
 
 def _data(files: Sequence[str], folder: Path, preset: str, spacing: float | None, survey: _Survey) -> str:
@@ -173,7 +173,7 @@ def _kirchhoff(survey: _Survey) -> str:
     """Return the table with output grid, times and a sensible aperture."""
     items: dict[str, object] = {}
     comments: dict[str, str] = {}
-    table, grid = survey.table, survey.grid()
+    table, (grid, how) = survey.table, survey.grid()
     if grid is not None:
         for name, lines in (("inline", grid.inlines), ("crossline", grid.crosslines)):
             if name == "crossline" or not survey.line:
@@ -185,7 +185,7 @@ def _kirchhoff(survey: _Survey) -> str:
         )
         if table is not None and table.line is None:
             items["corners"] = [[*p, *corners[p]] for p in points]
-            comments["corners"] = "[inline, crossline, x, y], as the headers have it"
+            comments["corners"] = f"[inline, crossline, x, y], from {how}"
     elif table is not None:
         items |= _guessed_grid(table)
         comments["origin"] = "a guess, the headers have no line numbers: put the bins of your survey here"

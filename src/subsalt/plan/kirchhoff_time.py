@@ -154,7 +154,10 @@ def time_of(
     row = None if machine is None else _row(setup, machine, threads)
     if row is None:
         if machine is not None:
-            why_not = f"no time: this machine was not measured for such a sum with {threads} threads"
+            why_not = (
+                f"no time: nothing was measured for such a sum with {threads} threads; "
+                "subsalt plan without --no-measure does that on the machine it runs on"
+            )
         return KirchhoffTime(notes=[why_not])
     sharing, nt = world.ranks_per_node, setup.table.time.nt
     table = len(setup.table.number)
