@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "arguments.hpp"
 
@@ -74,6 +75,24 @@ struct HeldMedium {
     }
 };
 
+/// The traces once integrated: S_i+1 - S_i less what interval i itself adds to the double integral S in one sample.
+std::vector<double> slopes_of(const In<double, 2>& integrals, const In<float, 4>& samples) {
+    const std::size_t n = samples.shape(0), band = samples.shape(1) * samples.shape(2) * samples.shape(3);
+    const std::size_t order = samples.shape(2) - 1, padded = samples.shape(3);
+    std::vector<double> slopes(n * padded, 0.0);
+    for (std::size_t trace = 0; trace < n; ++trace) {
+        const double* s = integrals.data() + trace * padded;
+        const float* c = samples.data() + trace * band;
+        for (std::size_t i = 0; i + 1 < padded; ++i) {
+            double whole = 0.0;
+            for (std::size_t k = 0; k <= order; ++k)
+                whole += static_cast<double>(c[k * padded + i]) / static_cast<double>((k + 1) * (k + 2));
+            slopes[trace * padded + i] = s[i + 1] - s[i] - whole;
+        }
+    }
+    return slopes;
+}
+
 using Pairs = std::array<double, 2>;
 
 KirchhoffRules rules_of(int amplitude, int antialias, const std::array<Pairs, 2>& axes, const Pairs& spacing,
@@ -133,6 +152,7 @@ Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> f
     for (Index i = 0; i < n; ++i)
         if (slot.data()[i] >= nclass || (slot.data()[i] >= 0 && (group.data()[i] < 0 || group.data()[i] >= ngroup)))
             throw std::invalid_argument("slot or group of trace " + std::to_string(i) + " is outside");
+    const std::vector<double> slopes = integrals ? slopes_of(*integrals, samples) : std::vector<double>{};
     const KirchhoffTraces traces{n,
                                  static_cast<Index>(samples.shape(1)),
                                  static_cast<Index>(samples.shape(2)) - 1,
@@ -140,6 +160,7 @@ Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> f
                                  padded,
                                  samples.data(),
                                  integrals ? integrals->data() : nullptr,
+                                 integrals ? slopes.data() : nullptr,
                                  static_cast<float>(first),
                                  src.data(),
                                  rcv.data(),

@@ -34,7 +34,8 @@ struct KirchhoffMedium {
 struct KirchhoffTraces {
     Index n, bands, order, ns, ns_pad;
     const float* samples;    // (n, bands, order + 1, ns_pad)
-    const double* integrals; // (n, ns_pad), triangle only
+    const double* integrals; // (n, ns_pad): the traces twice integrated, triangle only
+    const double* slopes;    // (n, ns_pad): once integrated, at the samples
     float first;             // time of sample 0 in intervals
     const double *src, *rcv; // (n, 2)
     const float* weight;     // (n)

@@ -51,7 +51,7 @@ struct Held {
     Vec src2, rcv2, src_x, src_y, rcv_x, rcv_y, weight;
     Vec first, last, bands, top; // position of the trace, and of its last sample; B, B - 1
     const float* samples;        // of band 0
-    const double* integrals;
+    const double *integrals, *slopes;
     Index order, stride, band; // floats from one coefficient to the next, from one band to the next
 
     Held(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& r, const Pair& pair)
@@ -62,6 +62,7 @@ struct Held {
           order(traces.order), stride(traces.ns_pad), band((traces.order + 1) * traces.ns_pad) {
         samples = traces.samples + trace * traces.bands * band;
         integrals = traces.integrals == nullptr ? nullptr : traces.integrals + trace * stride;
+        slopes = traces.slopes == nullptr ? nullptr : traces.slopes + trace * stride;
     }
 };
 
@@ -237,34 +238,24 @@ constexpr float least_half = 0.05f;
 /// Longest: beyond it nothing is left of any trace.
 constexpr float most_half = 1e6f;
 
-/// A twice integrated trace: its values at the samples, and the coefficients of the trace between them.
+/// A twice integrated trace S: its values and slopes at the samples, and the coefficients of the trace between them.
 template <int fixed>
 struct Integral {
-    const double* values;
+    const double *values, *slopes;
     const float* coefficients;
     Index order, stride; // rows of `stride`
 
-    /// In interval i the trace is c_0 + c_1 f + ...; integrated twice up to f, and up to 1, that is
-    /// f^2 sum_k c_k f^k / ((k + 1) (k + 2)).
-    SUBSALT_INLINE void within(Index i, double f, double& part, double& whole) const {
-        const Index n = fixed > 0 ? fixed : order;
-        part = whole = 0.0;
-        for (Index k = n; k >= 0; --k) {
-            const double c = static_cast<double>(coefficients[k * stride + i]) * (1.0 / double((k + 1) * (k + 2)));
-            part = part * f + c;
-            whole += c;
-        }
-        part *= f * f;
-    }
-    /// Nothing before the trace, a straight line behind it.
+    /// S(i + f) = S_i + f S'_i + f^2 sum_k c_k f^k / ((k + 1) (k + 2)); nothing before the trace, a straight line
+    /// behind.
     SUBSALT_INLINE double at(double position) const {
         if (position <= 0.0) return 0.0;
-        const Index last = stride - 1;
+        const Index last = stride - 1, n = fixed > 0 ? fixed : order;
         const Index i = position >= static_cast<double>(last) ? last - 1 : static_cast<Index>(position);
         const double f = position - static_cast<double>(i);
-        double part, whole;
-        within(i, f, part, whole);
-        return values[i] + f * (values[i + 1] - values[i] - whole) + part;
+        double sum = 0.0;
+        for (Index k = n; k >= 0; --k)
+            sum = sum * f + static_cast<double>(coefficients[k * stride + i]) * (1.0 / double((k + 1) * (k + 2)));
+        return values[i] + f * (slopes[i] + f * sum);
     }
 };
 
@@ -311,7 +302,7 @@ template <Antialias antialias, int fixed>
 SUBSALT_INLINE void add_found(const Held& held, const Sought& sought, Bands& bands, float* image) {
     Vec value;
     if constexpr (antialias == Antialias::triangle) {
-        const Integral<fixed> integral{held.integrals, held.samples, held.order, held.stride};
+        const Integral<fixed> integral{held.integrals, held.slopes, held.samples, held.order, held.stride};
         value = triangle(integral, sought.position, sought.steep);
     } else {
         const Window window(sought.position);
