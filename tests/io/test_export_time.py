@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from subsalt.errors import DataError, MissingInputError
+from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.export import export
 from subsalt.io.export_time import export_time, is_time_volume
 from subsalt.io.rsf import open_rsf
@@ -75,6 +75,13 @@ def test_what_cannot_be_exported_says_what_can(run, tmp_path):
     with pytest.raises(MissingInputError, match="no hits") as caught:
         export(folder, tmp_path / "a.rsf", key="hits")
     assert "image, gathers" in caught.value.fix
+    with pytest.raises(MissingInputError, match="no fold"):
+        export(folder, tmp_path / "a.rsf", key="fold")
+    with pytest.raises(ConfigError, match="has no key"):
+        export(folder / "image.sgy", tmp_path / "a.rsf", key="image")
+    with pytest.raises(ConfigError, match="has no unit"):
+        export(folder, tmp_path / "a.rsf", unit="m/s")
+    assert not list(tmp_path.glob("a.rsf*"))
     # one trace less: no rectangle
     data = (folder / "image.sgy").read_bytes()
     (folder / "short.sgy").write_bytes(data[: -(240 + 120)])

@@ -150,6 +150,7 @@ def test_places_that_are_not_there_are_refused(words, code, said, tmp_path, subs
     assert status != 0
     assert code in err
     assert said in err
+    assert not list(tmp_path.glob("*.png"))
 
 
 def test_options_of_time_images_do_not_go_with_volumes(tmp_path, subsalt_command):

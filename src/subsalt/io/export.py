@@ -10,7 +10,7 @@ from pathlib import Path
 
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io import volume
-from subsalt.io.export_time import NAMES, export_time, file_of_run, is_time_volume
+from subsalt.io.export_time import export_time, file_of_run, is_time_volume
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write
 from subsalt.io.segy_image import DESCRIPTION
@@ -81,7 +81,9 @@ def export(
     src = Path(source)
     if src.is_dir() and volume.suffix_of(src) != ".zarr":
         # a time migration has more than its image: --key says what
-        src, key = (file_of_run(src, key), None) if key in NAMES else (image_of(src), key)
+        image = image_of(src)
+        timed = key is not None and is_time_volume(image)
+        src, key = (file_of_run(src, key), None) if timed and key else (image, key)
     stdout = os.fspath(target) == "-"
     wants_su = stdout or Path(target).suffix.lower() == ".su"
     if not stdout and src.exists() and Path(target).exists() and os.path.samefile(src, target):
@@ -97,6 +99,11 @@ def export(
         count = stream_su(src, sys.stdout.buffer) if stdout else convert_traces(src, target)
         return {"source": str(source), "path": os.fspath(target), "kind": "traces", "traces": count}
     if src.is_file() and is_time_volume(src):
+        if key is not None or unit is not None:
+            name = "key" if key is not None else "unit"
+            raise ConfigError(
+                f"{src} holds one image in time, which has no {name}", f"leave {name} out", code="E125"
+            )
         return export_time(src, target) | {"source": str(source)}
     plain = key is None and unit is None and spacing is None and origin is None and not text
     if plain and volume.suffix_of(src) == volume.suffix_of(target) == ".sgy" and _is_ours(src):

@@ -70,11 +70,18 @@ def time_pictures(
     out = png_path(path, "image.png")
     heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id}
     at = places[0] if places else None
+    if run.gathers is None and every is not None:
+        raise ConfigError(
+            "this run has no image gathers",
+            'set [kirchhoff] gathers = "offset" or "full-offset" and migrate again',
+            code="E833",
+        )
+    # what is not there is refused before anything is drawn
+    chosen = [] if run.gathers is None else locations_of(run.grid, run.fold, places, every)
     over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
     drawn = time_sections(run.image, run.grid, out, velocity=over, at=at, clip=clip, gain=gain, **heads)
     written = list(drawn.values())
     if run.gathers is not None:
-        chosen = locations_of(run.grid, run.fold, places, every)
         written += draw_gathers(
             run.gathers,
             run.grid,
@@ -86,12 +93,6 @@ def time_pictures(
             clip=clip,
             gain=gain,
             **heads,
-        )
-    elif every is not None:
-        raise ConfigError(
-            "this run has no image gathers",
-            'set [kirchhoff] gathers = "offset" or "full-offset" and migrate again',
-            code="E833",
         )
     if run.fold is not None:
         offsets = run.offsets if len(run.offsets) == run.fold.shape[2] else None
