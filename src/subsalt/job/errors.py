@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from subsalt.errors import ConfigError, Finding, FindingsError
 
-
 #: words that other programs use for keys of time migration; a key of the same spelling goes before
 SYNONYMS = {
     "cdp": "crossline",
