@@ -158,7 +158,7 @@ def test_options_of_time_images_do_not_go_with_volumes(tmp_path, subsalt_command
     for words in (("--gathers-every", "2"), ("--velocity",)):
         status, _, err = subsalt_command("view", tmp_path / "vp.rsf", *words)
         assert status != 0
-        assert "E125" in err
+        assert "E836" in err
         assert words[0] in err
 
 

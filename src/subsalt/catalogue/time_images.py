@@ -24,4 +24,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "locations fill no rectangle, so that they are no array.",
         "Export it to .sgy, .su, .rsf, .npz or .npy.",
     ),
+    "E836": (
+        "An option of another kind of image",
+        "An option was given that this kind of run or file has no use for, such as --gathers-every for a depth volume or "
+        "--key for a file of one image.",
+        "Leave the option out.",
+    ),
 }

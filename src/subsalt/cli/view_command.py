@@ -69,10 +69,10 @@ def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Pat
     for name, given in (("--gathers-every", asked.every is not None), ("--velocity", asked.velocity)):
         if given:
             raise ConfigError(
-                f"{what} is no time migration, for which {name} is", f"leave {name} out", "E125"
+                f"{what} is no time migration, for which {name} is", f"leave {name} out", "E836"
             )
     if len(places) > 1:
-        raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E125")
+        raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E836")
     at = places[0] if places else None
     return pictures.picture(what, target, key=asked.key, at=at, **drawn)
 

@@ -102,7 +102,7 @@ def export(
         if key is not None or unit is not None:
             name = "key" if key is not None else "unit"
             raise ConfigError(
-                f"{src} holds one image in time, which has no {name}", f"leave {name} out", code="E125"
+                f"{src} holds one image in time, which has no {name}", f"leave {name} out", code="E836"
             )
         return export_time(src, target) | {"source": str(source)}
     plain = key is None and unit is None and spacing is None and origin is None and not text
