@@ -201,7 +201,7 @@ def test_the_command_stops_a_run_from_another_process(job: Job, tmp_path: Path, 
     run = tmp_path / "run"
     slow = (
         "import sys, time; from subsalt.cli import guard, app as cli; from subsalt.run import progress\n"
-        "progress.for_stream = lambda label: type('Slow', (progress.Silent,), "
+        "progress.for_stream = lambda label, **more: type('Slow', (progress.Silent,), "
         "{'__call__': lambda *a: time.sleep(0.2)})()\n"
         "sys.exit(guard.run(cli.app, sys.argv[1:]))"
     )
