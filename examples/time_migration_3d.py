@@ -52,11 +52,13 @@ dip = 60
 
 
 def survey() -> Survey:
-    """Return shots along 16 sail lines, each heard on 4 cables of 14 receivers: every bin once by every offset class."""
+    """Return shots along 16 sail lines, each heard on 4 cables of 14 receivers: every class fills every bin once."""
     shots, positions = [], []
     for y in 37.5 + 100.0 * np.arange(-3, 13):
         for x in np.arange(-600.0, 1301.0, 50.0):
-            rcv = np.array([(x + 50.0 * k, y + c, 0.0) for c in (-75.0, -25.0, 25.0, 75.0) for k in range(1, 15)])
+            rcv = np.array(
+                [(x + 50.0 * k, y + c, 0.0) for c in (-75.0, -25.0, 25.0, 75.0) for k in range(1, 15)]
+            )
             positions.append(((x, y, 0.0), rcv))
     wavelet = subsalt.ricker(F0, 0.001, delay=0.0)
     for n, (src, rcv) in enumerate(positions, 1):
@@ -90,7 +92,9 @@ def main(folder: Path) -> None:
         depth = float(DIPPING.depth_at([(x, y)])[0])
         for name, t0, r in (("flat", 2 * FLAT.depth / SPEED, 0.1), ("dipping", 2 * depth / SPEED, 0.1)):
             t, a = picked(image, inline, crossline, t0)
-            print(f"{name:<8} at inline {inline}, crossline {crossline}  {t:8.4f} {t0:8.4f}   {a:7.4f} {r:7.4f}")
+            print(
+                f"{name:<8} at inline {inline}, crossline {crossline}  {t:8.4f} {t0:8.4f}   {a:7.4f} {r:7.4f}"
+            )
     t, _ = picked(image, 21, 21, 2 * POINT.position[2] / SPEED)
     print(f"{'point':<8} at inline 21, crossline 21  {t:8.4f} {2 * POINT.position[2] / SPEED:8.4f}")
 

@@ -26,8 +26,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E836": (
         "An option of another kind of image",
-        "An option was given that this kind of run or file has no use for, such as --gathers-every for a depth volume or "
-        "--key for a file of one image.",
+        "An option was given that this kind of run or file has no use for, such as --gathers-every for a depth volume "
+        "or --key for a file of one image.",
         "Leave the option out.",
     ),
 }
