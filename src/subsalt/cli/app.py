@@ -164,7 +164,9 @@ def check(
         Path | None,
         typer.Option("--out", "-o", readable=False, help="Folder for the map; JOB.check beside the job."),
     ] = None,
-    map_: Annotated[bool, typer.Option("--map/--no-map", help="Draw the survey on its model or image grid.")] = True,
+    map_: Annotated[
+        bool, typer.Option("--map/--no-map", help="Draw the survey on its model or image grid.")
+    ] = True,
     strict: Strict = False,
     json: Json = False,
 ) -> None:
