@@ -167,12 +167,16 @@ def migrate_block(
         if found is None:
             return
         index, samples = found
+        behind = int(index[-1]) + 1
+        group = setup.group[index] - first
+        slot = np.zeros_like(group) if setup.classes.kind == "image" else group
+        # class by class, in order within each: the same additions, with the image traces of one class in the caches
+        order = np.argsort(slot, kind="stable")
+        index, samples, group, slot = index[order], samples[order], group[order], slot[order]
         with phases("prepare"):
             # in the memory of the block before: the kernel has read it
             numbers = table.number[index]
             prepared = prepare(samples, table.time, options, threads, out=prepared, numbers=numbers)
-        group = setup.group[index] - first
-        slot = np.zeros_like(group) if setup.classes.kind == "image" else group
         geometry = TraceGeometry(
             table.src[index],
             table.rcv[index],
@@ -195,6 +199,6 @@ def migrate_block(
                 spacing,
                 threads,
             )
-            sums.next = int(index[-1]) + 1
+            sums.next = behind
             sums.traces += len(index)
         after(sums)
