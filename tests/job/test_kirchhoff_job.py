@@ -94,6 +94,8 @@ def test_the_run_id_holds_what_changes_the_image():
         ({"stretch_mute": "-5 %"}, "E764", "stretch_mute = -0.05", "30 %"),
         ({"antialias_spacing": [15, 0]}, "E767", "antialias_spacing", "two distances"),
         ({"corners": [[1, 1, 0], [1, 9, 0, 80]]}, "E760", "[1, 1, 0]", "corners = [["),
+        ({"inline": {"first": 1, "last": 9, "step": 0}}, "E761", "a step of 0", "step of 1"),
+        ({"crossline": {"first": 9, "last": 1}}, "E761", "never reached", "step of -1"),
         ({"bandz": 10}, "E101", "unknown key", "did you mean 'bands'?"),
         ({"cdp": {"first": 1, "last": 9}}, "E101", "unknown key", "did you mean 'crossline'?"),
         ({"inline": {"first": 1, "last": 9, "increment": 2}}, "E101", "unknown key", "did you mean 'step'?"),

@@ -2,6 +2,8 @@
 
 import io
 
+import pytest
+
 from subsalt.run import progress
 
 
@@ -73,3 +75,16 @@ def test_under_a_launcher_rank_0_alone_shows_anything(monkeypatch):
     assert isinstance(progress.for_stream("x", io.StringIO()), progress.Silent)
     monkeypatch.setenv("PMI_RANK", "0")
     assert isinstance(progress.for_stream("x", io.StringIO()), progress.Lines)
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "words"),
+    [
+        (0.1401, 1, "14 % of 1 block"),
+        (1.5, 2, "75 % of 2 blocks"),
+        (12.5, 80, "12.5/80 blocks"),
+        (0, 0, "0/0 blocks"),
+    ],
+)
+def test_parts_of_few_units_are_told_in_percent(done: float, total: float, words: str) -> None:
+    assert progress.far(done, total, "blocks") == words

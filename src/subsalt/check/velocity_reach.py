@@ -65,9 +65,10 @@ def reach_in_time(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]
     if ends is None or ends.min() >= last - 0.5 * grid.time.dt:
         return
     short = int(np.count_nonzero(ends < last - 0.5 * grid.time.dt))
-    who = f"{short} of {ends.size} functions end" if ends.size > 1 else "it ends"
+    who = f"{short} of {ends.size} functions end" if ends.size > 1 else "the function ends"
     yield ok(
-        f"{base.source}: {who} before the image does, at {ends.min():.4g} s of {last:.4g} s; the last velocity goes on",
+        f"velocity of {base.source}: {who} before the image does, at {ends.min():.4g} s of {last:.4g} s; "
+        "the last velocity goes on",
         first_end=float(ends.min()),
         image_end=last,
     )

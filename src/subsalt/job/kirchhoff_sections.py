@@ -49,6 +49,13 @@ class LinesSection(Section):
     last: int = Field(description="last number, included")
     step: int = Field(1, description="increment")
 
+    @model_validator(mode="after")
+    def _leads_to_the_last(self) -> LinesSection:
+        from subsalt.imaging.kirchhoff.image_grid import check_lines
+
+        check_lines("line", (self.first, self.last, self.step))
+        return self
+
 
 class TimesSection(Section):
     """The time axis of the image."""

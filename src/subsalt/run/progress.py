@@ -38,6 +38,17 @@ def duration(seconds: float) -> str:
     return f"{h}:{m:02d}:{s % 60:02d}" if h else f"{m}:{s % 60:02d}"
 
 
+#: fewer units than these take long each: parts of them are told in percent of all
+FEW = 10
+
+
+def far(done: float, total: float, units: str) -> str:
+    """Return how far `done` of `total` is: ``37 % of 2 blocks``, or ``12.5/80 blocks``."""
+    if not 0 < total < FEW:
+        return f"{done:.4g}/{total:g} {units}"
+    return f"{100 * done / total:.0f} % of {total:g} {units.removesuffix('s') if total == 1 else units}"
+
+
 class Lines:
     """One line per `interval` seconds at first, later more rarely, and one at the end."""
 
@@ -72,7 +83,7 @@ class Lines:
             if made > 0 and done < total
             else ""
         )
-        text = f"{self.label} {done:.4g}/{total:g} {self.units}  {duration(now - self.begin)}{eta}  {message}".rstrip()
+        text = f"{self.label} {far(done, total, self.units)}  {duration(now - self.begin)}{eta}  {message}".rstrip()
         print(text, file=self.stream, flush=True)
 
     def __enter__(self) -> Lines:
@@ -121,7 +132,7 @@ class Bar:
         """Show that `done` of `total` shots are finished."""
         if self.task is None:
             self.task = self.bar.add_task(self.label, total=total, shown="")
-        shown = f"{done:.1f}/{total:g} {self.units} {message}"
+        shown = f"{far(done, total, self.units)} {message}"
         self.bar.update(self.task, completed=done, total=total, shown=shown)
 
     def __enter__(self) -> Bar:

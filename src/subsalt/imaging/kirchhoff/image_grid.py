@@ -68,7 +68,7 @@ class ImageGrid:
 
     def __post_init__(self) -> None:
         for name in ("inlines", "crosslines"):
-            _check_lines(name[:-1], getattr(self, name))
+            check_lines(name[:-1], getattr(self, name))
         values = [*self.corner, *self.per_inline, *self.per_crossline]
         if not all(math.isfinite(v) for v in values):
             raise ConfigError(f"the image grid has a position that is no number: {values}", code="E760")
@@ -196,7 +196,8 @@ def count(lines: Lines) -> int:
     return (last - first) // step + 1
 
 
-def _check_lines(what: str, lines: Lines) -> None:
+def check_lines(what: str, lines: Lines) -> None:
+    """Refuse a range of line numbers whose step does not lead from the first to the last."""
     first, last, step = lines
     if step == 0 or (last - first) % step != 0 or (last - first) // step < 0:
         raise ConfigError(
