@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from subsalt.options import KirchhoffOptions
 
 #: bytes of prepared traces that are summed in one call, where nothing else is asked: they stay in a large cache while
-#: the locations pass over them; rates are flat from 64 traces of the default (131 kB each) upwards
-PREPARED = 16 << 20
+#: the locations pass over them; rates are flat from 64 traces of the default (131 kB each) upwards,
+#: and many classes, which share the traces of a call, gain up to 4 % from twice as many
+PREPARED = 32 << 20
 #: fewest and most traces of a block
 FEWEST, MOST = 16, 4096
 #: samples of velocities that are made at one time
