@@ -21,10 +21,9 @@ from subsalt.lab.load import Watch
 from subsalt.lab.made_survey import folder_in
 from subsalt.lab.made_traces import MadeTraces
 from subsalt.lab.result import Result
-from subsalt.lab.scaling import CLOCK, UNITS, Say, key_of, located, marks_of, notes, same_bits
-from subsalt.lab.scaling_rows import Timed, add_rates, rows
+from subsalt.lab.scaling import UNITS, Say, key_of, located, notes, same_bits
 from subsalt.lab.stats import ratio, summary
-from subsalt.lab.whole import run_job, slowest
+from subsalt.lab.whole import run_job, scaled, slowest
 
 #: columns of a table, and the phases of a run that they sum; `init` has also what comes before the first phase
 PHASES: Mapping[str, tuple[str, ...]] = {
@@ -243,22 +242,13 @@ def totals(
     settings: Settings, found: Sequence[Layout], answers: Sequence[Sequence[Answer]]
 ) -> list[dict[str, Any]]:
     """Return the rows of one build: medians of the phases, scaling of the total and of the sum."""
-    timed, kernels = [], []
-    for layout, given in zip(found, answers, strict=True):
+    keys = []
+    for layout in found:
         survey = None if settings.job else settings.survey_of(layout)
-        key = key_of(layout, survey.grid if survey else ())
-        key |= {"traces_in": survey.traces if survey else None}
-        work = float(given[0].contributions)
-        timed.append(Timed(key, layout.cores, [a.total for a in given], work, CLOCK, marks_of(layout)))
-        kernels.append(Timed(key, layout.cores, [a.seconds("kernel") for a in given], work, CLOCK))
-    table = rows(timed)
-    for row, kernel, given in zip(table, rows(kernels), answers, strict=True):
-        row |= {name: summary([a.seconds(name) for a in given]).median for name in PHASES}
-        row |= {"total": row["time"], "contributions": given[0].contributions, "read": given[0].read}
-        row |= {"kernel_speed_up": kernel["speed_up"], "kernel_efficiency": kernel["efficiency"]}
-        row["kernel_share"] = summary([a.seconds("kernel") / a.total for a in given]).median
-    add_rates(table, "contributions", "kernel")
-    return table
+        keys.append(
+            key_of(layout, survey.grid if survey else ()) | {"traces_in": survey.traces if survey else None}
+        )
+    return scaled(found, keys, answers, "contributions", PHASES)
 
 
 def _beside(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -279,20 +279,48 @@ def totals(
     settings: Settings, found: Sequence[Layout], answers: Sequence[Sequence[Answer]]
 ) -> list[dict[str, Any]]:
     """Return the rows of one directory: medians of the phases, scaling of the total and of the time steps."""
+    surveys = [settings.survey_of(layout) for layout in found]
+    keys = [
+        key_of(layout, survey.grid) | {"shots": survey.shots}
+        for layout, survey in zip(found, surveys, strict=True)
+    ]
+    return scaled(found, keys, answers, "point_steps", PHASES)
+
+
+def scaled(
+    found: Sequence[Layout],
+    keys: Sequence[dict[str, Any]],
+    answers: Sequence[Sequence[Any]],
+    work: str,
+    phases: Iterable[str],
+) -> list[dict[str, Any]]:
+    """Return a row for each layout: scaling of the total and of the kernel, medians of the phases.
+
+    Parameters
+    ----------
+    found : sequence of Layout
+        The layouts.
+    keys : sequence of dict
+        What a row begins with.
+    answers : sequence of sequence of Answer
+        Of each layout, by round; those of any method.
+    work : str
+        Attribute of an answer that counts its work, and its column.
+    phases : iterable of str
+        Columns of seconds; one of them is ``"kernel"``.
+    """
     timed, kernels = [], []
-    for layout, given in zip(found, answers, strict=True):
-        survey = settings.survey_of(layout)
-        key = key_of(layout, survey.grid) | {"shots": survey.shots}
-        work = float(given[0].point_steps)
-        timed.append(Timed(key, layout.cores, [a.total for a in given], work, CLOCK, marks_of(layout)))
-        kernels.append(Timed(key, layout.cores, [a.seconds("kernel") for a in given], work, CLOCK))
+    for layout, key, given in zip(found, keys, answers, strict=True):
+        amount = float(getattr(given[0], work))
+        timed.append(Timed(key, layout.cores, [a.total for a in given], amount, CLOCK, marks_of(layout)))
+        kernels.append(Timed(key, layout.cores, [a.seconds("kernel") for a in given], amount, CLOCK))
     table = rows(timed)
     for row, kernel, given in zip(table, rows(kernels), answers, strict=True):
-        row |= {name: summary([a.seconds(name) for a in given]).median for name in PHASES}
-        row |= {"total": row["time"], "point_steps": given[0].point_steps, "read": given[0].read}
+        row |= {name: summary([a.seconds(name) for a in given]).median for name in phases}
+        row |= {"total": row["time"], work: getattr(given[0], work), "read": given[0].read}
         row |= {"kernel_speed_up": kernel["speed_up"], "kernel_efficiency": kernel["efficiency"]}
         row["kernel_share"] = summary([a.seconds("kernel") / a.total for a in given]).median
-    add_rates(table, time_key="kernel")
+    add_rates(table, work, "kernel")
     return table
 
 
