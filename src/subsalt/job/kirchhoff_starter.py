@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subsalt.errors import CannotCreateError, Finding, SubsaltError
+from subsalt.errors import Finding, SubsaltError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.job import toml_out, units
-from subsalt.job.starter import InitResult, common_pattern, expand, relative, round_down
+from subsalt.job.starter import InitResult, common_pattern, expand, refuse_existing, relative, round_down
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable
@@ -80,8 +80,7 @@ def write_time_job(
     from subsalt.io.publish import publish_text
     from subsalt.job.methods import job_class
 
-    if path.exists() and not force:
-        raise CannotCreateError(f"{path} exists", "choose another name, or add --force", code="E127")
+    refuse_existing(path, force)
     spacing = None if cdp_spacing is None else units.parse(cdp_spacing, "length")
     survey = _Survey(expand(files), preset, spacing)
     parts = [

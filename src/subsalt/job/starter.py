@@ -192,8 +192,7 @@ def write_job(
     from subsalt.io.publish import publish_text
     from subsalt.job.job import Job
 
-    if path.exists() and not force:
-        raise CannotCreateError(f"{path} exists", "choose another name, or add --force", code="E127")
+    refuse_existing(path, force)
     folder = path.parent
     guess = _Guess(expand(files), preset)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
@@ -212,6 +211,12 @@ def write_job(
     Job.from_dict(tomllib.loads(text), folder)
     publish_text(path, text)
     return InitResult(path, text, guess.findings)
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Raise unless a job file may be written: there is none yet, or `force` is given."""
+    if path.exists() and not force:
+        raise CannotCreateError(f"{path} exists", "choose another name, or add --force", code="E127")
 
 
 def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str:
