@@ -24,6 +24,7 @@ SUBJECTS = {
     "6": "Memory, disk, damaged files",
     "7": "Devices, time migration",
     "8": "State of a run",
+    "9": "The performance lab",
 }
 
 

@@ -17,6 +17,7 @@ PARTS = (
     "physics",
     "resources",
     "parallel",
+    "lab_barriers",
     "runs",
     "time_images",
     "playback",
