@@ -11,14 +11,70 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
+from subsalt import waiting
 from subsalt.errors import ParallelError
 from subsalt.launcher import Launch
 from subsalt.waiting import wait
 
 #: seconds that MPI has to end all ranks
 ABORT_TIMEOUT = 4.0
+
+#: numbers of phases (`timing.NAMES`) that are known here: outside of all named ones, before the first, after the last
+OUTSIDE, START, END = 1000, 1001, 1002
+#: added to the number of a phase while the rank waits for others: a profile cannot see that otherwise, for between two
+#: looks at a message a rank that waits is outside of MPI
+WAITING = 500
+
+#: `MPI_Pcontrol`, None while MPI does not run or nobody listens; the phase that the main thread is in
+_pcontrol: Callable[[int], None] | None = None
+_phase = START
+
+
+def tell_phase(number: int) -> None:
+    """Tell MPI, and through it a profile, in which phase the main thread is; `timing.Phases` does it.
+
+    Parameters
+    ----------
+    number : int
+        Of `timing.number_of`.
+    """
+    global _phase
+    if threading.get_ident() == threading.main_thread().ident:
+        _phase = number
+        if _pcontrol is not None:
+            _pcontrol(number)
+
+
+def _speak(pcontrol: Callable[[int], None] | None) -> None:
+    """Tell phases from here on, or no longer."""
+    global _pcontrol
+    _pcontrol = pcontrol
+    waiting.on_wait = None if pcontrol is None else _tell_waiting
+    tell_phase(_phase)
+
+
+def _listener() -> Callable[[int], None] | None:
+    """Return the `MPI_Pcontrol` that a profile has put in front of MPI, None when there is no profile.
+
+    A profile is loaded before the program, for all to see; mpi4py opens MPI for itself alone. Its own Pcontrol will not
+    do: it refuses levels above 2.
+    """
+    import ctypes
+
+    try:
+        pcontrol = ctypes.PyDLL(None).MPI_Pcontrol
+    except AttributeError:
+        return None
+    pcontrol.argtypes, pcontrol.restype = [ctypes.c_int], ctypes.c_int
+    return cast("Callable[[int], None]", pcontrol)
+
+
+def _tell_waiting(waits: bool) -> None:
+    """Tell that the main thread has begun to wait for other ranks, or goes on."""
+    if _pcontrol is not None and threading.get_ident() == threading.main_thread().ident:
+        _pcontrol(_phase + WAITING if waits else _phase)
 
 
 @cache
@@ -83,6 +139,7 @@ def start(launch: Launch, before_end: Callable[[], None]) -> Any:
             # mpi4py suspects what is found below for sure, and each rank would say so
             warnings.simplefilter("ignore", RuntimeWarning)
             mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    _speak(_listener())
     atexit.register(finish, before_end)
     if mpi.COMM_WORLD.Get_size() != launch.size:
         raise _mismatch(launch)
@@ -107,9 +164,11 @@ def finish(before_end: Callable[[], None]) -> None:
         Gives back what is left.
     """
     if is_running():
+        tell_phase(END)
         # whoever comes first would wait busily in Finalize
         wait(module().COMM_WORLD.Ibarrier().Test)
         before_end()
+        _speak(None)
         module().Finalize()
 
 

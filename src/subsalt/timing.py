@@ -6,14 +6,107 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from subsalt.mpi_library import END, OUTSIDE, START, WAITING, tell_phase
 from subsalt.watchdog import note_phase
+
+#: the phases of our runs; their numbers, counted from `OUTSIDE`, go to `MPI_Pcontrol`, so that a profile of MPI calls
+#: can tell them apart. Profiles are kept: names are appended, never moved
+NAMES = (
+    "unexplained",
+    "start",
+    "end",
+    "other phases",
+    "profile",
+    # migration and modelling of shots
+    "check",
+    "model input",
+    "survey",
+    "setup",
+    "provenance",
+    "ledger",
+    "waiting for a shot",
+    "trace input",
+    "traces",
+    "source",
+    "receivers",
+    "snapshots",
+    "states",
+    "restart points",
+    "scratch",
+    "computing damaged data again",
+    "partial image",
+    "kept wavefields",
+    "waiting for other groups",
+    "image sum",
+    "output",
+    "pictures",
+    "report",
+    "propagation",
+    "trace output",
+    # time migration
+    "trace headers",
+    "waiting for a block",
+    "velocity",
+    "selection",
+    "prepare",
+    "sum",
+    "restart",
+    "save",
+    "block output",
+    "stack",
+)
+_NUMBERS = {name: OUTSIDE + i for i, name in enumerate(NAMES)}
+_OTHER = _NUMBERS["other phases"]
+
+#: phases in which a rank does nothing but wait for others
+IDLE = ("waiting for a shot", "waiting for a block", "waiting for other groups", "end")
+
+assert (_NUMBERS["start"], _NUMBERS["end"]) == (START, END)
+assert len(NAMES) <= WAITING
+
+
+def number_of(name: str) -> int:
+    """Return the number of a phase, that of ``"unexplained"`` for none."""
+    return _NUMBERS.get(name, _OTHER) if name else OUTSIDE
+
+
+def phase_of(number: int) -> tuple[str, bool] | None:
+    """Return the phase that a level of `MPI_Pcontrol` stands for, and whether the rank waits; None for none of ours.
+
+    Parameters
+    ----------
+    number : int
+        What a program gave `MPI_Pcontrol`.
+    """
+    place, waits = number - OUTSIDE, number - OUTSIDE >= WAITING
+    place -= WAITING * waits
+    if not 0 <= place < len(NAMES):
+        return None
+    return NAMES[place], waits or NAMES[place] in IDLE
+
+
+def phase_label(number: int) -> str:
+    """Return what tables call the phase of a level of `MPI_Pcontrol`.
+
+    Such as ``"source"``, ``"source, waiting"``, and of another program ``"phase 3"``.
+
+    Parameters
+    ----------
+    number : int
+        What a program gave `MPI_Pcontrol`.
+    """
+    if (known := phase_of(number)) is None:
+        return f"phase {number}"
+    name, waits = known
+    return f"{name}, waiting" if waits and name not in IDLE else name
 
 
 class Phases:
     """Seconds by named phase.
 
     Phases may nest: the time of an inner phase is not counted in the outer one, so that the rows of `table` sum to the
-    wall time since construction (or since `restart`). Other ranks learn which phase this one is in.
+    wall time since construction (or since `restart`). Other ranks learn which phase this one is in, and so does
+    whoever profiles MPI (`MPI_Pcontrol`).
     """
 
     def __init__(self) -> None:
@@ -34,7 +127,7 @@ class Phases:
             outer, since = self._stack[-1]
             self.seconds[outer] = self.seconds.get(outer, 0.0) + start - since
         self._stack.append((name, start))
-        note_phase(name)
+        self._tell()
         try:
             yield
         finally:
@@ -43,7 +136,13 @@ class Phases:
             self.seconds[name_] = self.seconds.get(name_, 0.0) + now - since
             if self._stack:
                 self._stack[-1] = (self._stack[-1][0], now)
-            note_phase(self._stack[-1][0] if self._stack else "")
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell other ranks, and MPI, which phase this is."""
+        name = self.current
+        note_phase(name)
+        tell_phase(number_of(name))
 
     @property
     def current(self) -> str:

@@ -16,6 +16,9 @@ from collections.abc import Callable
 #: looks before the core is yielded for the first time, and looks with a yield each between two sleeps
 QUICK, BURST = 20, 50
 
+#: told when a wait goes on beyond the quick looks, and when it is over; set while MPI runs (`mpi_library`)
+on_wait: Callable[[bool], None] | None = None
+
 #: s without a sleep; first and longest sleep, and its length as a share of the time waited so far
 PATIENCE, NAP, LONGEST_NAP, SHARE = 0.005, 100e-6, 1e-3, 0.02
 
@@ -31,6 +34,19 @@ def wait(test: Callable[[], object]) -> None:
     for _ in range(QUICK):
         if test():
             return
+    told = on_wait
+    if told is None:
+        _patiently(test)
+        return
+    told(True)
+    try:
+        _patiently(test)
+    finally:
+        told(False)
+
+
+def _patiently(test: Callable[[], object]) -> None:
+    """Look again and again, with yields and sleeps between."""
     give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
     begin = time.perf_counter()
     while True:
