@@ -18,6 +18,7 @@ PARTS = (
     "resources",
     "parallel",
     "lab_barriers",
+    "lab_network",
     "runs",
     "time_images",
     "playback",
