@@ -26,6 +26,7 @@ PARTS = (
     "time_migration",
     "time_runs",
     "velocity",
+    "lab_storage",
 )
 
 

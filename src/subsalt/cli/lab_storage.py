@@ -46,6 +46,25 @@ def storage(
         bool, typer.Option("--quick", help="Put and get alone, 256 MB, one sample: seconds.")
     ] = False,
     names: Names = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What makes the transfers: fio, own (threads of this program), both; auto: fio if there."
+        ),
+    ] = "auto",
+    streams: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--streams", help="Threads that write one file, such as 1,4,16; 0 leaves that test out."
+        ),
+    ] = None,
+    sustained: Annotated[
+        float, typer.Option(min=0, help="Seconds of 4 KiB writes that go on, at best 180 or more; 0: none.")
+    ] = 0.0,
+    founding: Annotated[
+        bool,
+        typer.Option("--founding", help="Add the tables of founding document 004 with these directories."),
+    ] = False,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -54,7 +73,10 @@ def storage(
     from subsalt.cli import lab_storage_commands
 
     lab_storage_commands.storage(
-        lab_storage_commands.settings(directories, size, record, threads, direct, repeats, quick, names),
+        lab_storage_commands.settings(
+            directories, size, record, threads, direct, repeats, quick, names, engine, streams, sustained
+        ),
+        founding,
         table,
         out,
         json,

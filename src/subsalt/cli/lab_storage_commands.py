@@ -7,8 +7,9 @@ from pathlib import Path
 
 from subsalt.cli.lab_commands import finish, nothing_kept, prepared, progress, show
 from subsalt.cli.output import Out
-from subsalt.lab import asked, storage_tables
+from subsalt.lab import asked, storage_founding, storage_tables
 from subsalt.lab import storage as measurement
+from subsalt.lab.storage_settings import ENGINES, STREAMS
 from subsalt.lab.transfers import PAGE
 
 #: bytes of `--quick`
@@ -24,6 +25,9 @@ def settings(
     repeats: int,
     quick: bool,
     names: list[str] | None = None,
+    engine: str = "auto",
+    streams: list[str] | None = None,
+    sustained: float = 0.0,
 ) -> measurement.Settings:
     """Return what the options ask for.
 
@@ -44,7 +48,26 @@ def settings(
         quick,
         1 if quick else repeats,
         names=names_of(names, places),
+        engine=asked.choices("--engine", [engine], ENGINES, ())[0],
+        streams=_streams(streams),
+        sustained=sustained,
     )
+
+
+def _streams(given: list[str] | None) -> Sequence[int]:
+    """Return how many threads write one file; none for 0."""
+    if given is None:
+        return STREAMS
+    found = asked.words(given)
+    if found == ["0"]:
+        return ()
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not found:
+        raise asked.wrong(
+            f"--streams {' '.join(bad)}: not numbers of threads from 1 to 256",
+            "use such as --streams 1,4,16, or 0",
+        )
+    return sorted({int(w) for w in found})
 
 
 def names_of(given: list[str] | None, directories: Sequence[Path]) -> list[str]:
@@ -71,11 +94,14 @@ def io_threads(given: list[str] | None, quick: bool = False) -> list[int]:
     return sorted({int(w) for w in found})
 
 
-def storage(wanted: measurement.Settings, how: str, file: Path | None, as_json: bool) -> None:
+def storage(wanted: measurement.Settings, founding: bool, how: str, file: Path | None, as_json: bool) -> None:
     """Measure, print the tables, and add the rows to machine.json."""
     path = prepared(file, how)
     out = Out(as_json)
     with nothing_kept():
         result = measurement.measure(wanted, say=progress)
-    show(out, result, storage_tables.tables(result.rows, how), how)
+    found = list(storage_tables.tables(result.rows, how))
+    if founding and how != "csv":
+        found += storage_founding.tables(result.rows, how)
+    show(out, result, found, how)
     finish(out, result, path, "storage", measurement.for_machine(result, wanted))

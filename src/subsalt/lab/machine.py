@@ -65,7 +65,8 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "samples",
     ),
-    "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches"),
+    "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
+    "copies": ("medium", "dim", "order", "boundary", "model_storage", "isa", "copies", "threads", "n"),
 }
 
 

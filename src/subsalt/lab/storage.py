@@ -10,78 +10,37 @@ while it ran, otherwise from *memory*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import cycle
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from subsalt.errors import ConfigError
-from subsalt.host import usable_cores
+from subsalt.errors import ConfigError, DeviceError
+from subsalt.host import available_memory, machine_facts, usable_cores
 from subsalt.io.os_errors import free_bytes, human
-from subsalt.lab import storage_rows
+from subsalt.lab import storage_fio, storage_own, storage_rows
+from subsalt.lab.fio import CURE, Fio
 from subsalt.lab.load import Watch
-from subsalt.lab.machine import Machine
 from subsalt.lab.mounts import Mount, mount_of
 from subsalt.lab.records import SHARE, Passed, refuse, room_needed, trial
 from subsalt.lab.result import Result
+from subsalt.lab.storage_own import transfers
+from subsalt.lab.storage_rates import Rates, rates_of
 from subsalt.lab.storage_rows import Row
-from subsalt.lab.transfers import PAGE, Taken, TrialFile, direct_refused
+from subsalt.lab.storage_settings import MIB, Settings
+from subsalt.lab.streams import streams
+from subsalt.lab.transfers import direct_refused
 
-KIB, MIB = 1 << 10, 1 << 20
-
-#: transfers at a time of the random tests: one, and the founding documents' 32
-OUTSTANDING = (1, 32)
-#: transfer sizes of the service times, bytes
-SIZES = tuple(4 * KIB << i for i in range(9))
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is measured.
-
-    Parameters
-    ----------
-    directories : sequence of Path
-        Each is measured.
-    nbytes : int
-        Put and got for one figure.
-    threads : sequence of int
-        Threads that put and get.
-    record : int
-        Bytes of a snapshot.
-    direct : bool, optional
-        Past the page cache, through it, or both when None.
-    quick : bool
-        Put and get alone.
-    repeats : int
-        Samples of put and get.
-    seconds : float
-        Length of each of the other tests.
-    names : sequence of str
-        What the directories are called in the result; their paths when left out.
-    """
-
-    directories: Sequence[Path]
-    nbytes: int = 1 << 30
-    threads: Sequence[int] = (1, 4)
-    record: int = 32 * MIB
-    direct: bool | None = None
-    quick: bool = False
-    repeats: int = 3
-    seconds: float = 1.0
-    names: Sequence[str] = ()
-
-    def name(self, directory: Path) -> str:
-        """Return what a directory is called."""
-        return self.names[list(self.directories).index(directory)] if self.names else str(directory)
-
-    @property
-    def count(self) -> int:
-        """Snapshots put and got for one figure."""
-        return max(1, self.nbytes // self.record)
+__all__ = [
+    "Rates",
+    "Settings",
+    "for_machine",
+    "measure",
+    "measure_directory",
+    "rates_of",
+    "records",
+    "transfers",
+]
 
 
 def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
@@ -98,35 +57,93 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
         room = SHARE * free_bytes(directory)
         smaller = f"use --size {human(0.9 * room).replace(' ', '')}, or " if room > MIB else "give "
         refuse(directory, room_needed(settings.count, settings.record), f"{smaller}another directory")
+    free = available_memory()
+    fio, notes = _fio(settings)
     rows: list[Row] = []
-    notes: list[str] = []
     with Watch(usable_cores()) as watch:
         for directory in settings.directories:
             mount, name = mount_of(directory), settings.name(directory)
             ways, why = _ways(directory, settings.direct)
             notes += [f"{directory}: no access past the page cache ({why})"] if why else []
-            for direct in ways:
-                how = storage_rows.HOW[direct]
-                for threads in settings.threads:
-                    say(f"storage: {directory}, snapshots, {how}, {threads} thread{'s' * (threads != 1)}")
-                    rows += [
-                        storage_rows.labelled(r, name, mount)
-                        for r in records(directory, settings, threads, direct=direct, far=mount.in_memory)
-                    ]
-            if not settings.quick:
-                say(f"storage: {directory}, transfers of 4 KiB to 1 MiB")
-                rows += [
-                    storage_rows.labelled(r, name, mount)
-                    for r in transfers(directory, settings, direct=ways[-1])
-                ]
+            found = _measured(directory, settings, fio, mount, ways, say)
+            rows += [storage_rows.labelled(r, name, mount) for r in found]
+    told = {
+        "directories": [settings.name(d) for d in settings.directories],
+        "fio": None if fio is None else fio.version,
+        "memory_free": free,
+    }
     return Result(
         "storage",
-        asdict(settings) | {"directories": [settings.name(d) for d in settings.directories]},
+        asdict(settings) | told,
         rows,
         storage_rows.UNITS,
         watch.facts(),
-        [*notes, *storage_rows.notes(rows), *filter(None, [watch.text()])],
+        [*notes, *_sizes(settings, free), *storage_rows.notes(rows), *filter(None, [watch.text()])],
     )
+
+
+def _measured(
+    directory: Path,
+    settings: Settings,
+    fio: Fio | None,
+    mount: Mount,
+    ways: list[bool],
+    say: Callable[[str], None],
+) -> Iterator[Row]:
+    """Yield the rows of one directory, in the order of the tables."""
+    for direct in ways:
+        how = storage_rows.HOW[direct]
+        for threads in settings.threads:
+            say(f"storage: {directory}, snapshots, {how}, {threads} thread{'s' * (threads != 1)}")
+            yield from records(directory, settings, threads, direct=direct, far=mount.in_memory)
+    if settings.quick:
+        return
+    direct = ways[-1]
+    own = fio is None or settings.engine == "both"
+    if fio is not None:
+        say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by fio {fio.version}")
+        yield from storage_fio.transfers(fio, directory, settings, direct=direct)
+    if own:
+        say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by threads of this program")
+        yield from transfers(directory, settings, direct=direct)
+    for way in ways if settings.streams else ():
+        say(f"storage: {directory}, one stream against many, {storage_rows.HOW[way]}")
+        yield from streams(fio, directory, settings, direct=way, far=mount.in_memory)
+    if settings.sustained:
+        say(f"storage: {directory}, writes that go on for {settings.sustained:g} s")
+        if fio is not None:
+            yield storage_fio.sustained(fio, directory, settings, direct=direct)
+        if own:
+            yield storage_own.sustained(directory, settings, direct=direct)
+
+
+def _fio(settings: Settings) -> tuple[Fio | None, list[str]]:
+    """Return the fio that is used, and a note where there should be one and is not.
+
+    Raises
+    ------
+    DeviceError
+        When it was asked for and cannot be used (E960).
+    """
+    if settings.quick or settings.engine == "own":
+        return None, []
+    try:
+        return Fio.find(), []
+    except DeviceError as error:
+        if settings.engine != "auto" or error.code != "E960":
+            raise
+        return None, [f"{error.message}: threads of this program made the transfers; {CURE.split(', or')[0]}"]
+
+
+def _sizes(settings: Settings, free: int) -> list[str]:
+    """Return what the size of the files and the memory say about the speeds."""
+    total = machine_facts()["ram_bytes"]
+    if settings.quick or settings.nbytes > total:
+        return []
+    return [
+        f"files of {settings.nbytes / 1e9:.3g} GB, {free / 1e9:.1f} GB of {total / 1e9:.0f} GB memory free at the "
+        f"start: what caches on the way hold is not the device's; --size {total / 1e9 * 1.25:.0f}GB leaves memory out"
+    ]
 
 
 def measure_directory(
@@ -192,115 +209,19 @@ def records(
         )
 
 
-def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[Row]:
-    """Yield the tables of the founding documents: sequence, random, mix, and service times by size."""
-    nbytes = -(-settings.nbytes // MIB) * MIB
-    rng = np.random.default_rng(0)
-
-    def at_random(size: int) -> Iterator[int]:
-        while True:
-            yield from (rng.integers(0, nbytes // size, 1024) * size).tolist()
-
-    with TrialFile(directory, nbytes, direct=direct) as file:
-
-        def run(offsets: Iterable[int], writes: Sequence[bool], size: int, threads: int) -> Taken:
-            if not direct:
-                file.forget()
-            # more than the seconds allow, and each place of a sequence once
-            most = nbytes // size if isinstance(offsets, range) else max(64, int(2e5 * settings.seconds))
-            requests = list(zip(offsets, cycle(writes), range(most), strict=False))
-            pairs = [(o, w) for o, w, _ in requests]
-            return file.run(pairs, size, threads, flush=any(writes), limit=settings.seconds)
-
-        sequence = range(0, nbytes, MIB)
-        file.run([(o, True) for o in sequence], MIB, 1, flush=True)
-        for threads in (1, max(settings.threads)):
-            for what, write in (("write", True), ("read", False)):
-                taken = run(sequence, [write], MIB, threads)
-                yield storage_rows.row(what, "sequential", MIB, threads, direct, [taken], durable=True)
-        for threads in OUTSTANDING:
-            for what, writes in (("read", [False]), ("write", [True]), ("mix", [False, True])):
-                taken = run(at_random(PAGE), writes, PAGE, threads)
-                yield storage_rows.row(what, "random", PAGE, threads, direct, [taken], durable=True)
-        for what, write in (("read", False), ("write", True)):
-            for size in SIZES:
-                taken = run(at_random(size), [write], size, 1)
-                # through the cache the time of one write is that of memory, whatever the flush at the end took
-                yield storage_rows.row(what, "service", size, 1, direct, [taken], durable=direct)
-        file.verify(MIB)
-
-
 def for_machine(result: Result, settings: Settings) -> list[Row]:
-    """Return the rows for machine.json, without samples: by file system, in place of directory."""
+    """Return the rows for machine.json, without samples: by file system, in place of directory.
+
+    Rows of fio say so; those without an engine are our own, as they have always been.
+    """
     mounts = {settings.name(d): mount_of(d).point for d in settings.directories}
     common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    return [
-        {"mount": mounts[row["directory"]]}
-        | {k: v for k, v in row.items() if k not in ("seconds", "directory")}
-        | common
-        for row in result.rows
-    ]
+    left_out = ("seconds", "directory", "per_second", "marks")
 
+    def kept(row: Mapping[str, Any]) -> Row:
+        plain = {k: v for k, v in row.items() if k not in left_out}
+        if row["engine"] != "fio" and row["pattern"] != "streams":
+            del plain["engine"]
+        return plain
 
-@dataclass(frozen=True)
-class Rates:
-    """Bytes per second that a directory takes and gives.
-
-    Parameters
-    ----------
-    put, get : float
-        Durable, and from storage.
-    put_cached, get_cached : float, optional
-        To and from the page cache, where that was measured.
-    noisy : bool
-        Something else used the machine while they were measured.
-    """
-
-    put: float
-    get: float
-    put_cached: float | None = None
-    get_cached: float | None = None
-    noisy: bool = False
-
-
-def rates_of(
-    machine: Machine, directory: Path, *, direct: bool = False, threads: int | None = None
-) -> Rates | None:
-    """Return what is known of the file system of a directory; None when it was not measured.
-
-    Parameters
-    ----------
-    machine : Machine
-        Of machine.json.
-    directory : Path
-        It need not exist yet.
-    direct : bool
-        Past the page cache.
-    threads : int, optional
-        Number of threads; the fastest that was measured when None.
-    """
-    mount: Mount = mount_of(directory)
-    wanted: dict[str, Any] = {"mount": mount.point, "pattern": "record", "how": storage_rows.HOW[direct]}
-    if threads is not None:
-        wanted["threads"] = threads
-
-    def best(what: str, *reaches: str) -> Row | None:
-        found = [r for r in machine.find("storage", what=what, **wanted) if r["reaches"] in reaches]
-        quiet = [r for r in found if not r.get("noisy")]
-        return max(quiet or found, key=lambda r: float(r["rate"]), default=None)
-
-    def rate(row: Row | None) -> float | None:
-        return None if row is None else 1e9 * float(row["rate"])
-
-    # a file system in memory reaches nothing else; of one that fetched nothing its reads are all that is known
-    put = best("put", "durable") or best("put", "memory")
-    get = best("get", "storage") or best("get", "partly memory", "memory", "unknown")
-    if put is None or get is None:
-        return None
-    return Rates(
-        1e9 * float(put["rate"]),
-        1e9 * float(get["rate"]),
-        rate(best("put", "cached")),
-        rate(best("get", "memory")),
-        bool(put.get("noisy") or get.get("noisy")),
-    )
+    return [{"mount": mounts[row["directory"]]} | kept(row) | common for row in result.rows]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.lab.fio import Answer
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
-from subsalt.lab.stats import summary
+from subsalt.lab.stats import ratio, summary
 from subsalt.lab.transfers import Taken
 
 Row = dict[str, Any]
@@ -19,12 +20,22 @@ Row = dict[str, Any]
 HOW = {False: "buffered", True: "direct"}
 #: share of the bytes of a read that storage must have given for it to be a read from storage
 FROM_STORAGE = 0.95
+#: seconds of a burst and of what follows it, of the founding documents' one minute
+LONG = 180
+#: resolution of the times of fio, s
+FIO_CLOCK = 1e-3
+#: part by which the store of the migrations may be slower than what does nothing else
+SLOWER = 0.1
 
 UNITS = {
     "bytes": "B",
     "moved": "B",
     "rate": "GB/s",
     "requests_per_s": "1/s",
+    "burst_per_s": "1/s, mean of the first minute, or of the first third",
+    "sustained_per_s": "1/s, mean of the last third",
+    "of_burst": "sustained over burst",
+    "against": "rate over that of the yardstick of the same rounds",
     "service_median": "s",
     "service_99": "s",
     "busy": "s",
@@ -50,6 +61,7 @@ def record_row(
     shares = [min(1.0, p.fetched / p.nbytes) for p in passed if p.fetched is not None]
     reads = what == "get"
     return {
+        "engine": "snapshots",
         "what": what,
         "pattern": "record",
         "bytes": size,
@@ -96,27 +108,153 @@ def row(
     durable : bool
         The flush to storage was inside the time of the writes.
     """
-    seconds = [t.seconds for t in taken]
-    rates = summary([t.nbytes / t.seconds for t in taken])
     services = np.concatenate([t.services for t in taken])
+    return _tested(what, pattern, size, threads, direct, durable, taken) | {
+        "service_median": float(np.median(services)),
+        "service_99": float(np.percentile(services, 99)),
+    }
+
+
+def fio_row(
+    what: str, pattern: str, size: int, threads: int, direct: bool, answer: Answer, *, durable: bool
+) -> Row:
+    """Return the row of one test by fio; arguments as those of `row`."""
+    tested = _tested(what, pattern, size, threads, direct, durable, [answer])
+    return tested | {
+        "engine": "fio",
+        "service_median": answer.service(0.5),
+        "service_99": answer.service(0.99),
+    }
+
+
+def _tested(
+    what: str,
+    pattern: str,
+    size: int,
+    threads: int,
+    direct: bool,
+    durable: bool,
+    taken: Sequence[Taken | Answer],
+) -> Row:
+    """Return what rows of both engines have in common."""
+    rates = summary([t.nbytes / t.seconds for t in taken])
     shares = [t.from_storage for t in taken if t.from_storage is not None]
     reads = what == "read"
     return {
+        "engine": "own",
         "what": what,
         "pattern": pattern,
         "bytes": size,
         "threads": threads,
         "how": HOW[direct],
         "reaches": reached(shares) if reads else "durable" if durable else "cached",
-        "count": len(taken[0].services),
+        "count": taken[0].count,
         "moved": taken[0].nbytes,
         "rate": rates.median / 1e9,
         "spread": rates.spread,
         "requests_per_s": rates.median / size,
-        "service_median": float(np.median(services)),
-        "service_99": float(np.percentile(services, 99)),
         "from_storage": median(shares) if reads and shares else None,
-        "seconds": seconds,
+        "seconds": [t.seconds for t in taken],
+    }
+
+
+def stream_row(
+    engine: str,
+    threads: int,
+    direct: bool,
+    durable: bool,
+    moved: int,
+    seconds: Sequence[float],
+    block: int,
+    against: Sequence[float] = (),
+) -> Row:
+    """Return the row of `threads` that wrote one file.
+
+    Parameters
+    ----------
+    engine : str
+        ``"fio"``, ``"own"``, or ``"snapshots"`` for the store of the migrations.
+    threads : int
+        Writers.
+    direct, durable : bool
+        Past the page cache; the flush to storage is inside the time.
+    moved : int
+        Bytes of the file.
+    seconds : sequence of float
+        Samples.
+    block : int
+        Bytes of a transfer.
+    against : sequence of float
+        Seconds of the yardstick for as many bytes, of the same rounds.
+    """
+    rates = summary([moved / s for s in seconds])
+    compared = ratio(against, seconds).median if against else None
+    # fio counts milliseconds
+    told = bool(against) and median(seconds) - median(against) > FIO_CLOCK
+    return {
+        "engine": engine,
+        "what": "write",
+        "pattern": "streams",
+        "bytes": block,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": "durable" if durable else "cached",
+        "count": moved // block,
+        "moved": moved,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "against": compared,
+        "marks": "slower" if compared is not None and compared < 1 - SLOWER and told else "",
+        "seconds": list(seconds),
+    }
+
+
+def sustained_row(
+    engine: str, rates: Sequence[float], moved: int, seconds: float, threads: int, direct: bool
+) -> Row:
+    """Return the row of random writes that went on for a while.
+
+    Parameters
+    ----------
+    engine : str
+        Which wrote.
+    rates : sequence of float
+        Transfers per second, of every second.
+    moved : int
+        Bytes.
+    seconds : float
+        Of the whole test, with its flush.
+    threads : int
+        Transfers at a time.
+    direct : bool
+        Past the page cache.
+
+    Notes
+    -----
+    Burst is the mean of the first minute, or of the first third of a shorter test; sustained that of the last third.
+    Founding document 004 calls the best of a minute the rate of its flash array, and found 26 to 29 % of it sustained.
+    """
+    third = max(1, len(rates) // 3)
+    burst, last = rates[: min(60, third)], rates[-third:]
+    first, end = sum(burst) / len(burst), sum(last) / len(last)
+    return {
+        "engine": engine,
+        "what": "write",
+        "pattern": "sustained",
+        "bytes": 4096,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": "durable" if direct else "cached",
+        "count": moved // 4096,
+        "moved": moved,
+        "rate": moved / seconds / 1e9,
+        "spread": summary(rates).spread,
+        "requests_per_s": moved / 4096 / seconds,
+        "burst_per_s": first,
+        "sustained_per_s": end,
+        "of_burst": end / first if first > 0 else None,
+        "per_second": list(rates),
+        "seconds": [seconds],
     }
 
 
@@ -153,14 +291,14 @@ def line_through(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[floa
 
 def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return the line through the service times of each directory, for reads and for writes."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for r in rows:
         if r["pattern"] == "service":
-            found.setdefault((r["directory"], r["what"]), []).append(r)
+            found.setdefault((r["directory"], r["what"], r["engine"]), []).append(r)
     out = []
-    for (directory, what), some in found.items():
+    for (directory, what, engine), some in found.items():
         a, b, worst = line_through([r["bytes"] for r in some], [r["service_median"] for r in some])
-        out.append({"directory": directory, "what": what, "a": a, "b": b, "worst": worst})
+        out.append({"directory": directory, "what": what, "engine": engine, "a": a, "b": b, "worst": worst})
     return out
 
 
@@ -168,7 +306,7 @@ def notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what a reader of the numbers must know."""
     out = [
         f"{f['directory']}: a {f['what']} of s bytes takes {1e3 * f['a']:.3f} ms + s / {f['b'] / 1e6:.0f} MB/s "
-        f"(within {f['worst']:.0%})"
+        f"(within {f['worst']:.0%}; {f['engine']})"
         for f in fits(rows)
     ]
     memory = sorted(
@@ -177,6 +315,14 @@ def notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     out += [f"{d} lies in memory: none of its speeds is that of a disk" for d in memory]
     if any(r["reaches"] == "cached" or (r["reaches"] == "memory" and r["what"] == "get") for r in rows):
         out.append("cached and memory are speeds of the page cache: no disk was waited for")
+    slower = sum(r.get("marks") == "slower" for r in rows)
+    if slower:
+        out.append(
+            f"slower: in {slower} rows the store of the migrations took over {SLOWER:.0%} longer than the plain writer"
+        )
+    short = [r for r in rows if r["pattern"] == "sustained" and len(r["per_second"]) < LONG]
+    if short:
+        out.append(f"writes that go on for less than {LONG} s may not have left the burst behind")
     partly = sum(r["reaches"] == "partly memory" for r in rows)
     if partly:
         out.append(

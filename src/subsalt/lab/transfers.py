@@ -53,6 +53,11 @@ class Taken:
     fetched: int | None
 
     @property
+    def count(self) -> int:
+        """Transfers."""
+        return len(self.services)
+
+    @property
     def from_storage(self) -> float | None:
         """Share of the bytes that storage gave; of writes it means nothing."""
         return None if self.fetched is None else min(1.0, self.fetched / max(1, self.nbytes))
