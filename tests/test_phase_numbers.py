@@ -40,6 +40,7 @@ NUMBERS = {
     "trace headers": 1030,
     "sum": 1035,
     "stack": 1039,
+    "progress": 1043,
 }
 
 
@@ -140,3 +141,24 @@ def test_nothing_is_told_where_mpi_does_not_run(monkeypatch):
     with Phases()("source"):
         # kept for MPI that starts inside of a phase
         assert mpi_library._phase == 1014
+
+
+def test_the_rows_sum_to_the_wall_also_inside_of_a_phase(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+
+    def passes(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = Phases()
+    passes(0.5)
+    with clock("setup"):
+        passes(2.0)
+        with clock("ledger"):
+            passes(1.0)
+            inside = clock.table()
+        passes(4.0)
+    passes(0.25)
+    # eighths of seconds: no sum is rounded
+    assert inside == {"setup": 2.0, "ledger": 1.0, "unexplained": 0.5, "wall": 3.5}
+    assert clock.table() == {"setup": 6.0, "ledger": 1.0, "unexplained": 0.75, "wall": 7.75}

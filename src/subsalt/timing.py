@@ -54,6 +54,11 @@ NAMES = (
     "save",
     "block output",
     "stack",
+    # of all runs again
+    "facts",
+    "schedule",
+    "taper",
+    "progress",
 )
 _NUMBERS = {name: OUTSIDE + i for i, name in enumerate(NAMES)}
 _OTHER = _NUMBERS["other phases"]
@@ -156,9 +161,15 @@ class Phases:
         return time.perf_counter() - self._begin
 
     def table(self) -> dict[str, float]:
-        """Return seconds by phase, then `unexplained` and `wall`; the phases and `unexplained` sum to `wall`."""
+        """Return seconds by phase, then `unexplained` and `wall`; the phases and `unexplained` sum to `wall`.
+
+        The phase that is open counts as far as it has come.
+        """
         wall = self.wall
         rows = dict(self.seconds)
+        if self._stack:
+            name, since = self._stack[-1]
+            rows[name] = rows.get(name, 0.0) + self._begin + wall - since
         rows["unexplained"] = wall - sum(rows.values())
         rows["wall"] = wall
         return rows

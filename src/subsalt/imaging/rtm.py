@@ -152,10 +152,11 @@ def migrate_shot(
         done = image_by_scheme(
             shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
         )
-    for weight in window_taper(setup, prop.window, prop.image_box):
-        for a in condition.sums.values():
-            a *= weight
-    sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
+    with clock("taper"):
+        for weight in window_taper(setup, prop.window, prop.image_box):
+            for a in condition.sums.values():
+                a *= weight
+        sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
     seconds = time.perf_counter() - begin
     counts = done.counts
     point_steps = (

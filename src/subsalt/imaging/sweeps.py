@@ -112,26 +112,30 @@ class Sweeps:
     def do(self, tasks: Iterable[Task], point: Point | None = None) -> None:
         """Do tasks one after the other, those after a restart point; collective over the group."""
         first = 0 if point is None else point.task + 1
-        for number, (task, after) in enumerate(pairwise(chain(islice(tasks, first, None), [None])), first):
-            assert task is not None
-            if task.kind == "forward":
-                with self.clock("source"):
-                    self._forward(task)
-            elif task.kind == "take":
-                with self.clock("source"):
-                    self._copy_out(self.samples.take(task.last))
-            elif task.kind == "receive":
-                self._receive(task)
-            elif task.kind == "rest":
-                with self.clock("source"):
-                    self.source.clear()
-            elif task.kind == "point":
-                assert self.points is not None
-                with self.clock("restart points"):
-                    self.points.write(self.here(number))
-            else:
-                with self.clock("states"):
-                    self._slot(task, after)
+        with self.clock("schedule"):
+            for number, (task, after) in enumerate(
+                pairwise(chain(islice(tasks, first, None), [None])), first
+            ):
+                assert task is not None
+                if task.kind == "forward":
+                    with self.clock("source"):
+                        self._forward(task)
+                elif task.kind == "take":
+                    with self.clock("source"):
+                        self._copy_out(self.samples.take(task.last))
+                elif task.kind == "receive":
+                    with self.clock("receivers"):
+                        self._receive(task)
+                elif task.kind == "rest":
+                    with self.clock("source"):
+                        self.source.clear()
+                elif task.kind == "point":
+                    assert self.points is not None
+                    with self.clock("restart points"):
+                        self.points.write(self.here(number))
+                else:
+                    with self.clock("states"):
+                        self._slot(task, after)
 
     def here(self, task: int) -> Point:
         """Return where the sweeps stand after a task."""
@@ -276,15 +280,14 @@ class Sweeps:
         done, before = self.source_steps + self.receiver_steps + self.recomputed, self.receivers.it
         steps = steps_of(scheme, task)
         if steps:  # none for the last sample, when it is the last time step too: it meets a field at rest
-            with self.clock("receivers"):
-                shooting.prop.advance(
-                    self.receivers,
-                    steps,
-                    sources=[shooting.receivers],
-                    snapshots=snapshots if rooms else None,
-                    correlation=correlation if fields else None,
-                    progress=lambda it: self.reached(done + it - before),
-                )
+            shooting.prop.advance(
+                self.receivers,
+                steps,
+                sources=[shooting.receivers],
+                snapshots=snapshots if rooms else None,
+                correlation=correlation if fields else None,
+                progress=lambda it: self.reached(done + it - before),
+            )
         self.receiver_steps += steps
         with self.clock("snapshots"):
             for i in rooms:

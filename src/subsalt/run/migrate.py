@@ -259,27 +259,28 @@ def migrate_shots_job(
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
-        point_steps = everybody.sum(runner.point_steps)
-        spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo)
-        parallel = parts.facts()
-        parts.free()
-        rows = everybody.bcast(ledger.rows() if ledger else None)
-        failed = [r["id"] for r in rows if r["state"] == "quarantined"]
-        peak = spent["peak_memory_bytes"]["max"]
-        with everybody.together():
-            if everybody.is_root:
-                told = told_of_shots(folder, [r["id"] for r in rows if r["state"] == "done"])
-                findings += findings_of(told)
-                facts |= {
-                    "checkpoint": facts_of(plan, told),
-                    "findings": [vars(f) for f in findings],
-                    "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
-                    "point_steps": point_steps,
-                    "parallel": parallel
-                    | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
-                }
-                facts |= ending_facts(folder, rows, written, spent, clock.table())
-                write_facts(folder, facts)
+        with clock("facts"):
+            point_steps = everybody.sum(runner.point_steps)
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo)
+            parallel = parts.facts()
+            parts.free()
+            rows = everybody.bcast(ledger.rows() if ledger else None)
+            failed = [r["id"] for r in rows if r["state"] == "quarantined"]
+            peak = spent["peak_memory_bytes"]["max"]
+            with everybody.together():
+                if everybody.is_root:
+                    told = told_of_shots(folder, [r["id"] for r in rows if r["state"] == "done"])
+                    findings += findings_of(told)
+                    facts |= {
+                        "checkpoint": facts_of(plan, told),
+                        "findings": [vars(f) for f in findings],
+                        "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
+                        "point_steps": point_steps,
+                        "parallel": parallel
+                        | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
+                    }
+                    facts |= ending_facts(folder, rows, written, spent, clock.table())
+                    write_facts(folder, facts)
     return RunResult(
         folder,
         written.image,

@@ -206,25 +206,26 @@ def reimage_run(
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody, region)
-        spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
-        parallel = parts.facts()
-        parts.free()
-        rows = everybody.bcast(ledger.rows() if ledger else None)
-        failed = [r["id"] for r in rows if r["state"] == "quarantined"]
-        peak = spent["peak_memory_bytes"]["max"]
-        with everybody.together():
-            if everybody.is_root:
-                facts["reimage"] |= {"shots_from": dict(origins)}
-                if lossy != "none":
-                    facts["reimage"]["lossy"] = lossy
-                if region is not None:
-                    facts["grid"] = _grid_facts(model.grid.window(region))
-                facts |= {
-                    "point_steps": 0,
-                    "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
-                }
-                facts |= ending_facts(folder, rows, written, spent, clock.table())
-                write_facts(folder, facts)
+        with clock("facts"):
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
+            parallel = parts.facts()
+            parts.free()
+            rows = everybody.bcast(ledger.rows() if ledger else None)
+            failed = [r["id"] for r in rows if r["state"] == "quarantined"]
+            peak = spent["peak_memory_bytes"]["max"]
+            with everybody.together():
+                if everybody.is_root:
+                    facts["reimage"] |= {"shots_from": dict(origins)}
+                    if lossy != "none":
+                        facts["reimage"]["lossy"] = lossy
+                    if region is not None:
+                        facts["grid"] = _grid_facts(model.grid.window(region))
+                    facts |= {
+                        "point_steps": 0,
+                        "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
+                    }
+                    facts |= ending_facts(folder, rows, written, spent, clock.table())
+                    write_facts(folder, facts)
     return RunResult(
         folder,
         written.image,

@@ -99,7 +99,8 @@ class ShotRunner:
             with self.clock("trace input"), group.together():
                 traces = self.feed.take(shot)
             if ahead is not None and not (self.reuse and self.reuse.source_of(ahead.id)):
-                self.feed.prepare(ahead)
+                with self.clock("trace input"):
+                    self.feed.prepare(ahead)
             part = migrate_shot(
                 self.setup,
                 shot,

@@ -142,7 +142,7 @@ def migrate_block(
     threads : int
         That prepare and sum.
     phases : Phases
-        Takes the seconds, by "trace input", "prepare", "sum" and "velocity".
+        Takes the seconds, by "trace input", "prepare", "sum", "progress" and "velocity".
     after : callable
         ``after(sums)`` behind every block of traces; sums may be stored then.
     whole : callable
@@ -167,24 +167,24 @@ def migrate_block(
             found = next(source, None)
         if found is None:
             return
-        index, samples = found
-        behind = int(index[-1]) + 1
-        group = setup.group[index] - first
-        slot = np.zeros_like(group) if setup.classes.kind == "image" else group
-        # class by class, in order within each: the same additions, with the image traces of one class in the caches
-        order = np.argsort(slot, kind="stable")
-        index, samples, group, slot = index[order], samples[order], group[order], slot[order]
         with phases("prepare"):
+            index, samples = found
+            behind = int(index[-1]) + 1
+            group = setup.group[index] - first
+            slot = np.zeros_like(group) if setup.classes.kind == "image" else group
+            # class by class, in order within each: the same additions, with the image traces of one class in the caches
+            order = np.argsort(slot, kind="stable")
+            index, samples, group, slot = index[order], samples[order], group[order], slot[order]
             # in the memory of the block before: the kernel has read it
             numbers = table.number[index]
             prepared = prepare(samples, table.time, options, threads, out=prepared, numbers=numbers)
-        geometry = TraceGeometry(
-            table.src[index],
-            table.rcv[index],
-            setup.weights[index],
-            slot.astype(np.int32),
-            group.astype(np.int32),
-        )
+            geometry = TraceGeometry(
+                table.src[index],
+                table.rcv[index],
+                setup.weights[index],
+                slot.astype(np.int32),
+                group.astype(np.int32),
+            )
         with phases("sum"), whole():
             sums.contributions += sum_traces(
                 sums.image,
@@ -202,4 +202,5 @@ def migrate_block(
             )
             sums.next = behind
             sums.traces += len(index)
-        after(sums)
+        with phases("progress"):
+            after(sums)

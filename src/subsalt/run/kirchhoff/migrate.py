@@ -133,17 +133,20 @@ def migrate_time_job(
         }
         with clock("output"):
             written = _written(job, setup, folder, run_id, blocks, hashes, ledger, everybody)
-        spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
-        counted = everybody.allgather(vars(runner.counted))
-        parallel = parts.facts() | {"threads": threads, "trace_block": layout.trace_block}
-        parts.free()
-        rows = everybody.bcast(ledger.rows() if ledger else None)
-        totals = _totals(images, blocks, hashes, everybody)
-        with everybody.together():
-            if everybody.is_root:
-                facts |= {"parallel": parallel, "findings": [vars(f) for f in findings]}
-                facts |= ending_facts(folder, blocks, rows, written, spent, counted, totals, clock.table())
-                write_facts(folder, facts)
+        with clock("facts"):
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
+            counted = everybody.allgather(vars(runner.counted))
+            parallel = parts.facts() | {"threads": threads, "trace_block": layout.trace_block}
+            parts.free()
+            rows = everybody.bcast(ledger.rows() if ledger else None)
+            totals = _totals(images, blocks, hashes, everybody)
+            with everybody.together():
+                if everybody.is_root:
+                    facts |= {"parallel": parallel, "findings": [vars(f) for f in findings]}
+                    facts |= ending_facts(
+                        folder, blocks, rows, written, spent, counted, totals, clock.table()
+                    )
+                    write_facts(folder, facts)
         with clock("pictures"), everybody.together():
             if everybody.is_root and job.output.pictures:
                 written.files += draw(folder, setup)
