@@ -1,4 +1,6 @@
-"""What samples say: the median, how far they spread, and ratios of samples of the same round."""
+"""What samples say: the median, how far they spread, ratios of samples of the same round, and which differences are
+more than chance.
+"""
 
 from __future__ import annotations
 
@@ -81,3 +83,189 @@ def interval(over: Sequence[float], under: Sequence[float], level: float = 0.95)
     ratios = np.sort(medians(over) / medians(under))
     outside = (1.0 - level) / 2.0
     return float(ratios[int(outside * BOOTSTRAP)]), float(ratios[int((1.0 - outside) * BOOTSTRAP)])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What a change saved, from rounds that each have a time before and one after it.
+
+    Parameters
+    ----------
+    median_saving : float
+        Median over the rounds of before - after, s.
+    low, high : float
+        Ends of its confidence interval.
+    ratio : float
+        Median over the rounds of before / after; above 1: faster after the change.
+    ratio_low, ratio_high : float
+        Ends of its confidence interval.
+    p : float
+        How probable differences at least as one-sided are when the change does nothing.
+    n : int
+        Rounds.
+    level : float
+        Confidence of the intervals.
+    """
+
+    median_saving: float
+    low: float
+    high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    p: float
+    n: int
+    level: float = 0.95
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is more than chance: its interval excludes 0, and `p` is small enough.
+
+        The interval alone would call three rounds of noise a difference in one case of four.
+        """
+        return (self.low > 0.0 or self.high < 0.0) and self.p <= 1.0 - self.level
+
+
+def paired(
+    before: Sequence[float],
+    after: Sequence[float],
+    level: float = 0.95,
+    groups: Sequence[int] | None = None,
+) -> Paired:
+    """Compare times of the same rounds, in the same order.
+
+    Parameters
+    ----------
+    before, after : sequence of float
+        Seconds, positive, at least one each.
+    level : float
+        Confidence of the intervals.
+    groups : sequence of int, optional
+        Which start of the program each round belongs to. Rounds of one start share what the start was given (cores,
+        pages of memory); only another start is a new draw of that.
+
+    Notes
+    -----
+    Percentile bootstrap of the medians (Efron 1979) over rounds; with groups first over groups, then over the rounds of
+    each (Davison and Hinkley 1997, section 3.8). The draws are seeded: the same samples give the same interval.
+    `Paired.p` is that of the exact sign test over rounds, two-sided; with groups that of Student's t of the medians of
+    log(before / after) of the groups, since rounds of one group are no independent draws.
+    """
+    b, a = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    if b.shape != a.shape or b.ndim != 1 or not b.size:
+        raise ValueError(f"{b.size} samples before, {a.size} after; rounds have one of each")
+    if min(b.min(), a.min()) <= 0:
+        raise ValueError("times must be positive")
+    saved, over = b - a, b / a
+    label = np.zeros(b.size, dtype=np.int64) if groups is None else np.asarray(groups)
+    members = [np.flatnonzero(label == g) for g in np.unique(label)]
+    drawn = _draws(members)
+    outside = (1.0 - level) / 2.0
+
+    def ends(values: NDArray[np.float64]) -> tuple[float, float]:
+        if b.size < 2:
+            return -math.inf, math.inf
+        medians = np.sort(np.median(values[drawn], axis=1))
+        return float(medians[int(outside * BOOTSTRAP)]), float(medians[int((1.0 - outside) * BOOTSTRAP)])
+
+    if len(members) > 1:
+        p = t_test([float(np.median(np.log(over[m]))) for m in members])
+    else:
+        p = sign_test(saved)
+    low, high = ends(saved)
+    ratio_low, ratio_high = ends(over)
+    return Paired(
+        float(np.median(saved)),
+        low,
+        high,
+        float(np.median(over)),
+        max(ratio_low, 0.0),
+        ratio_high,
+        p,
+        b.size,
+        level,
+    )
+
+
+def _draws(members: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return indices of samples, one line per bootstrap draw; every line has as many groups as there are."""
+    draw = np.random.default_rng(0)
+    many = min(len(m) for m in members)
+    if len(members) == 1:
+        return draw.integers(0, many, (BOOTSTRAP, many))
+    # groups of different length: as many rounds of each as the shortest has, the lines must be equally long
+    table = np.stack([draw.permutation(m)[:many] for m in members])
+    which = draw.integers(0, len(members), (BOOTSTRAP, len(members), 1))
+    rounds = draw.integers(0, many, (BOOTSTRAP, len(members), many))
+    return table[which, rounds].reshape(BOOTSTRAP, -1)
+
+
+def sign_test(differences: Sequence[float] | NDArray[np.float64]) -> float:
+    """Return the probability that signs are at least as one-sided by chance: exact, two-sided; zeros don't count."""
+    values = np.asarray(differences, dtype=np.float64)
+    plus, minus = int((values > 0).sum()), int((values < 0).sum())
+    n = plus + minus
+    tail = sum(math.comb(n, k) for k in range(min(plus, minus) + 1)) / 2**n
+    return min(1.0, 2.0 * tail)
+
+
+def t_test(values: Sequence[float]) -> float:
+    """Return the probability of a mean at least as far from 0 by chance: Student's t, two-sided."""
+    from scipy.special import stdtr
+
+    n = len(values)
+    if n < 2:
+        return 1.0
+    middle, off = statistics.fmean(values), statistics.stdev(values)
+    if off == 0.0:
+        return 1.0 if middle == 0.0 else 0.0
+    return float(2.0 * stdtr(n - 1, -abs(middle) / (off / math.sqrt(n))))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p values adjusted for having made all these comparisons, in the order given (Holm 1979).
+
+    The chance that any of those at or below a level is there by accident is that level at most, however the
+    comparisons depend on each other.
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line through measured points.
+
+    Parameters
+    ----------
+    intercept, slope : float
+        y = intercept + slope x.
+    worst : float
+        Largest distance of a point from it: relative to y when the fit was, else in the unit of y.
+    """
+
+    intercept: float
+    slope: float
+    worst: float
+
+
+def fit_line(x: Sequence[float], y: Sequence[float], *, relative: bool = True) -> Line:
+    """Return the least-squares line through at least two points.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        Points; y positive when `relative`.
+    relative : bool
+        Make the relative errors small: each point is divided by its y, so that 4 KiB counts as much as 4 MiB.
+    """
+    s, t = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    weight = 1.0 / t if relative else np.ones(len(t))
+    system = np.stack([weight, s * weight], axis=1)
+    (a, slope), *_ = np.linalg.lstsq(system, t * weight, rcond=None)
+    return Line(float(a), float(slope), float(np.abs(system @ [a, slope] - t * weight).max()))

@@ -11,7 +11,7 @@ import numpy as np
 from subsalt.lab.fio import Answer
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
-from subsalt.lab.stats import ratio, summary
+from subsalt.lab.stats import fit_line, ratio, summary
 from subsalt.lab.transfers import Taken
 
 Row = dict[str, Any]
@@ -283,10 +283,8 @@ def line_through(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[floa
     -----
     Least squares of the relative errors: each row is divided by its time, so that 4 KiB counts as much as 1 MiB.
     """
-    s, t = np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
-    system = np.stack([1.0 / t, s / t], axis=1)
-    (a, slope), *_ = np.linalg.lstsq(system, np.ones(len(t)), rcond=None)
-    return float(a), float(1.0 / slope), float(np.abs(system @ [a, slope] - 1.0).max())
+    line = fit_line(sizes, seconds)
+    return line.intercept, 1.0 / line.slope, line.worst
 
 
 def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
