@@ -27,6 +27,7 @@ PARTS = (
     "time_runs",
     "velocity",
     "lab_storage",
+    "lab_profile",
 )
 
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from subsalt.errors import DeviceError, SubsaltError
 
@@ -135,6 +136,7 @@ def run(
     what: str,
     extra: Mapping[str, str] | None = None,
     timeout: float | None = None,
+    folder: Path | None = None,
 ) -> Ran:
     """Run a program to its end.
 
@@ -148,6 +150,8 @@ def run(
         Environment variables beside those of this process.
     timeout : float, optional
         Seconds after which it is ended.
+    folder : path, optional
+        Its working folder; that of this process when left out.
 
     Raises
     ------
@@ -162,6 +166,7 @@ def run(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(extra or {})},
+            cwd=folder,
             start_new_session=True,
             text=True,
             errors="replace",
@@ -180,6 +185,100 @@ def run(
     if child.returncode:
         raise failed(f"{what} ended with exit code {child.returncode}", stderr.strip() or stdout.strip())
     return Ran(stdout, stderr, seconds)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program came to its end that passed its output through.
+
+    Parameters
+    ----------
+    code : int
+        Its exit code; of one that a signal ended 128 and the number of the signal, as shells give it.
+    seconds : float
+        From its start to its end.
+    """
+
+    code: int
+    seconds: float
+
+    @property
+    def how(self) -> str:
+        """In words, such as ``"ended with exit code 3"``."""
+        if self.code > 128 and self.code - 128 in set(signal.Signals):
+            return f"was ended by {signal.Signals(self.code - 128).name}"
+        return f"ended with exit code {self.code}"
+
+
+def watch(
+    words: Sequence[str],
+    *,
+    what: str,
+    extra: Mapping[str, str] | None = None,
+    stdout: IO[str] | None = None,
+    timeout: float | None = None,
+) -> Ended:
+    """Run a program to its end, whatever that is; what it prints passes through as it comes.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The program and its arguments.
+    what : str
+        How an error calls it.
+    extra : mapping of str to str, optional
+        Environment variables beside those of this process.
+    stdout : file, optional
+        Where its standard output goes; that of this process when left out.
+    timeout : float, optional
+        Seconds after which it is ended.
+
+    Raises
+    ------
+    SubsaltError
+        When it cannot be started, or takes too long (E781).
+    """
+    begin = time.perf_counter()
+    # what we have said so far comes before what it says
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        child = subprocess.Popen(
+            list(words),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            env={**os.environ, **(extra or {})},
+            start_new_session=True,
+            text=True,
+        )
+    except OSError as error:
+        raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
+    try:
+        code = child.wait(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _end(child)
+        raise failed(f"{what} did not end within {timeout:g} s", "") from None
+    except BaseException:
+        _end(child)
+        raise
+    return Ended(128 - code if code < 0 else code, time.perf_counter() - begin)
+
+
+def answer(words: Sequence[str], timeout: float = 30.0) -> str:
+    """Return what a program that is asked about itself says, empty when it fails or is not there.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Such as ``["mpiexec", "--version"]``.
+    timeout : float
+        Seconds that it may take.
+    """
+    try:
+        ran = run(words, what=words[0], timeout=timeout)
+    except SubsaltError:
+        return ""
+    return ran.stdout + ran.stderr
 
 
 def failed(what: str, said: str, code: int = 70) -> SubsaltError:
