@@ -13,10 +13,10 @@ from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
+from subsalt.lab.model.survey import tail_loss
 from subsalt.plan import World
 from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import decide
-from subsalt.plan.plan import tail_loss
 
 
 @pytest.fixture

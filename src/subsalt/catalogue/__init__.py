@@ -19,6 +19,7 @@ PARTS = (
     "parallel",
     "lab_barriers",
     "lab_network",
+    "lab_model",
     "runs",
     "time_images",
     "playback",

@@ -9,6 +9,7 @@ from subsalt.cli import app_run as app_run
 from subsalt.cli import app_show as app_show
 from subsalt.cli import lab_checkpoint as lab_checkpoint
 from subsalt.cli import lab_io as lab_io
+from subsalt.cli import lab_model as lab_model
 from subsalt.cli import lab_scaling as lab_scaling
 from subsalt.cli import lab_storage as lab_storage
 from subsalt.cli.app_root import app as app

@@ -183,7 +183,10 @@ def watch(
 
 @app.command(
     short_help="Say what a job takes on so many ranks; start nothing.",
-    epilog=example("subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB"),
+    epilog=example(
+        "subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB",
+        "subsalt plan survey.toml --nodes 24,100,1000 --ranks-per-node 2 --network 100Gbit/s",
+    ),
 )
 def plan(
     job: JobFile,
@@ -206,6 +209,28 @@ def plan(
         Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
     ] = None,
     shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Extrapolate to these numbers of nodes like this one, such as 24,100,1000: a model."
+        ),
+    ] = None,
+    ranks_per_node: Annotated[int, typer.Option(help="With --nodes: ranks of each.")] = 1,
+    network: Annotated[
+        str | None,
+        typer.Option(help="With --nodes: between nodes, 20 (GB/s), 100Gbit/s or 20GB/s,2us; as measured."),
+    ] = None,
+    files: Annotated[
+        str | None,
+        typer.Option(help="With --nodes: what the file system gives to all together, such as 2.7GB/s."),
+    ] = None,
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            readable=False,
+            help="With --nodes: a run, or a result of lab scaling, that the model is held against; repeat it.",
+        ),
+    ] = None,
     json: Json = False,
     measure: Annotated[
         bool,
@@ -215,4 +240,9 @@ def plan(
     """Say what memory, disk and time a job takes on so many ranks, and whether it fits; nothing is started."""
     from subsalt.cli import plan_command
 
+    if nodes is not None:
+        cluster = plan_command.Cluster(nodes, ranks_per_node, memory_per_rank, threads, network, files)
+        plan_command.nodes(job, cluster, machine, run, shots, measured or [], json, measure)
+        return
+    plan_command.alone(ranks_per_node=ranks_per_node != 1, network=network, files=files, measured=measured)
     plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json, measure)

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The nodes that ``--nodes`` asks about, as they were typed."""
+
+    nodes: str
+    ranks_per_node: int
+    memory_per_rank: str | None
+    threads: int | None
+    network: str | None
+    files: str | None
 
 
 def plan(
@@ -38,6 +53,55 @@ def plan(
     out.json(result)
     if result.error is not None:
         raise typer.Exit(result.error.exit_code)
+
+
+def nodes(
+    job_file: Path,
+    cluster: Cluster,
+    machine: Path | None,
+    run: Path | None,
+    shots: str | None,
+    seen: Sequence[Path],
+    as_json: bool,
+    measure: bool,
+) -> None:
+    """Extrapolate a job to many nodes: a model, labelled so."""
+    from subsalt.cli.lab_model_commands import counts_of
+    from subsalt.job.job import Job
+    from subsalt.lab.model import network as links
+    from subsalt.plan import plan_job_on_nodes
+
+    out = Out(as_json)
+    counts = counts_of(cluster.nodes)
+    given = cluster.memory_per_rank
+    asked: dict[str, Any] = {
+        "ranks_per_node": cluster.ranks_per_node,
+        "threads": cluster.threads,
+        "memory_per_rank": None if given is None else memory_bytes(given),
+        "link": None if cluster.network is None else links.given(cluster.network),
+    }
+    if cluster.files is not None:
+        asked["files"] = links.given(cluster.files, "--files").rate
+    job = Job.from_toml(job_file)
+    if shots is not None:
+        job = job.with_shots(shots)
+    result = plan_job_on_nodes(
+        job, counts, machine=machine, run_dir=run, measure=measure, seen=seen, say=out.say, **asked
+    )
+    for line in result.lines():
+        out.say(line)
+    out.json(result)
+
+
+def alone(**given: object) -> None:
+    """Refuse options that belong to ``--nodes`` without it."""
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if names:
+        raise ConfigError(
+            f"{' and '.join(names)} without --nodes",
+            "add such as --nodes 24,100,1000, or leave it out",
+            code="E971",
+        )
 
 
 def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:

@@ -2,7 +2,7 @@
 
 from subsalt.plan.grouping import Decision, group_size, group_sizes
 from subsalt.plan.plan import Plan
-from subsalt.plan.planning import plan_job
+from subsalt.plan.planning import plan_job, plan_job_on_nodes
 from subsalt.plan.world import World
 
-__all__ = ["Decision", "Plan", "World", "group_size", "group_sizes", "plan_job"]
+__all__ = ["Decision", "Plan", "World", "group_size", "group_sizes", "plan_job", "plan_job_on_nodes"]

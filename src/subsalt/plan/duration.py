@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab.machine import Machine
+from subsalt.lab.model.network import HOW
 from subsalt.plan.grouping import Decision
+from subsalt.plan.halo import Network
 from subsalt.plan.need import Needs
-from subsalt.plan.phases import shot_phases, survey_phases
+from subsalt.plan.phases import KERNELS, Surroundings, shot_phases, survey_phases
 from subsalt.plan.rates import Rates, kernel_rates, step_seconds
 from subsalt.survey import Shot
 
@@ -32,6 +34,12 @@ class Duration:
         What is assumed, or why there is no figure.
     shot_phases, phases : dict of str to float
         Seconds by phase, of the largest shot and of the whole run.
+    halo : float or None
+        Seconds in `phases` of waiting for ghost planes; None where the network is not known.
+    rate : float or None
+        Points per second of a node that the figures rest on.
+    measured : str
+        When that was measured.
     """
 
     seconds: float | None
@@ -40,6 +48,9 @@ class Duration:
     notes: list[str]
     shot_phases: dict[str, float] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
+    halo: float | None = None
+    rate: float | None = None
+    measured: str = ""
 
     @property
     def wall(self) -> float | None:
@@ -57,6 +68,9 @@ class Duration:
             "largest_shot_phases": self.shot_phases,
             "phases": self.phases,
             "wall_seconds": self.wall,
+            "halo_seconds": self.halo,
+            "points_per_s": self.rate,
+            "measured": self.measured,
         }
 
 
@@ -68,6 +82,8 @@ def duration_of(
     files: Mapping[str, int] | None = None,
     *,
     pictures: bool = False,
+    around: Surroundings | None = None,
+    shots: Sequence[Shot] | None = None,
 ) -> Duration:
     """Return the seconds that the kernels take over the survey.
 
@@ -85,6 +101,10 @@ def duration_of(
         Bytes that the run writes, by what they are.
     pictures : bool
         Pictures are drawn.
+    around : Surroundings, optional
+        Network and files; the network as the machine was measured when None.
+    shots : sequence of Shot, optional
+        Those that are left to be done; all when None.
 
     Notes
     -----
@@ -102,20 +122,54 @@ def duration_of(
         )
     if isinstance(found, str):
         return Duration(None, None, point_steps, [found])
+    left = list(needs.shots if shots is None else shots)
+    around = around or Surroundings(Network.of(machine))
     share = 1.0 / decision.world.ranks_per_node
-    seconds = [_shot_seconds(needs, s, decision, found) / share for s in needs.shots]
+    seconds = [_shot_seconds(needs, s, decision, found) / share for s in left] or [0.0]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node
     nodes = -(-decision.world.ranks // decision.world.ranks_per_node)
     largest = needs.worst_shots[0]
+
+    def phases(around: Surroundings) -> dict[str, float]:
+        return survey_phases(
+            needs, decision, found, files or {}, pictures=pictures, around=around, shots=left
+        )
+
+    whole = phases(around)
+    waiting, notes = _halo(decision, around, whole, phases)
     return Duration(
         total,
         max(seconds),
         point_steps,
-        [_note(found, sharing, nodes)],
-        shot_phases(needs, largest, decision, found),
-        survey_phases(needs, decision, found, files or {}, pictures=pictures),
+        [_note(found, sharing, nodes), *notes],
+        shot_phases(needs, largest, decision, found, around=around),
+        whole,
+        waiting,
+        found.core,
+        found.date,
     )
+
+
+def _halo(
+    decision: Decision,
+    around: Surroundings,
+    whole: Mapping[str, float],
+    phases: Callable[[Surroundings], Mapping[str, float]],
+) -> tuple[float | None, list[str]]:
+    """Return the seconds that time steps wait for ghost planes, and what must be said of them."""
+    group = decision.group_size
+    if group == 1:
+        return 0.0, []
+    per_node = decision.world.ranks_per_node
+    link = around.network.between(group, per_node)
+    if link is None:
+        where = "" if group <= per_node else " over two nodes, or give --network"
+        return None, [f"halo: not known, counted as hidden under time steps: measure with {HOW}{where}"]
+    bare = phases(replace(around, network=Network()))
+    names = (*KERNELS, "propagation")
+    waiting = sum(whole.get(n, 0.0) - bare.get(n, 0.0) for n in names)
+    return waiting, [f"halo: what no time step hides; {link.text()}"]
 
 
 def _note(rates: Rates, sharing: int, nodes: int) -> str:
@@ -129,6 +183,8 @@ def _note(rates: Rates, sharing: int, nodes: int) -> str:
         )
     return (
         what
+        + (f" on {rates.date[:10]}" if rates.date else "")
+        + (f" by version {rates.version}" if rates.version else "")
         + (", marked noisy" if rates.noisy else "")
         + (f"; {sharing} ranks of a node share it" if sharing > 1 else "; a rank has a node for itself")
         + (f", {nodes} nodes are alike" if nodes > 1 else "")

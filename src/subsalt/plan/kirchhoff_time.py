@@ -17,6 +17,7 @@ from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
+from subsalt.lab.model.shot import Files
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.phases import LEDGER, PICTURES, PUBLISH, READ, REPORT, WRITE
 from subsalt.plan.rates import machine_if_known
@@ -132,6 +133,7 @@ def time_of(
     why_not: str = "",
     *,
     pictures: bool = True,
+    files_at: Files | None = None,
 ) -> KirchhoffTime:
     """Return the seconds of a run by phase.
 
@@ -149,8 +151,10 @@ def time_of(
         With rates; `why_not` says why there is none.
     pictures : bool
         Pictures are drawn.
+    files_at : Files, optional
+        Bytes per second of a rank, and of all ranks together.
     """
-    threads = _threads(world)
+    threads = _threads(world, machine)
     row = None if machine is None else _row(setup, machine, threads)
     if row is None:
         if machine is not None:
@@ -160,11 +164,14 @@ def time_of(
             )
         return KirchhoffTime(notes=[why_not])
     sharing, nt = world.ranks_per_node, setup.table.time.nt
+    files_at = files_at or Files(READ, WRITE)
     table = len(setup.table.number)
     rate = float(row["contributions_per_s"])
     summing = sharing * share.contributions / rate
     preparing = sharing * share.traces * nt / float(row["prepared_samples_per_s"])
-    reading = share.traces * (HEADER + 4 * nt) / READ
+    reading = share.traces * (HEADER + 4 * nt) / files_at.reading(world.ranks)
+    # rank 0 writes headers and samples in order; the others bring theirs
+    writers = min(world.ranks, 4)
     phases = {
         "start": float(row["start_seconds"]),
         "headers": table * (HEADER / READ + TRACE_ROW) / world.ranks,
@@ -174,16 +181,16 @@ def time_of(
         "trace input": max(0.0, reading - summing - preparing),
         "prepare": preparing,
         "sum": summing,
-        "output": 6 * PUBLISH + sum(files.values()) / (WRITE * min(world.ranks, 4)),
+        "output": 6 * PUBLISH + sum(files.values()) / (writers * files_at.writing(writers)),
         "pictures": PICTURES if pictures else 0.0,
         "report": REPORT,
     }
     return KirchhoffTime(phases, [_note(row, sharing)], rate)
 
 
-def _threads(world: World) -> int:
-    """Return the threads of all ranks of a node."""
-    cores = int(Machine.here().machine.get("cores") or 1)
+def _threads(world: World, machine: Machine | None = None) -> int:
+    """Return the threads of all ranks of a node of a machine, this one when None."""
+    cores = int((machine or Machine.here()).machine.get("cores") or 1)
     return min(cores, world.threads * world.ranks_per_node)
 
 

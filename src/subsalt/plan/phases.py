@@ -7,14 +7,18 @@ figures that hold within a factor of two on ordinary machines and matter in shor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import FLOAT, receivers_on
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.lab.model.shot import Files
+from subsalt.lab.model.survey import sum_seconds, survey_seconds
 from subsalt.plan.grouping import Decision
+from subsalt.plan.halo import Exchange, Network, exchange_of, plane_points
 from subsalt.plan.need import Needs, distinct
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.survey import Shot
@@ -31,9 +35,36 @@ PICTURES, REPORT = 2.0, 0.1
 #: phases in which wavefields are advanced
 KERNELS = ("source", "receivers")
 
+#: shots whose phases are computed one by one; of a larger survey so many stand for all
+MOST_SHOTS = 64
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a run has beside its cores.
+
+    Parameters
+    ----------
+    network : Network
+        Links between ranks; exchanges over links that are not known count as hidden under the time steps.
+    files : Files
+        Bytes per second of a rank, and of all ranks together.
+    """
+
+    network: Network = field(default_factory=Network)
+    files: Files = field(default_factory=lambda: Files(READ, WRITE))
+
+
+HERE = Surroundings()
+
 
 def shot_phases(
-    needs: Needs, shot: Shot, decision: Decision, rates: Rates, group: int = 0
+    needs: Needs,
+    shot: Shot,
+    decision: Decision,
+    rates: Rates,
+    group: int = 0,
+    around: Surroundings = HERE,
 ) -> dict[str, float]:
     """Return the seconds of one shot by phase, on the slowest rank of its group.
 
@@ -49,38 +80,77 @@ def shot_phases(
         Of a node.
     group : int
         Ranks that share the shot; the smallest group of the decision when 0.
+    around : Surroundings
+        Network and files.
     """
     setup, sharing = needs.setup, decision.world.ranks_per_node
     group = group or decision.group_size
     domain, parts = needs.domain(shot), rates.parts
     slabs = needs.slabs(shot, group)
     step = sharing * step_seconds(domain.grid.shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    exchange = exchange_in(needs, shot, group, step, decision.world.ranks_per_node, around.network)
+    step += 0.0 if exchange is None else exchange.exposed
     steps = setup.axis.nt - 1
+    read, write = around.files.reading(decision.world.ranks), around.files.writing(decision.world.ranks)
     planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
     points = planes * math.prod(domain.grid.shape3)
     making = sharing * points / parts.setup
     traces = max(receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in distinct(slabs))
     if not isinstance(setup, MigrationSetup):
         written = FLOAT * setup.record.nt * len(shot.rcv)
-        return {"setup": making, "propagation": steps * step, "output": PUBLISH + written / WRITE}
+        return {"setup": making, "propagation": steps * step, "output": PUBLISH + written / write}
     choice = decision.choice_of(shot, group)
     window = planes * needs.window(shot).size
     snapshot, product = (sharing * window / r for r in (parts.snapshot, parts.product))
     samples = len(setup.imaged_samples)
     injection = sharing * steps * traces * parts.injection
     found = {
-        "trace input": FLOAT * traces * setup.record.nt / READ,
+        "trace input": FLOAT * traces * setup.record.nt / read,
         "traces": TRACE_SAMPLE * traces * setup.axis.nt,
         "setup": making,
-        "source": (samples * setup.image_step if choice is None else choice.counts.source_steps) * step
+        "source": _source_steps(choice, samples * setup.image_step, planes, needs, shot) * step
         + samples * snapshot,
         "receivers": steps * step + samples * product + injection,
     }
     if choice is not None:
         found |= _kept(choice, needs, shot, group, decision, parts, found)
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    found["partial image"] = 2 * PUBLISH + accumulators * FLOAT * window / WRITE
+    found["partial image"] = 2 * PUBLISH + accumulators * FLOAT * window / write
     return found
+
+
+def exchange_in(
+    needs: Needs, shot: Shot, group: int, step: float, per_node: int, network: Network
+) -> Exchange | None:
+    """Return the exchange of a time step of a shot; None on one rank, and over a link that is not known.
+
+    Parameters
+    ----------
+    step : float
+        Seconds of a time step of the slowest slab.
+    per_node : int
+        Ranks of a node.
+    """
+    link = network.between(group, per_node) if group > 1 else None
+    if link is None:
+        return None
+    fields = 2 if needs.medium == "tti" else 1
+    plane = plane_points(needs.domain(shot).grid.shape3)
+    return exchange_of(needs.slabs(shot, group), plane, fields, step, link)
+
+
+def _source_steps(choice: Choice | None, forward: int, planes: float, needs: Needs, shot: Shot) -> float:
+    """Return the time steps of the source wavefield, in steps of a whole computational grid.
+
+    Where shells are kept, the way back is computed without any layer: its steps are those of the window alone.
+    """
+    if choice is None:
+        return forward
+    steps = choice.counts.source_steps
+    if choice.scheme.strategy != "boundary":
+        return steps
+    part = needs.window(shot).size / math.prod(needs.domain(shot).grid.shape3)
+    return forward + part * max(0, steps - forward)
 
 
 def _kept(
@@ -106,26 +176,31 @@ def _kept(
 
 
 def survey_phases(
-    needs: Needs, decision: Decision, rates: Rates, files: Mapping[str, int], *, pictures: bool = False
+    needs: Needs,
+    decision: Decision,
+    rates: Rates,
+    files: Mapping[str, int],
+    *,
+    pictures: bool = False,
+    around: Surroundings = HERE,
+    shots: Sequence[Shot] | None = None,
 ) -> dict[str, float]:
     """Return the seconds of the whole run by phase, as rank 0 spends them.
 
     Parameters
     ----------
-    needs, decision, rates
+    needs, decision, rates, around
         As in `shot_phases`.
     files : mapping of str to int
         Bytes that the run writes, by what they are (`plan.disk`).
     pictures : bool
         Pictures are drawn.
+    shots : sequence of Shot, optional
+        Those that are left to be done; all when left out.
     """
-    setup, parts = needs.setup, rates.parts
-    shots = [shot_phases(needs, s, decision, rates) for s in needs.shots]
-    # an even share of all shots, and at least the longest
-    longest = max(sum(s.values()) for s in shots)
-    mean = sum(sum(s.values()) for s in shots) / len(shots)
-    share = max(longest, math.ceil(len(shots) / decision.groups) * mean) / (mean * len(shots))
-    total = {name: share * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}
+    setup, parts, world = needs.setup, rates.parts, decision.world
+    left = list(needs.shots if shots is None else shots)
+    total = _of_shots(needs, left, decision, rates, around)
     grid = setup.model.grid
     volumes = 1 + sum(
         n in ("epsilon", "delta", "theta", "phi") for n in setup.model.as_medium(needs.medium).volumes
@@ -133,13 +208,34 @@ def survey_phases(
     found = {"start": parts.start, "check": 0.1 + volumes * FLOAT * grid.size / READ, "ledger": LEDGER}
     if isinstance(setup, MigrationSetup):
         choice = decision.choice
-        if choice is not None:
+        if choice is not None and left:
             # the next shots use the memory of the first
             arrays = choice.best.need.arrays
             first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
-            total["setup"] += decision.world.ranks_per_node * first / parts.touch
-        found["image sum"] = files.get("partial images", 0) / (SUM * decision.world.ranks)
-        found["output"] = 4 * PUBLISH + files.get("image", 0) / WRITE
+            total["setup"] += world.ranks_per_node * first / parts.touch
+        # nobody sums less than a plane
+        workers = min(world.ranks, grid.shape3[0])
+        partial = files.get("partial images", 0) // FLOAT
+        found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
+        found["output"] = 4 * PUBLISH + files.get("image", 0) / around.files.writing(world.ranks)
         found["pictures"] = PICTURES if pictures else 0.0
         found["report"] = REPORT
     return found | total
+
+
+def _of_shots(
+    needs: Needs, left: Sequence[Shot], decision: Decision, rates: Rates, around: Surroundings
+) -> dict[str, float]:
+    """Return the seconds of the shots by phase, on a rank that takes its share of them."""
+    if not left:
+        return {}
+    stride = -(-len(left) // MOST_SHOTS)
+    ids = {s.id for s in left}
+    worst = [s for s in needs.worst_shots if s.id in ids]
+    some = list({s.id: s for s in (*left[::stride], *worst)}.values())
+    shots = [shot_phases(needs, s, decision, rates, around=around) for s in some]
+    longest = max(sum(s.values()) for s in shots)
+    mean = sum(sum(s.values()) for s in shots) / len(shots)
+    # an even share of all shots, and at least the longest
+    spent = max(longest, survey_seconds(len(left), min(decision.groups, len(left)), mean))
+    return {name: spent / (mean * len(shots)) * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.imaging.setup import gate
+from subsalt.lab.model.survey import tail_loss
 from subsalt.modelling import ModellingSetup
 from subsalt.plan.disk import Disk
 from subsalt.plan.duration import Duration, duration_of
@@ -295,11 +296,9 @@ def _findings(plan: Plan) -> list[Finding]:
 
 def lost_time(plan: Plan) -> float:
     """Return the part of the ranks' time that is lost: ranks without a group, and waiting behind the last shots."""
-    decision = plan.decision
-    return 1.0 - (1.0 - decision.idle / decision.world.ranks) * (1.0 - tail_loss(plan.shots, decision.groups))
+    return lost_part(plan.shots, plan.decision)
 
 
-def tail_loss(shots: int, groups: int) -> float:
-    """Return the part of the groups' time that is lost behind the last shots when all shots take alike."""
-    rounds = -(-shots // groups)
-    return 1.0 - shots / (groups * rounds)
+def lost_part(shots: int, decision: Decision) -> float:
+    """Return that part for some shots of about the same size."""
+    return 1.0 - (1.0 - decision.idle / decision.world.ranks) * (1.0 - tail_loss(shots, decision.groups))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from subsalt.plan.plan import plan_rtm
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.plan.kirchhoff import KirchhoffPlan
+    from subsalt.plan.nodes import NodesPlan
 
 
 def _plan_kirchhoff(*args: Any) -> KirchhoffPlan:
@@ -21,6 +23,9 @@ def _plan_kirchhoff(*args: Any) -> KirchhoffPlan:
 
 #: what plans, by method
 PLANS: dict[str, Callable[..., Any]] = {"rtm": plan_rtm, "kirchhoff": _plan_kirchhoff}
+
+#: what extrapolates, by method: a function of the module
+NODES = {"rtm": "plan_nodes", "kirchhoff": "plan_kirchhoff_nodes"}
 
 
 def plan_job(
@@ -65,3 +70,29 @@ def plan_job(
         When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
     """
     return PLANS[job.method](job, ranks, memory_per_rank, threads, machine, run_dir, measure, say)
+
+
+def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:
+    """Extrapolate the migration of a job to numbers of nodes like the one that was measured: a model, never a result.
+
+    Parameters
+    ----------
+    job : Job
+        Validated.
+    counts : sequence of int
+        Numbers of nodes.
+    **asked
+        ``machine``, ``run_dir``, ``measure`` and ``say`` as of `plan_job`; ``seen``, runs and results of `subsalt lab
+        scaling` that the model is held against; ``ranks_per_node``, ``threads``, ``memory_per_rank`` (bytes), ``link``
+        (`lab.model.network.Link` between nodes) and ``files`` (bytes per second of all nodes together).
+
+    Raises
+    ------
+    SubsaltError
+        When the job cannot be set up, or a number makes no sense.
+    """
+    module = import_module(
+        "subsalt.plan.kirchhoff_nodes" if job.method == "kirchhoff" else "subsalt.plan.nodes"
+    )
+    plan: Callable[..., NodesPlan] = getattr(module, NODES[job.method])
+    return plan(job, counts, **asked)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from subsalt.decomp import Slab
 from subsalt.errors import MissingInputError, SubsaltError
@@ -67,6 +68,8 @@ class Rates:
         The measurement was disturbed.
     parts : Parts
         Of a shot.
+    date, version : str
+        When it was measured, and by which version; empty when it is assumed.
     """
 
     core: float
@@ -75,6 +78,8 @@ class Rates:
     n: int
     noisy: bool
     parts: Parts = field(default_factory=Parts)
+    date: str = ""
+    version: str = ""
 
 
 def machine_of(path: Path | None = None) -> tuple[Machine | None, str]:
@@ -176,7 +181,7 @@ def kernel_rates(
     same = {k: row[k] for k in ("isa", "threads", "n") if k in row}
     core = float(row["points_per_s"])
     if options.boundary == "none":
-        return Rates(core, core, wanted, int(row["n"]), bool(row.get("noisy")))
+        return Rates(core, core, wanted, int(row["n"]), bool(row.get("noisy")), Parts(), *_when(row))
     layered = machine.find("kernels", boundary=options.boundary, **case, **same)
     if not layered:
         return f"no time: {HOW} has not measured {what} with boundary {options.boundary}"
@@ -185,7 +190,8 @@ def kernel_rates(
     spent = n**3 / float(layered[0]["points_per_s"]) - inside / core
     # a layer is never cheaper than the core; noise may say so
     layer = min(core, (n**3 - inside) / spent) if spent > 0 else core
-    return Rates(core, layer, wanted, n, bool(row.get("noisy") or layered[0].get("noisy")))
+    noisy = bool(row.get("noisy") or layered[0].get("noisy"))
+    return Rates(core, layer, wanted, n, noisy, Parts(), *_when(row))
 
 
 def shot_rates(
@@ -218,4 +224,9 @@ def shot_rates(
         setup=float(row["setup_points_per_s"]),
         start=float(row["start_seconds"]),
     )
-    return Rates(rate, rate, wanted, int(row["points"]), bool(row.get("noisy")), parts)
+    return Rates(rate, rate, wanted, int(row["points"]), bool(row.get("noisy")), parts, *_when(row))
+
+
+def _when(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return date and version of a measurement."""
+    return str(row.get("date", "")), str(row.get("version", ""))

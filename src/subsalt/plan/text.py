@@ -114,6 +114,8 @@ def _rows(plan: Plan) -> list[str]:
     if spent.seconds is not None:
         rows.append(("time", f"{duration(spent.wall or 0.0)} for the run: {_phases(spent.phases)}"))
         rows.append(("", f"largest shot: {_phases(spent.shot_phases)}"))
+        if spent.halo:
+            rows.append(("", f"of it waiting for ghost planes {duration(spent.halo)}"))
     rows += [("" if plan.duration.seconds is not None else "time", note) for note in plan.duration.notes]
     return [f"{name:<8}{text}" for name, text in rows]
 

@@ -1,0 +1,55 @@
+"""The table of many nodes as lines that people read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from subsalt.lab.model.measured import largest_error
+from subsalt.lab.table import Column, render
+
+if TYPE_CHECKING:
+    from subsalt.plan.nodes import NodesPlan
+
+#: in front of everything: what is extrapolated is no result
+LABEL = "MODEL, no measurement: what rates of one machine say of many like it"
+
+COLUMNS = (
+    Column("nodes", "nodes", "d"),
+    Column("ranks", "ranks", "d"),
+    Column("per_shot", "per shot", "d"),
+    Column("groups", "groups", "d"),
+    Column("kernel", "kernel s", ".4g"),
+    Column("halo", "halo s", ".3g"),
+    Column("checkpoint", "checkpoint s", ".3g"),
+    Column("io", "I/O s", ".3g"),
+    Column("image_sum", "image sum s", ".3g"),
+    Column("rest", "rest s", ".3g"),
+    Column("lost", "lost %", ".0f", 100),
+    Column("wall", "wall s", ".4g"),
+    Column("efficiency", "efficiency", ".2f"),
+    Column("problem", "would not run"),
+)
+
+
+def lines(plan: NodesPlan) -> list[str]:
+    """Return label, table, assumptions, and the error where something was measured."""
+    kirchhoff = plan.method == "kirchhoff"
+    heads = {"per_shot": None, "groups": "blocks", "kernel": "sum s", "halo": None} if kirchhoff else {}
+    columns = [
+        c if c.key not in heads else Column(c.key, str(heads[c.key]), c.form, c.scale)
+        for c in COLUMNS
+        if heads.get(c.key, "") is not None
+    ]
+    rows = [r.to_dict() | {k: None for k in ("per_shot", "groups") if not vars(r)[k]} for r in plan.rows]
+    out = [LABEL, f"{plan.method} {plan.job}: {plan.units}", "", *render(rows, columns).splitlines(), ""]
+    out += [f"assumed: {a}" for a in plan.assumptions]
+    out += _error(plan)
+    return out
+
+
+def _error(plan: NodesPlan) -> list[str]:
+    """Return what the model is off where something was measured."""
+    worst = largest_error(plan.points)
+    if worst is None:
+        return ["error on measured points: not known: migrate the job here first, or give --measured FILE"]
+    return [f"error on measured points: {worst:.0%} at most", *(f"  {p.text()}" for p in plan.points)]

@@ -1,0 +1,282 @@
+"""`subsalt plan --nodes`: a table that says it is a model, and what it is off where something was measured."""
+
+import json
+
+import pytest
+from plan_cases import needs
+
+import kirchhoff_jobs
+from job_files import survey, write_files, write_job
+from subsalt.cli import guard
+from subsalt.cli.app import app
+from subsalt.lab import machine as machines
+from subsalt.lab.machine import Machine
+from subsalt.lab.model.network import Link
+from subsalt.plan import World
+from subsalt.plan.duration import duration_of
+from subsalt.plan.grouping import decide
+from subsalt.plan.halo import Network, exchange_of, plane_points
+from subsalt.plan.phases import Surroundings
+
+CORES = 4
+
+
+def shot_row(points, **more):
+    """Return a row of the section `shots` of a made-up machine."""
+    row = {
+        "medium": "vti",
+        "dim": 2,
+        "order": 8,
+        "boundary": "pml",
+        "layer_cells": 12,
+        "free_surface": False,
+        "model_storage": "f32",
+        "threads": CORES,
+        "points": points,
+        "step_points_per_s": 1e6,
+        "snapshot_points_per_s": 4e8,
+        "product_points_per_s": 4e8,
+        "injection_seconds": 1e-7,
+        "copy_bytes_per_s": 4e9,
+        "touch_bytes_per_s": 2e9,
+        "setup_points_per_s": 1e7,
+        "start_seconds": 0.5,
+        "date": "2026-11-22T10:00:00Z",
+        "version": "0.5.0",
+    }
+    return row | more
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_files(tmp_path, survey(6))
+    write_job(tmp_path)
+    sections = {"shots": [shot_row(81 * 51)]}
+    facts = {"cpu": "made up", "system": "Linux", "cores": CORES, "ram_bytes": 10**10}
+    (tmp_path / "machine.json").write_text(json.dumps(Machine(facts, sections).to_dict()))
+    return tmp_path
+
+
+def plan(capsys, folder, *args, job="line.toml"):
+    words = ["plan", str(folder / job), "--machine", str(folder / "machine.json"), *map(str, args)]
+    code = guard.run(app, words)
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_table_is_a_model_with_its_assumptions(folder, capsys):
+    code, out, err = plan(capsys, folder, "--nodes", "1,2,6,100", "--network", "10GB/s,1us", "--json")
+    assert code == 0
+    found = json.loads(out.splitlines()[-1])
+    assert found["kind"] == "model"
+    assert err.startswith("MODEL, no measurement")
+    rows = {r["nodes"]: r for r in found["rows"]}
+    # as many groups as there are shots to do side by side; then ranks share them
+    assert [rows[n]["groups"] for n in (1, 2, 6)] == [1, 2, 6]
+    assert rows[100]["per_shot"] > 1
+    # no slab is thinner than its halo: 6 shots cannot keep 100 ranks busy
+    idle = 100 - 6 * rows[100]["per_shot"]
+    assert rows[100]["lost"] == pytest.approx(idle / 100)
+    # even shares of alike shots: the kernel takes half as long on twice as many
+    assert rows[2]["kernel"] == pytest.approx(rows[1]["kernel"] / 2)
+    assert rows[6]["kernel"] == pytest.approx(rows[1]["kernel"] / 6)
+    kernels = [r["kernel"] for r in found["rows"]]
+    assert kernels == sorted(kernels, reverse=True)
+    for r in found["rows"]:
+        parts = sum(r[k] for k in ("kernel", "halo", "checkpoint", "io", "image_sum", "rest"))
+        assert r["wall"] == pytest.approx(parts)
+        assert r["efficiency"] == pytest.approx(rows[1]["wall"] / (r["wall"] * r["nodes"]))
+    said = "\n".join(found["assumptions"])
+    for what in ("1 M point-steps/s", "2026-11-22", "10 GB/s (given)", "70% of its memory", "--files"):
+        assert what in said
+    assert "error on measured points: not known" in err
+
+
+def test_without_a_network_the_halo_is_not_known(folder, capsys):
+    code, out, err = plan(capsys, folder, "--nodes", "100", "--json")
+    assert code == 0
+    row = json.loads(out.splitlines()[-1])["rows"][0]
+    assert row["halo"] is None
+    assert row["wall"] > 0
+    assert "measure with subsalt lab network" in err
+
+
+def test_a_file_system_that_all_share_limits_them(folder, capsys):
+    rows = []
+    for files in ("1e9", "1e-6"):
+        _, out, _ = plan(capsys, folder, "--nodes", "6", "--files", files, "--json")
+        rows.append(json.loads(out.splitlines()[-1])["rows"][0])
+    assert rows[1]["io"] > 10 * rows[0]["io"]
+    assert rows[1]["image_sum"] > 10 * rows[0]["image_sum"]
+    assert rows[1]["kernel"] == rows[0]["kernel"]
+
+
+def test_without_a_rate_there_is_no_time(folder, capsys):
+    (folder / "machine.json").write_text(json.dumps(Machine({"cores": 2, "ram_bytes": 10**10}, {}).to_dict()))
+    code, out, _ = plan(capsys, folder, "--nodes", "1,2")
+    assert code == 0
+    assert "subsalt lab kernels" in out
+    assert " wall s" not in out
+
+
+def test_a_survey_that_does_not_fit_says_so_in_its_row(folder, capsys):
+    code, out, _ = plan(capsys, folder, "--nodes", "1,2", "--memory-per-rank", "10MB", "--json")
+    assert code == 0
+    rows = json.loads(out.splitlines()[-1])["rows"]
+    assert all("needs" in r["problem"] for r in rows)
+    assert all(r["wall"] is None for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "named"),
+    [
+        (("--nodes", "0"), 78, "E971"),
+        (("--nodes", "many"), 78, "E971"),
+        (("--nodes", "2.5"), 78, "E971"),
+        (("--nodes", ""), 78, "E971"),
+        (("--nodes", "2", "--ranks-per-node", "0"), 78, "E125"),
+        (("--nodes", "2", "--ranks-per-node", "5"), 78, "E971"),
+        (("--nodes", "2", "--network", "quick"), 78, "E970"),
+        (("--nodes", "2", "--files", "-1"), 78, "E970"),
+        (("--network", "10"), 78, "E971"),
+        (("--nodes", "2", "--measured", "nothing.json"), 66, "E110"),
+        (("--nodes", "2", "--memory-per-rank", "much"), 78, "E662"),
+    ],
+)
+def test_wrong_input_is_named(folder, capsys, args, code, named):
+    got, _, err = plan(capsys, folder, *args)
+    assert (got, named in err) == (code, True)
+    assert "fix:" in err
+
+
+def test_the_error_on_measured_points_stands_below(folder, capsys):
+    run = folder / "line.run"
+    run.mkdir()
+    content = {
+        "predicted": {"phases": {"start": 9.0, "source": 2.0, "receivers": 2.0, "output": 1.0}},
+        "phases": {"source": 1.0, "receivers": 1.2, "output": 1.0, "unexplained": 0.1, "wall": 3.3},
+        "parallel": {"ranks": 1},
+    }
+    (run / "run.json").write_text(json.dumps(content))
+    # the run of the job itself is found; its start lies outside of the clock of a run
+    code, out, _ = plan(capsys, folder, "--nodes", "2", "--json")
+    assert code == 0
+    (point,) = json.loads(out.splitlines()[-1])["measured"]
+    assert point["ratio"] == pytest.approx(5.0 / 3.3)
+    # at its own rate the source takes 1 s, and the receivers were expected to take as long
+    assert point["rescaled_ratio"] == pytest.approx(3.0 / 3.3)
+    code, out, _ = plan(capsys, folder, "--nodes", "2", "--measured", run)
+    assert "error on measured points: 9% at most" in out
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", "[1]", "{}", '{"phases": {"wall": 1}, "parallel": {"ranks": 1}}']
+)
+def test_a_file_that_holds_nothing_measured_is_refused(folder, capsys, text):
+    (folder / "other.json").write_text(text)
+    code, _, err = plan(capsys, folder, "--nodes", "2", "--measured", folder / "other.json")
+    assert (code, "E972" in err) == (65, True)
+
+
+def test_a_table_of_layouts_is_held_against_the_model(folder, capsys):
+    row = {"threads": 1, "grid": "10 x 8 x 8", "point_steps": 6400, "marks": ""}
+    rows = [
+        row | {"ranks": 1, "cores": 1, "time": 10.0},
+        row | {"ranks": 3, "cores": 3, "time": 5.0},
+        row | {"ranks": 8, "cores": 2, "time": 99.0, "marks": "oversubscribed"},
+    ]
+    result = {
+        "schema": "subsalt-lab-1",
+        "measurement": "scaling",
+        "settings": {"what": "kernel"},
+        "rows": rows,
+    }
+    (folder / "scaling.json").write_text(json.dumps(result))
+    code, out, _ = plan(capsys, folder, "--nodes", "2", "--measured", folder / "scaling.json", "--json")
+    assert code == 0
+    found = json.loads(out.splitlines()[-1])
+    # four planes at most of ten
+    assert [p["predicted_seconds"] for p in found["measured"]] == [pytest.approx(4.0)]
+    assert found["largest_error"] == pytest.approx(0.2)
+
+
+def test_blocks_of_a_time_migration_are_dealt_to_nodes(tmp_path, capsys, monkeypatch):
+    kirchhoff_jobs.areal(tmp_path / "traces.sgy")
+    kirchhoff_jobs.write_job(tmp_path)
+    kind = {
+        "amplitude": "3d",
+        "antialias": "bands",
+        "bands": 4,
+        "interpolation": "sinc",
+        "eta": False,
+        "gathers": False,
+        "threads": 1,
+        "samples": kirchhoff_jobs.NT,
+        "contributions_per_s": 1e5,
+        "prepared_samples_per_s": 1e7,
+        "start_seconds": 0.5,
+    }
+    machine = Machine({"cores": 1, "ram_bytes": 10**10}, {"kirchhoff": [kind]})
+    (tmp_path / "machine.json").write_text(json.dumps(machine.to_dict()))
+    code, out, err = plan(capsys, tmp_path, "--nodes", "1,4,100000", "--json", job="survey.toml")
+    assert code == 0
+    found = json.loads(out.splitlines()[-1])
+    one, four, many = found["rows"]
+    assert one["kernel"] > four["kernel"] > 0.99 * one["kernel"] / 4
+    # 120 locations: more ranks have nothing to do
+    assert many["lost"] > 0.99
+    assert many["kernel"] > 0
+    assert "blocks of the image need nothing of each other" in err
+    assert "per shot" not in err
+
+
+def test_an_exchange_by_hand():
+    found = needs()
+    shot = found.shots[0]
+    slabs = found.slabs(shot, 2)
+    shape = found.domain(shot).grid.shape3
+    plane = plane_points(shape)
+    slow = exchange_of(slabs, plane, 1, 1.0, Link(0.0, 1.0, "node", "given"))
+    asked = slabs[1].ghost_lo
+    assert slow.seconds == pytest.approx(4 * plane * asked)
+    assert slow.nbytes == 4 * plane * (slabs[0].ghost_hi + slabs[1].ghost_lo)
+    # everything but the planes that travel hides it: of a step of 1 s of the thickest slab
+    owned = [s.hi - s.lo for s in slabs]
+    least = min((o - asked) / max(owned) for o in owned)
+    assert slow.exposed == pytest.approx(slow.seconds - least)
+    quick = exchange_of(slabs, plane, 1, 1.0, Link(0.0, 1e12, "node", "given"))
+    assert quick.exposed == 0.0
+
+
+def test_the_halo_is_counted_in_the_time_steps():
+    found = needs()
+    sections = {"shots": [shot_row(found.points, dim=3, threads=2)]}
+    machine = machines.Machine({"cores": 2}, sections)
+    decision = decide(found, World(2, 10**12, 1, 2, True), 2)
+    bare = duration_of(found, decision, machine)
+    assert bare.halo is None
+    assert any("subsalt lab network" in n for n in bare.notes)
+    slow = Network({"node": Link(0.0, 1e3, "node", "given")})
+    waits = duration_of(found, decision, machine, around=Surroundings(slow))
+    stepping = ("source", "receivers")
+    assert waits.halo == pytest.approx(sum(waits.phases[p] - bare.phases[p] for p in stepping))
+    assert waits.halo > 0
+    # the same link as the lab writes it into machine.json
+    row = {"what": "point_to_point", "where": "node", "a_s": 0.0, "bytes_per_s": 1e3}
+    known = machines.Machine({"cores": 2}, sections | {"network": [row]})
+    assert duration_of(found, decision, known).halo == pytest.approx(waits.halo)
+    # ranks of different nodes do not use what was measured on one
+    apart = decide(found, World(2, 10**12, 2, 1, True), 2)
+    assert duration_of(found, apart, known).halo is None
+
+
+def test_a_large_survey_is_planned_by_some_of_its_shots():
+    from plan_cases import setup
+    from plan_cases import survey as shots_of
+
+    from subsalt.plan.need import Needs
+
+    few, many = (Needs(setup(), shots_of(n).shots, 1) for n in (64, 640))
+    machine = machines.Machine({"cores": 1}, {"shots": [shot_row(few.points, dim=3, threads=1)]})
+    one = [duration_of(n, decide(n, World(1, 10**12, 1, 1, True)), machine) for n in (few, many)]
+    assert one[1].phases["receivers"] == pytest.approx(10 * one[0].phases["receivers"], rel=0.02)
