@@ -33,7 +33,8 @@ Direct = Annotated[
 
 @lab.command(
     short_help="What a directory takes and gives.",
-    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16",
+    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16; "
+    "subsalt lab storage /scratch /home/me --advise job.toml",
 )
 def storage(
     directories: Directories = None,
@@ -65,6 +66,18 @@ def storage(
         bool,
         typer.Option("--founding", help="Add the tables of founding document 004 with these directories."),
     ] = False,
+    advise: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            help="Job whose checkpoints need a directory: puts and gets are measured, the "
+            "directories ranked.",
+        ),
+    ] = None,
+    ranks: Annotated[int, typer.Option(min=1, help="With --advise: ranks of the run on this node.")] = 1,
+    known: Annotated[
+        bool, typer.Option("--known", help="With --advise: measure nothing, take the rates in machine.json.")
+    ] = False,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -72,12 +85,11 @@ def storage(
     """Measure put and get of snapshots, 4 KiB at random, 1 MiB in sequence, and service times by transfer size."""
     from subsalt.cli import lab_storage_commands
 
-    lab_storage_commands.storage(
-        lab_storage_commands.settings(
-            directories, size, record, threads, direct, repeats, quick, names, engine, streams, sustained
-        ),
-        founding,
-        table,
-        out,
-        json,
+    wanted = lab_storage_commands.settings(
+        directories, size, record, threads, direct, repeats, quick, names, engine, streams, sustained
     )
+    if advise is not None:
+        lab_storage_commands.advise(wanted, advise, ranks, known, table, out, json)
+    else:
+        lab_storage_commands.unadvised(ranks, known)
+        lab_storage_commands.storage(wanted, founding, table, out, json)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from subsalt.cli import lab_advice
 from subsalt.cli.lab_commands import finish, nothing_kept, prepared, progress, show
 from subsalt.cli.output import Out
-from subsalt.lab import asked, storage_founding, storage_tables
+from subsalt.lab import asked, machine, storage_founding, storage_tables
 from subsalt.lab import storage as measurement
+from subsalt.lab.records import refuse
 from subsalt.lab.storage_settings import ENGINES, STREAMS
 from subsalt.lab.transfers import PAGE
 
@@ -105,3 +108,47 @@ def storage(wanted: measurement.Settings, founding: bool, how: str, file: Path |
         found += storage_founding.tables(result.rows, how)
     show(out, result, found, how)
     finish(out, result, path, "storage", measurement.for_machine(result, wanted))
+
+
+def unadvised(ranks: int, known: bool) -> None:
+    """Refuse options of `--advise` without it."""
+    for option, there in {"--ranks": ranks != 1, "--known": known}.items():
+        if there:
+            raise asked.wrong(f"{option} belongs to --advise", "name a job with --advise, or leave it out")
+
+
+def advise(
+    wanted: measurement.Settings,
+    job_file: Path,
+    ranks: int,
+    known: bool,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure puts and gets unless they are known, and rank the directories for the checkpoints of a job."""
+    path = prepared(file, how)
+    job = lab_advice.job_of(job_file)
+    out = Out(as_json)
+    found: list[str] = []
+    result = None
+    if known:
+        for place in wanted.directories:
+            refuse(place, 0, "")
+    else:
+        wanted = replace(wanted, quick=True)
+        with nothing_kept():
+            result = measurement.measure(wanted, say=progress)
+        machine.save(path, "storage", measurement.for_machine(result, wanted))
+        found += [] if how == "csv" else storage_tables.tables(result.rows, how)
+    advice = lab_advice.advice_of(job, wanted.directories, ranks, path)
+    found += lab_advice.lines(advice, how)
+    if result is not None:
+        show(out, result, found, how)
+        out.json(result.to_dict() | {"advice": advice.to_dict(), "machine_file": str(path)})
+        return
+    for i, text in enumerate(found):
+        if i and how != "csv":
+            out.say()
+        out.say(text)
+    out.json({"advice": advice.to_dict(), "machine_file": str(path)})

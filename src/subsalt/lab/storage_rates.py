@@ -74,3 +74,16 @@ def rates_of(
         rate(best("get", "memory")),
         bool(put.get("noisy") or get.get("noisy")),
     )
+
+
+def ways_measured(machine: Machine, directory: Path) -> list[tuple[int, bool]]:
+    """Return with which numbers of threads, and past the page cache or not, put and get of a directory are known."""
+    point = mount_of(directory).point
+    rows = machine.find("storage", mount=point, pattern="record")
+    found = {
+        (int(r["threads"]), direct)
+        for r in rows
+        for direct, how in storage_rows.HOW.items()
+        if r["how"] == how and rates_of(machine, directory, direct=direct, threads=int(r["threads"]))
+    }
+    return sorted(found, key=lambda way: (way[1], way[0]))
