@@ -7,6 +7,7 @@ import sys
 from subsalt.cli import app_make as app_make
 from subsalt.cli import app_run as app_run
 from subsalt.cli import app_show as app_show
+from subsalt.cli import lab_barriers as lab_barriers
 from subsalt.cli import lab_checkpoint as lab_checkpoint
 from subsalt.cli import lab_io as lab_io
 from subsalt.cli import lab_model as lab_model

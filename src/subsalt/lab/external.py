@@ -69,23 +69,30 @@ def check(settings: Settings) -> None:
         E783, wrong use: several layouts that do not differ in the command, or a bad regular expression.
     """
     if settings.time_from is not None:
-        try:
-            groups = re.compile(settings.time_from).groups
-        except re.error as error:
-            raise _wrong(
-                f"--time-from {settings.time_from!r}: {error}", "mend the regular expression"
-            ) from None
-        if groups < 1:
-            cure = (
-                rf"put the number in parentheses, such as 'elapsed: ({NUMBER[:5]}...)' or 'Total ([0-9.]+) s'"
-            )
-            raise _wrong(f"--time-from {settings.time_from!r} has no group", cure)
+        checked_expression(settings.time_from)
     text = " ".join(settings.words)
     if len({x.ranks for x in settings.layouts}) > 1 and "{ranks}" not in text:
         raise _wrong(
             "the command has no {ranks}, it would be the same for all of --ranks",
             "write it where the number goes, such as mpiexec -n {ranks} program",
         )
+
+
+def checked_expression(pattern: str) -> None:
+    """Refuse a regular expression that gives no number.
+
+    Raises
+    ------
+    SubsaltError
+        E783, wrong use: it is none, or has no group.
+    """
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        raise _wrong(f"--time-from {pattern!r}: {error}", "mend the regular expression") from None
+    if groups < 1:
+        cure = rf"put the number in parentheses, such as 'elapsed: ({NUMBER[:5]}...)' or 'Total ([0-9.]+) s'"
+        raise _wrong(f"--time-from {pattern!r} has no group", cure)
 
 
 def _wrong(message: str, fix: str) -> SubsaltError:

@@ -1,0 +1,147 @@
+"""What `subsalt lab barriers` does: the audit, trials without barriers, tables, the result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
+from subsalt.cli.output import Out
+from subsalt.errors import DataError, SubsaltError
+from subsalt.host import usable_cores
+from subsalt.lab.asked import wrong
+from subsalt.lab.barriers import attempt, tables
+from subsalt.lab.barriers.audit import Audit, Site, result_of
+from subsalt.lab.barriers.chosen import ALL, chosen, read_sites
+from subsalt.lab.external import checked_expression
+from subsalt.lab.launch_line import ranks_of
+from subsalt.lab.load import Watch
+from subsalt.lab.outputs import FOLDER, Outputs
+from subsalt.lab.pmpi import run as pmpi
+from subsalt.lab.trials import FEWEST, Settings
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for; the names are those of the options."""
+
+    command: Sequence[str]
+    attempt: str | None = None
+    audit: Path | None = None
+    rounds: int = 10
+    outputs: Sequence[str] = ()
+    ignore: str | None = None
+    time_from: str | None = None
+    timeout: float | None = None
+    mpi: Path | None = None
+
+    def settings(self) -> Settings:
+        """Return the settings of trials, after everything that cannot be was refused.
+
+        Raises
+        ------
+        ConfigError
+            When options are missing or do not belong together (E128, E783).
+        """
+        if not self.command:
+            raise wrong(
+                "there is no command", "give one: subsalt lab barriers -- mpiexec -n 2 PROGRAM ARGUMENTS"
+            )
+        if self.attempt is None:
+            given = {
+                "--from": self.audit,
+                "--outputs": self.outputs,
+                "--ignore": self.ignore,
+                "--time-from": self.time_from,
+            }
+            for name, value in given.items():
+                if value:
+                    raise wrong(f"{name} belongs to --try", f"add --try {ALL}, or leave {name} out")
+        elif self.rounds < FEWEST:
+            raise wrong(
+                f"--rounds {self.rounds}: an interval of the saving needs {FEWEST} at least",
+                f"use {FEWEST} or more; 10 is the default",
+            )
+        if self.time_from is not None:
+            checked_expression(self.time_from)
+        return Settings(
+            self.rounds,
+            Outputs(self.outputs, self.ignore),
+            ranks_of(self.command),
+            self.time_from,
+            self.timeout,
+        )
+
+
+def barriers(request: Request, how: str, file: Path | None, as_json: bool) -> None:
+    """Audit the barriers of a program, and try it without some of them."""
+    possible(file, how)
+    settings = request.settings()
+    sites = read_sites(request.audit) if request.audit is not None else None
+    out = Out(as_json)
+    with nothing_kept():
+        result = _audited(request, settings, sites, out)
+        if request.attempt is not None:
+            _tried(request, settings, result)
+    show(out, result, tables.tables(result, how), how)
+    if result.trial is not None and not result.trial["identical"]:
+        hand_over(Out(), result, file)
+        raise _different(result)
+    hand_over(out, result, file)
+
+
+def _audited(request: Request, settings: Settings, sites: Sequence[Site] | None, out: Out) -> Audit:
+    """Run the program once with all its barriers; an audit that was kept takes the place of that."""
+    ranks = settings.ranks or 1
+    if sites is not None:
+        chosen(request.attempt or ALL, sites)
+        heading = {"command": " ".join(request.command), "mpi": "from a kept audit", "ranks": settings.ranks}
+        with Watch(ranks) as watch:
+            pass
+        return Audit("barriers", heading, [s.row(0.0) for s in sites], {}, watch.facts(), sites=sites)
+    with Watch(min(ranks, usable_cores())) as watch, pmpi.scratch() as folder:
+        words = [w.replace(FOLDER, str(folder)) for w in request.command]
+        # standard output of the program comes first; with --json ours is the last line of it
+        ran = pmpi.profile(
+            words,
+            library=request.mpi,
+            stdout=sys.stderr if out.as_json else None,
+            timeout=request.timeout,
+            say=progress,
+        )
+    return result_of(ran.profile, watch)
+
+
+def _tried(request: Request, settings: Settings, result: Audit) -> None:
+    """Add the trial to the result of the audit."""
+    assert request.attempt is not None
+    sites = chosen(request.attempt, result.sites)
+    if not sites:
+        result.notes = [*result.notes, f"no candidate among {len(result.sites)} sites: nothing was tried"]
+        return
+    kept = [s for s in sites if s.kind == "keep"]
+    for s in kept:
+        progress(f"site {s.number} is to be kept: {s.row(0.0)['reason']}; it is tried all the same")
+    found = attempt.attempt(request.command, sites, settings, library=request.mpi, say=progress)
+    result.trial = found.to_dict()
+    noisy = found.trials.load.get("noisy")
+    notes = [*result.notes]
+    if found.bound is not None:
+        notes.append(f"upper bound of the saving from the audit: {found.bound:.3g} s")
+    if noisy:
+        notes.append("noisy: others used the processor during the trial; the interval has that in it")
+    result.notes = notes
+
+
+def _different(result: Audit) -> SubsaltError:
+    trial = result.trial or {}
+    first = trial["differences"][0]
+    more = len(trial["differences"]) - 1
+    return DataError(
+        f"without the barriers of {', '.join(trial['sites'])} the outputs differ: {first['name']}: {first['what']}"
+        + (f", and {more} more" if more else ""),
+        "these barriers are needed: keep them",
+        code="E926",
+    )

@@ -1,0 +1,185 @@
+"""Which barriers a program calls, what they cost, and which of them may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from subsalt.lab.barriers.classes import INVISIBLE, judge
+from subsalt.lab.barriers.records import BarrierRecord, barriers
+from subsalt.lab.load import Watch
+from subsalt.lab.pmpi.records import Profile
+from subsalt.lab.result import Result
+
+#: phases of our own runs in which time steps are made
+TIME_STEPS = ("source", "receivers", "propagation")
+
+UNITS = {
+    "seconds": "s, summed over ranks",
+    "percent_of_wall": "%",
+    "late_share": "part of seconds",
+    "own_cost": "s",
+    "bound": "s",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place that calls barriers.
+
+    Parameters
+    ----------
+    number : int
+        In the table, from 1.
+    name : str
+        Of the place.
+    records : tuple of BarrierRecord
+        One for each communicator and phase.
+    """
+
+    number: int
+    name: str
+    records: tuple[BarrierRecord, ...]
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+        return judge(self.records).kind
+
+    def row(self, wall: float) -> dict[str, Any]:
+        """Return its row of the table.
+
+        Parameters
+        ----------
+        wall : float
+            Seconds of the run, summed over ranks.
+        """
+        found = judge(self.records)
+        seconds = sum(sum(r.seconds) for r in self.records)
+        known = [r for r in self.records if r.late_share is not None]
+        stored = sum(sum(r.stored_seconds) for r in known)
+        own = sum(r.comm_size * r.own for r in known)
+        follows: dict[str, int] = {}
+        for f in (f for r in self.records for f in r.follows):
+            follows[f.call] = follows.get(f.call, 0) + f.calls
+        return {
+            "number": self.number,
+            "site": self.name,
+            "call": self.records[0].call,
+            "comm": _list(r.comm for r in self.records),
+            "comm_size": ",".join(map(str, sorted({r.comm_size for r in self.records}))),
+            "phase": _list(r.phase for r in self.records),
+            "count": sum(r.count for r in self.records),
+            "calls": sum(sum(r.calls) for r in self.records),
+            "seconds": seconds,
+            "percent_of_wall": 100.0 * seconds / wall if wall > 0 else None,
+            "late_share": max(0.0, 1.0 - own / stored) if stored > 0 else None,
+            "own_cost": sum(r.own_cost or 0.0 for r in known) if known else None,
+            "next": ", ".join(sorted(follows, key=lambda c: (-follows[c], c))),
+            "class": found.kind,
+            "reason": found.reason,
+            "bound": found.bound,
+            "verdict": found.text,
+            "records": [r.to_dict() for r in self.records],
+        }
+
+
+@dataclass
+class Audit(Result):
+    """The result of an audit, and of trials after it.
+
+    Parameters
+    ----------
+    phases : sequence of mapping
+        Seconds, those in MPI, and barriers of each phase that the program told.
+    trial : mapping, optional
+        Runs without some of the barriers, and what they changed.
+    """
+
+    phases: Sequence[Mapping[str, Any]] = ()
+    trial: Mapping[str, Any] | None = None
+    sites: Sequence[Site] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return super().to_dict() | {"phases": [dict(p) for p in self.phases], "trial": self.trial}
+
+
+def sites_of(records: Sequence[BarrierRecord]) -> list[Site]:
+    """Return the places, the most expensive first; names decide between equal times."""
+    places: dict[str, list[BarrierRecord]] = {}
+    for r in records:
+        places.setdefault(r.site, []).append(r)
+    ordered = sorted(places.items(), key=lambda item: (-sum(sum(r.seconds) for r in item[1]), item[0]))
+    return [Site(i + 1, name, tuple(some)) for i, (name, some) in enumerate(ordered)]
+
+
+def result_of(profile: Profile, watch: Watch) -> Audit:
+    """Return the audit of a profile.
+
+    Parameters
+    ----------
+    profile : Profile
+        Of the interposer.
+    watch : Watch
+        Who else used the processor meanwhile.
+    """
+    records = barriers(profile.audit)
+    sites = sites_of(records)
+    wall = sum(profile.wall)
+    notes = list(profile.notes)
+    if not sites:
+        notes.append("the program calls no barrier")
+    if any(s.kind != "keep" for s in sites):
+        notes.append(f"an upper bound is of the saving, and no promise; {INVISIBLE}")
+    if any(r.wildcard for r in records):
+        notes.append("a receive or probe from any source is in the run")
+    return Audit(
+        "barriers",
+        {"command": profile.command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},
+        [s.row(wall) for s in sites],
+        UNITS,
+        watch.facts(),
+        [*notes, *filter(None, [watch.text()])],
+        phases=phases_of(profile),
+        sites=sites,
+    )
+
+
+def phases_of(profile: Profile) -> list[dict[str, Any]]:
+    """Return seconds, seconds in MPI and barriers of every phase; nothing of a program that tells none."""
+    if not any(p.phase for p in profile.phases):
+        return []
+    found = []
+    for p in profile.phases:
+        calls = [c for c in profile.calls if c.phase == p.phase]
+        mean = sum(p.per_rank) / len(p.per_rank)
+        found.append(
+            {
+                "phase": p.phase or "outside of phases",
+                "seconds": mean,
+                "mpi_seconds": sum(c.seconds for c in calls) / profile.ranks,
+                # counts of ranks: on parts of the ranks a barrier is met by these alone
+                "barrier_calls": sum(c.calls for c in calls if c.call in ("MPI_Barrier", "MPI_Ibarrier")),
+            }
+        )
+    return found
+
+
+def time_steps(phases: Sequence[Mapping[str, Any]]) -> str:
+    """Return the line on barriers between time steps, empty for a program that makes none."""
+    ours = [p for p in phases if p["phase"].removesuffix(", waiting") in TIME_STEPS]
+    if not ours:
+        return ""
+    names = ", ".join(dict.fromkeys(p["phase"].removesuffix(", waiting") for p in ours))
+    n = sum(p["barrier_calls"] for p in ours)
+    return f"time steps ({names}): {n} barrier{'s' * (n != 1)}"
+
+
+def _list(names: Any, most: int = 3) -> str:
+    """Return distinct names as a list that stays short."""
+    found = sorted({n for n in names if n})
+    if len(found) > most:
+        return ", ".join(found[: most - 1]) + f" and {len(found) - most + 1} more"
+    return ", ".join(found)

@@ -1,0 +1,70 @@
+"""Tables of the barrier audit and of trials."""
+
+from __future__ import annotations
+
+from subsalt.lab.barriers.audit import Audit, time_steps
+from subsalt.lab.table import Column, render
+
+SITES = (
+    Column("number", "#", "d"),
+    Column("site", "site"),
+    Column("comm", "communicator"),
+    Column("comm_size", "ranks"),
+    Column("phase", "phase"),
+    Column("count", "count", "d"),
+    Column("seconds", "s over ranks", ".3f"),
+    Column("percent_of_wall", "% of wall", ".2f"),
+    Column("late_share", "late %", ".0f", 100.0),
+    Column("own_cost", "own s", ".4f"),
+    Column("next", "next call"),
+    Column("class", "class"),
+    Column("bound", "saves at most s", ".4f"),
+    Column("reason", "reason"),
+)
+
+PHASES = (
+    Column("phase", "phase"),
+    Column("seconds", "s", ".3f"),
+    Column("mpi_seconds", "s in MPI", ".3f"),
+    Column("barrier_calls", "barriers over ranks", "d"),
+)
+
+#: document 002, before and after
+TRIAL = (
+    Column("call", "call"),
+    Column("before", "before s", ".3f"),
+    Column("before_percent", "% of MPI", ".1f"),
+    Column("before_calls", "calls", "d"),
+    Column("after", "after s", ".3f"),
+    Column("after_percent", "% of MPI", ".1f"),
+    Column("after_calls", "calls", "d"),
+    Column("moved", "change s", "+.3f"),
+)
+
+
+def tables(result: Audit, how: str) -> list[str]:
+    """Return the tables of a result, with a line above each; CSV has them bare."""
+    found: list[str] = []
+    settings = result.settings
+
+    def title(text: str) -> str:
+        return "" if how == "csv" else text + "\n\n"
+
+    if result.rows:
+        head = f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}"
+        if settings.get("wall"):
+            head += f", {settings['wall']:.3f} s"
+        found.append(title(head) + render(result.rows, SITES, how))
+    elif how != "csv":
+        found.append(f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}: none")
+    if result.phases:
+        text = render(result.phases, PHASES, how)
+        steps = time_steps(result.phases)
+        found.append(title("by phase, mean over ranks") + text + (f"\n\n{steps}" if steps and how != "csv" else ""))
+    if result.trial is not None and result.trial["rows"]:
+        found.append(
+            title("before and after, s summed over ranks, medians over rounds") + render(result.trial["rows"], TRIAL, how)
+        )
+    if result.trial is not None and how != "csv":
+        found.append(result.trial["text"])
+    return found
