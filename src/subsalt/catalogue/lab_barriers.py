@@ -29,8 +29,8 @@ ENTRIES = {
     ),
     "E924": (
         "No such barrier to try",
-        "The numbers or names given with --try are not among the sites of the audit, the program calls no barrier, or it "
-        "does not come to a site any more that an earlier audit found.",
+        "The numbers or names given with --try are not among the sites of the audit, the program calls no barrier, or "
+        "it does not come to a site any more that an earlier audit found.",
         "Give numbers of the table that the audit prints, or all-candidates; make an old audit again.",
     ),
     "E925": (
@@ -40,8 +40,8 @@ ENTRIES = {
     ),
     "E926": (
         "Outputs differ without the barriers",
-        "The program gave other outputs when the barriers were left out: they order something that the audit cannot see, "
-        "such as a file that one rank writes and another one reads.",
+        "The program gave other outputs when the barriers were left out: they order something that the audit cannot "
+        "see, such as a file that one rank writes and another one reads.",
         "Keep these barriers; --try with fewer sites tells which of them it is.",
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +102,11 @@ def _audited(request: Request, settings: Settings, sites: Sequence[Site] | None,
         with Watch(ranks) as watch:
             pass
         return Audit("barriers", heading, [s.row(0.0) for s in sites], {}, watch.facts(), sites=sites)
-    with Watch(min(ranks, usable_cores())) as watch, pmpi.scratch() as folder:
-        words = [w.replace(FOLDER, str(folder)) for w in request.command]
+    with (
+        Watch(min(ranks, usable_cores())) as watch,
+        tempfile.TemporaryDirectory(prefix="subsalt-audit-") as folder,
+    ):
+        words = [w.replace(FOLDER, folder) for w in request.command]
         # standard output of the program comes first; with --json ours is the last line of it
         ran = pmpi.profile(
             words,

@@ -85,9 +85,10 @@ def attempt(
         When a site is not reached in the trial (E924), or the program fails or hangs without the barriers (E923).
     """
     named = "site " + ", ".join(str(s.number) for s in sites)
-    with pmpi.arranged(words, library=library) as with_all, pmpi.arranged(
-        words, library=library, extra=variable(sites)
-    ) as without:
+    with (
+        pmpi.arranged(words, library=library) as with_all,
+        pmpi.arranged(words, library=library, extra=variable(sites)) as without,
+    ):
         kept = {"a": Profiles(with_all.read), "b": Profiles(without.read)}
 
         def run(given: Sequence[str], **options: Any) -> launcher.Ran:
@@ -138,9 +139,7 @@ def _reached(profile: Profile, sites: Sequence[Site]) -> None:
             )
 
 
-def moved(
-    before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[Site]
-) -> list[dict[str, Any]]:
+def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[Site]) -> list[dict[str, Any]]:
     """Return the rows of the table before and after: barriers, what follows them, and what changed most beside.
 
     Parameters

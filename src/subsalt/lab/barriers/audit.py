@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,12 +108,18 @@ class Audit(Result):
 
 
 def sites_of(records: Sequence[BarrierRecord]) -> list[Site]:
-    """Return the places, the most expensive first; names decide between equal times."""
+    """Return the places in the order of the program text: another run gives them the same numbers."""
     places: dict[str, list[BarrierRecord]] = {}
     for r in records:
         places.setdefault(r.site, []).append(r)
-    ordered = sorted(places.items(), key=lambda item: (-sum(sum(r.seconds) for r in item[1]), item[0]))
-    return [Site(i + 1, name, tuple(some)) for i, (name, some) in enumerate(ordered)]
+    return [Site(i + 1, name, tuple(places[name])) for i, name in enumerate(sorted(places, key=_in_text))]
+
+
+def _in_text(site: str) -> tuple[str, int]:
+    """Return what sorts places: the file, then the line or the offset as a number."""
+    if m := re.fullmatch(r"(.*)(?:\+0x([0-9a-f]+)|:(\d+))", site):
+        return m[1], int(m[2], 16) if m[2] else int(m[3])
+    return site, 0
 
 
 def result_of(profile: Profile, watch: Watch) -> Audit:

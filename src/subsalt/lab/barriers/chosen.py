@@ -45,11 +45,15 @@ def chosen(asked: str, sites: Sequence[Site]) -> list[Site]:
     for word in filter(None, (w.strip() for w in asked.split(","))):
         some = [s for s in sites if word in (str(s.number), s.name)]
         if not some:
-            have = ", ".join(f"{s.number} ({s.name})" for s in sites[:6]) + (", ..." if len(sites) > 6 else "")
+            have = ", ".join(f"{s.number} ({s.name})" for s in sites[:6]) + (
+                ", ..." if len(sites) > 6 else ""
+            )
             raise _none(f"--try {word}: there is no such site", f"choose from {have}, or {ALL}")
         found += [s for s in some if s not in found]
     if not found:
-        raise _none(f"--try {asked!r} names no site", f"give numbers of the table such as --try 1,3, or {ALL}")
+        raise _none(
+            f"--try {asked!r} names no site", f"give numbers of the table such as --try 1,3, or {ALL}"
+        )
     return found
 
 

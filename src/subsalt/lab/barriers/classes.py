@@ -1,10 +1,10 @@
 """Is a barrier needed: candidate for removal, weak candidate, or to be kept, with the reason in words.
 
-A barrier directly followed by a call that waits for all ranks of its communicator orders nothing that this call does not
-order too. Followed by messages between two ranks it can only matter where a receive takes messages from any source
-(Sharma, Vakkalanka, Gopalakrishnan, Kirby, Thakur, Gropp, "A formal approach to detect functionally irrelevant barriers
-in MPI programs", EuroPVM/MPI 2008). What a barrier orders outside of MPI, such as files that one rank writes and another
-one reads, or signals, is invisible here: no class says "removable".
+A barrier directly followed by a call that waits for all ranks of its communicator orders nothing that this call does
+not order too. Followed by messages between two ranks it can only matter where a receive takes messages from any source
+(Sharma, Vakkalanka, Gopalakrishnan, Kirby, Thakur, Gropp, "A formal approach to detect functionally irrelevant
+barriers in MPI programs", EuroPVM/MPI 2008). What a barrier orders outside of MPI, such as files that one rank writes
+and another one reads, or signals, is invisible here: no class says "removable".
 """
 
 from __future__ import annotations
@@ -26,18 +26,59 @@ INVISIBLE = "file-system and signal side effects are invisible to us"
 WAITS_FOR_ALL = {"MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Barrier"}
 #: some rank may leave these before all have come
 WAITS_FOR_SOME = {
-    *("MPI_Bcast", "MPI_Reduce", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Scan", "MPI_Exscan"),
+    *(
+        "MPI_Bcast",
+        "MPI_Reduce",
+        "MPI_Gather",
+        "MPI_Gatherv",
+        "MPI_Scatter",
+        "MPI_Scatterv",
+        "MPI_Scan",
+        "MPI_Exscan",
+    ),
     *("MPI_Allgatherv", "MPI_Alltoallv", "MPI_Alltoallw", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
 }
 #: messages between two ranks, and the end of such
 BETWEEN_TWO = {
-    *("MPI_Send", "MPI_Bsend", "MPI_Ssend", "MPI_Rsend", "MPI_Isend", "MPI_Ibsend", "MPI_Issend", "MPI_Irsend"),
-    *("MPI_Recv", "MPI_Irecv", "MPI_Mrecv", "MPI_Imrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Isendrecv"),
-    *("MPI_Isendrecv_replace", "MPI_Probe", "MPI_Iprobe", "MPI_Mprobe", "MPI_Improbe", "MPI_Start", "MPI_Startall"),
+    *(
+        "MPI_Send",
+        "MPI_Bsend",
+        "MPI_Ssend",
+        "MPI_Rsend",
+        "MPI_Isend",
+        "MPI_Ibsend",
+        "MPI_Issend",
+        "MPI_Irsend",
+    ),
+    *(
+        "MPI_Recv",
+        "MPI_Irecv",
+        "MPI_Mrecv",
+        "MPI_Imrecv",
+        "MPI_Sendrecv",
+        "MPI_Sendrecv_replace",
+        "MPI_Isendrecv",
+    ),
+    *(
+        "MPI_Isendrecv_replace",
+        "MPI_Probe",
+        "MPI_Iprobe",
+        "MPI_Mprobe",
+        "MPI_Improbe",
+        "MPI_Start",
+        "MPI_Startall",
+    ),
     *("MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"),
     *("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"),
     *("MPI_Send_init", "MPI_Recv_init", "MPI_Bsend_init", "MPI_Ssend_init", "MPI_Rsend_init"),
-    *("MPI_Psend_init", "MPI_Precv_init", "MPI_Pready", "MPI_Pready_range", "MPI_Pready_list", "MPI_Parrived"),
+    *(
+        "MPI_Psend_init",
+        "MPI_Precv_init",
+        "MPI_Pready",
+        "MPI_Pready_range",
+        "MPI_Pready_list",
+        "MPI_Parrived",
+    ),
 }
 #: what the interposer saw around a barrier, in words
 REASONS = {
@@ -74,9 +115,9 @@ class Judgement:
     def text(self) -> str:
         """The sentence that a report gives."""
         if self.bound is None:
-            return f"keep; {self.reason}"
+            return f"keep: {self.reason}"
         name = "weak candidate" if self.kind == "weak" else self.kind
-        return f"{name}; upper bound of saving {self.bound:.3g} s; {INVISIBLE}"
+        return f"{name}: {self.reason}; upper bound of saving {self.bound:.3g} s; {INVISIBLE}"
 
 
 def judge(records: Sequence[BarrierRecord]) -> Judgement:

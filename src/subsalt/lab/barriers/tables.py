@@ -19,8 +19,8 @@ SITES = (
     Column("next", "next call"),
     Column("class", "class"),
     Column("bound", "saves at most s", ".4f"),
-    Column("reason", "reason"),
 )
+REASON = Column("reason", "reason")
 
 PHASES = (
     Column("phase", "phase"),
@@ -32,13 +32,13 @@ PHASES = (
 #: document 002, before and after
 TRIAL = (
     Column("call", "call"),
-    Column("before", "before s", ".3f"),
+    Column("before", "before s", ".4g"),
     Column("before_percent", "% of MPI", ".1f"),
     Column("before_calls", "calls", "d"),
-    Column("after", "after s", ".3f"),
+    Column("after", "after s", ".4g"),
     Column("after_percent", "% of MPI", ".1f"),
     Column("after_calls", "calls", "d"),
-    Column("moved", "change s", "+.3f"),
+    Column("moved", "change s", "+.3g"),
 )
 
 
@@ -54,16 +54,23 @@ def tables(result: Audit, how: str) -> list[str]:
         head = f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}"
         if settings.get("wall"):
             head += f", {settings['wall']:.3f} s"
-        found.append(title(head) + render(result.rows, SITES, how))
+        # reasons are sentences: below the table, so that it stays narrow
+        columns = [*SITES, REASON] if how == "csv" else SITES
+        found.append(title(head) + render(result.rows, columns, how))
+        if how != "csv":
+            found.append("\n".join(f"{r['number']} {r['site']}: {r['verdict']}" for r in result.rows))
     elif how != "csv":
         found.append(f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}: none")
     if result.phases:
         text = render(result.phases, PHASES, how)
         steps = time_steps(result.phases)
-        found.append(title("by phase, mean over ranks") + text + (f"\n\n{steps}" if steps and how != "csv" else ""))
+        found.append(
+            title("by phase, mean over ranks") + text + (f"\n\n{steps}" if steps and how != "csv" else "")
+        )
     if result.trial is not None and result.trial["rows"]:
         found.append(
-            title("before and after, s summed over ranks, medians over rounds") + render(result.trial["rows"], TRIAL, how)
+            title("before and after: s summed over ranks, medians of rounds")
+            + render(result.trial["rows"], TRIAL, how)
         )
     if result.trial is not None and how != "csv":
         found.append(result.trial["text"])

@@ -88,10 +88,98 @@ def profile(
         code), or leaves no profile (E908).
     """
     line = LaunchLine.of(words)
+    with arranged(words, sites=sites, extra=extra, library=library) as ready:
+        for text in ready.notes:
+            say(text)
+        ended = launcher.watch(
+            ready.words, what=programs_name(line), extra=ready.environment, stdout=stdout, timeout=timeout
+        )
+        aborted = _read(ready.out.with_name(ready.out.name + ".abort"))
+        raw = _read(ready.out)
+    if aborted is not None:
+        raise _ended(
+            f"rank {aborted['rank']} called MPI_Abort({aborted['code']}) after {aborted['seconds']:.1f} s",
+            ended.code,
+        )
+    if ended.code:
+        raise _ended(f"{programs_name(line)} {ended.how}", ended.code)
+    return Profiled(ready.profile_of(raw), ended.seconds)
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """A launch line whose ranks load the interposer.
+
+    Parameters
+    ----------
+    words : tuple of str
+        What is to be started.
+    environment : dict of str to str
+        With these variables beside those of this process.
+    out : path
+        Where rank 0 writes.
+    asked : tuple of str
+        The launch line without the interposer.
+    mpi : MpiInUse
+        The MPI of the program.
+    notes : tuple of str
+        What a user must know.
+    """
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    out: Path
+    asked: tuple[str, ...]
+    mpi: MpiInUse
+    notes: tuple[str, ...]
+
+    def read(self) -> Profile:
+        """Return the profile of the run that has ended, once.
+
+        Raises
+        ------
+        SubsaltError
+            When it left none (E908).
+        """
+        raw = _read(self.out)
+        self.out.unlink(missing_ok=True)
+        return self.profile_of(raw)
+
+    def profile_of(self, raw: Mapping | None) -> Profile:
+        """Return the profile of what rank 0 wrote."""
+        if raw is None:
+            name = programs_name(LaunchLine.of(self.asked))
+            raise SubsaltError(
+                f"no profile: {name} ended without MPI_Finalize, or it does not use {self.mpi.library}",
+                "where it loads another MPI, name that with --mpi /path/to/libmpi.so",
+                code="E908",
+            )
+        command = shlex.join([Path(self.asked[0]).name, *self.asked[1:]])
+        return profile_of(raw, command, self.mpi.name, self.notes)
+
+
+@contextmanager
+def arranged(
+    words: Sequence[str],
+    *,
+    sites: bool = False,
+    extra: Mapping[str, str] | None = None,
+    library: Path | None = None,
+) -> Iterator[Arranged]:
+    """Make ready a launch line whose ranks load the interposer, for any number of runs of it.
+
+    Parameters
+    ----------
+    words, sites, extra, library
+        As of `profile`.
+
+    Raises
+    ------
+    SubsaltError
+        When the program cannot be profiled (E900 to E905).
+    """
+    line = LaunchLine.of(words)
     mpi = mpi_of(line, library)
-    notes = warnings_of(line)
-    for text in notes:
-        say(text)
     made = interposer(mpi)
     with _folder(line) as folder:
         out = folder / "profile.json"
@@ -101,26 +189,7 @@ def profile(
             **({"SUBSALT_PMPI_SITES": "1"} if sites else {}),
         }
         given, environment = preloaded(words, [made, mpi.library], variables)
-        ended = launcher.watch(
-            given, what=programs_name(line), extra=environment, stdout=stdout, timeout=timeout
-        )
-        raw = _read(out)
-        aborted = _read(out.with_name(out.name + ".abort"))
-    if aborted is not None:
-        raise _ended(
-            f"rank {aborted['rank']} called MPI_Abort({aborted['code']}) after {aborted['seconds']:.1f} s",
-            ended.code,
-        )
-    if ended.code:
-        raise _ended(f"{programs_name(line)} {ended.how}", ended.code)
-    if raw is None:
-        raise SubsaltError(
-            f"no profile: {programs_name(line)} ended without MPI_Finalize, or it does not use {mpi.library}",
-            "where it loads another MPI, name that with --mpi /path/to/libmpi.so",
-            code="E908",
-        )
-    command = shlex.join([Path(words[0]).name, *words[1:]])
-    return Profiled(profile_of(raw, command, mpi.name, notes), ended.seconds)
+        yield Arranged(tuple(given), environment, out, tuple(words), mpi, tuple(warnings_of(line)))
 
 
 def programs_name(line: LaunchLine) -> str:
