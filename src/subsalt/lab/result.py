@@ -51,6 +51,8 @@ class Result:
         `load.Watch.facts` of the time of the measurement.
     notes : sequence of str
         Lines that a reader of the numbers must know.
+    more : mapping
+        What of this measurement is no table, by key; a key of the format wins.
     """
 
     measurement: str
@@ -59,6 +61,7 @@ class Result:
     units: Mapping[str, str]
     load: Mapping[str, Any]
     notes: Sequence[str] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
     schema: str = SCHEMA
     version: str = __version__
     date: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
@@ -73,6 +76,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
+            **self.more,
             "schema": self.schema,
             "measurement": self.measurement,
             "version": self.version,

@@ -51,6 +51,8 @@ void core_comm_begin(void);
 
 /* sites.c: the text of the place that made a call, interned */
 const char* core_site(const void* caller);
+/* the files that places of compiled code lie in; NULL after the last */
+const char* core_object(int index);
 
 /* write.c: collective over `world`; `seconds` of each rank between the begin and the end of MPI */
 void core_write(MPI_Comm world, double seconds, double init_seconds);

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from subsalt.errors import DataError
+from subsalt.lab.pmpi.places import places
 from subsalt.lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin, add_sizes
 from subsalt.timing import phase_label, phase_of
 
@@ -50,6 +51,10 @@ def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[s
             background=tuple(_rows(ranks, main=False)),
             audit=raw.get("audit", {}),
             init_seconds=tuple(r["init"] for r in ranks),
+            places=places(
+                sorted({c["site"] for r in ranks for c in r["calls"]}),
+                sorted({o for r in ranks for o in r["objects"]}),
+            ),
             notes=tuple(notes),
         )
     except (KeyError, TypeError, IndexError) as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from subsalt.errors import DataError
+from subsalt.errors import DataError, MissingInputError
 
 #: name and version of the format of a profile
 SCHEMA = "subsalt-mpi-profile-1"
@@ -130,6 +132,8 @@ class Profile:
         What the audit of barriers wrote.
     init_seconds : tuple of float
         Seconds of every rank in MPI_Init.
+    places : mapping of str to str
+        Lines of source by site, of programs with debug information: ``{"program+0x11db": "file.c:12"}``.
     notes : tuple of str
         Lines that a reader of the numbers must know.
     """
@@ -147,6 +151,7 @@ class Profile:
     barriers: tuple[Any, ...] = ()
     audit: Mapping[str, Any] = field(default_factory=dict)
     init_seconds: tuple[float, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -184,20 +189,28 @@ class Profile:
         """Return plain values, for JSON."""
         own = asdict(replace(self, barriers=()))
         own["barriers"] = [b.to_dict() if hasattr(b, "to_dict") else b for b in self.barriers]
-        return {"schema": SCHEMA, "mpi_percent": self.mpi_percent, **own}
+        own["rows"] = own.pop("calls")
+        # for readers that want no more than that: one entry for each function
+        calls = [
+            {"call": r.call, "calls": r.calls, "seconds": r.seconds, "bytes": r.bytes} for r in self.by_call()
+        ]
+        return {"schema": SCHEMA, "mpi_percent": self.mpi_percent, "calls": calls, **own}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Profile:
-        """Return the profile of `to_dict`.
+        """Return the profile of `to_dict`, or that in a result of `subsalt lab profile`.
 
         Raises
         ------
         DataError
             When it is none (E906).
         """
-        if values.get("schema") != SCHEMA:
+        if isinstance(values, Mapping) and "profile" in values:
+            values = values["profile"]
+        if not isinstance(values, Mapping) or values.get("schema") != SCHEMA:
+            found = values.get("schema") if isinstance(values, Mapping) else type(values).__name__
             raise DataError(
-                f"this is no profile of MPI: its schema is {values.get('schema')!r}, not {SCHEMA!r}",
+                f"this is no profile of MPI: its schema is {found!r}, not {SCHEMA!r}",
                 "make one with subsalt lab profile --out FILE -- mpiexec -n 4 PROGRAM",
                 code="E906",
             )
@@ -209,7 +222,7 @@ class Profile:
                 hosts=tuple(values["hosts"]),
                 wall=tuple(values["wall"]),
                 mpi_seconds=tuple(values["mpi_seconds"]),
-                calls=tuple(_row(r) for r in values["calls"]),
+                calls=tuple(_row(r) for r in values["rows"]),
                 source=values["source"],
                 phases=tuple(
                     PhaseRow(p["phase"], tuple(p["per_rank"]), p["waiting"]) for p in values["phases"]
@@ -218,6 +231,7 @@ class Profile:
                 barriers=tuple(values["barriers"]),
                 audit=values["audit"],
                 init_seconds=tuple(values["init_seconds"]),
+                places=values["places"],
                 notes=tuple(values["notes"]),
             )
         except (KeyError, TypeError) as error:
@@ -285,3 +299,26 @@ def add_sizes(bins: Iterable[SizeBin]) -> tuple[SizeBin, ...]:
             b.bytes_from, old.calls + b.calls, old.seconds + b.seconds, old.bytes + b.bytes
         )
     return tuple(sums[k] for k in sorted(sums))
+
+
+def load(path: Path) -> Profile:
+    """Return the profile in a file that ``subsalt lab profile --out`` wrote.
+
+    Raises
+    ------
+    MissingInputError
+        When it is not there (E110).
+    DataError
+        When it is none (E906).
+    """
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise MissingInputError(
+            f"{path} cannot be read: {error.strerror}", "make it with subsalt lab profile --out", code="E110"
+        ) from None
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    return Profile.from_dict(values)

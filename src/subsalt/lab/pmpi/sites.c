@@ -7,6 +7,7 @@
 #include "private.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +18,10 @@ enum { ROOM = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char* texts[ROOM];
 static int used;
+/* paths of the programs and libraries that calls came from */
+enum { OBJECTS = 64 };
+static char* objects[OBJECTS];
+static int object_count;
 /* addresses that were asked for; of compiled code the answer never changes */
 static struct {
     const void* address;
@@ -34,20 +39,35 @@ static const char* intern(const char* text) {
     return texts[used++];
 }
 
+/* The caller holds the lock. */
+static void remember_object(const char* path) {
+    for (int i = 0; i < object_count; i++)
+        if (!strcmp(objects[i], path)) return;
+    if (object_count < OBJECTS) objects[object_count++] = strdup(path);
+}
+
+const char* core_object(int index) {
+    return index < object_count ? objects[index] : NULL;
+}
+
 static const char* of_code(const void* caller) {
     size_t at = ((uintptr_t)caller >> 2) % ROOM;
     /* an address is written last, so that a reader without the lock finds the text that belongs to it */
     if (__atomic_load_n(&known[at].address, __ATOMIC_ACQUIRE) == caller) return known[at].text;
     Dl_info info;
+    struct link_map* map = NULL;
     char text[1024];
-    if (dladdr(caller, &info) && info.dli_fname) {
+    int is_known = dladdr1(caller, &info, (void**)&map, RTLD_DL_LINKMAP) && info.dli_fname && map;
+    if (is_known) {
         const char* name = strrchr(info.dli_fname, '/');
+        /* as the file counts, so that addr2line understands it */
         snprintf(text, sizeof text, "%s+0x%lx", name ? name + 1 : info.dli_fname,
-                 (unsigned long)((uintptr_t)caller - (uintptr_t)info.dli_fbase));
+                 (unsigned long)((uintptr_t)caller - (uintptr_t)map->l_addr));
     } else
         snprintf(text, sizeof text, "0x%lx", (unsigned long)(uintptr_t)caller);
     pthread_mutex_lock(&lock);
     const char* found = intern(text);
+    if (is_known) remember_object(info.dli_fname);
     if (!known[at].address) {
         known[at].text = found;
         __atomic_store_n(&known[at].address, caller, __ATOMIC_RELEASE);

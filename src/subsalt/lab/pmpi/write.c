@@ -48,6 +48,11 @@ static void write_rank(FILE* out, int rank, double seconds, double init_seconds)
     int n = core_phases(&phases, &times);
     for (int i = 0; i < n; i++)
         fprintf(out, "%s[%d,%.9g]", i ? "," : "", phases[i], times[i]);
+    fputs("],\"objects\":[", out);
+    for (int i = 0; core_object(i); i++) {
+        if (i) fputc(',', out);
+        quoted(out, core_object(i));
+    }
     fputs("],\"calls\":[", out);
     const char* before = "\n";
     for (const struct core_thread* t = __atomic_load_n(&core_threads, __ATOMIC_ACQUIRE); t; t = t->next)

@@ -1,0 +1,60 @@
+"""What `subsalt lab profile` does: run the program under the interposer, print, keep the result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
+from subsalt.cli.output import Out
+from subsalt.lab.asked import wrong
+from subsalt.lab.result import Result
+
+#: units of the columns of a profile
+UNITS = {
+    "seconds": "s, summed over ranks",
+    "bytes": "B, summed over ranks",
+    "mean": "s",
+    "least_rank": "s",
+    "most_rank": "s",
+}
+
+
+def profile(
+    words: Sequence[str], sites: bool, library: Path | None, how: str, file: Path | None, as_json: bool
+) -> None:
+    """Profile a launch line."""
+    from subsalt.lab.launch_line import LaunchLine
+    from subsalt.lab.load import Watch
+    from subsalt.lab.pmpi import tables
+    from subsalt.lab.pmpi.run import profile as measure
+
+    possible(file, how)
+    if not words:
+        raise wrong(
+            "no program to profile",
+            "put its launch line behind --: subsalt lab profile -- mpiexec -n 4 ./program",
+        )
+    out = Out(as_json)
+    # standard output is ours where a program reads it: of the profiled one everything goes to standard error then
+    aside = as_json or how == "csv"
+    with nothing_kept(), Watch(LaunchLine.of(words).ranks or 1) as watch:
+        ran = measure(words, sites=sites, library=library, stdout=sys.stderr if aside else None, say=progress)
+    found = ran.profile
+    result = Result(
+        "mpi_profile",
+        {"command": found.command, "mpi": found.mpi, "ranks": found.ranks, "sites": sites},
+        tables.calls_for_programs(found),
+        UNITS,
+        watch.facts(),
+        [*found.notes, *filter(None, [watch.text()])],
+        more={
+            "mpi_percent": found.mpi_percent,
+            "calls": tables.calls_for_programs(found),
+            "profile": found.to_dict(),
+        },
+    )
+    heading = [] if how == "csv" else [f"{found.mpi}, {found.ranks} rank{'s' * (found.ranks != 1)}"]
+    show(out, result, [*heading, *tables.tables(found, how, sites=sites)], how)
+    hand_over(out, result, file)
