@@ -18,6 +18,7 @@ PARTS = (
     "resources",
     "parallel",
     "lab_barriers",
+    "lab_collectives",
     "lab_network",
     "lab_model",
     "runs",

@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,9 +158,9 @@ def paired(
     if min(b.min(), a.min()) <= 0:
         raise ValueError("times must be positive")
     saved, over = b - a, b / a
-    label = np.zeros(b.size, dtype=np.int64) if groups is None else np.asarray(groups)
-    members = [np.flatnonzero(label == g) for g in np.unique(label)]
-    drawn = _draws(members)
+    label = tuple(groups) if groups is not None else (0,) * b.size
+    members = _members(label)
+    drawn = _draws(label)
     outside = (1.0 - level) / 2.0
 
     def ends(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -187,9 +188,18 @@ def paired(
     )
 
 
-def _draws(members: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _members(label: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Return the indices of each group."""
+    groups = np.asarray(label)
+    return [np.flatnonzero(groups == g) for g in np.unique(groups)]
+
+
+# a tuner compares hundreds of sets of samples of the same shape
+@lru_cache(maxsize=4)
+def _draws(label: tuple[int, ...]) -> NDArray[np.int64]:
     """Return indices of samples, one line per bootstrap draw; every line has as many groups as there are."""
     draw = np.random.default_rng(0)
+    members = _members(label)
     many = min(len(m) for m in members)
     if len(members) == 1:
         return draw.integers(0, many, (BOOTSTRAP, many))

@@ -1,0 +1,134 @@
+"""The sweep against an MPI that is made up: what is started, in which order, what is left out, what an end leaves."""
+
+import pytest
+from fake_collectives import MPI, NAMES, Machine, variable
+
+from subsalt.errors import ConfigError, SubsaltError
+from subsalt.lab.collectives.decide import decide
+from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
+from subsalt.lab.collectives.sweep import plain, sweep
+
+SIZES = (8, 64, 512, 4096)
+
+
+def request(ranks=(2,), collectives=("allreduce",), sizes=SIZES, **more):
+    return Request(everything(ranks, collectives, sizes), **{"starts": 3, **more})
+
+
+def test_every_start_does_all_algorithms_in_another_order():
+    machine = Machine()
+    sweep(MPI, request(ranks=(2, 4)), start=machine)
+    assert [(ranks, what.what) for ranks, what, _ in machine.starts] == [
+        (4, "list"),
+        (2, "probe"),
+        (4, "probe"),
+        *[(2, "measure"), (4, "measure")] * 3,
+    ]
+    assert [what.seed for _, what, _ in machine.starts if what.what == "measure"] == [0, 0, 1, 1, 2, 2]
+
+
+def test_every_algorithm_is_timed_in_every_round_of_every_start():
+    found = sweep(MPI, request(collectives=("allreduce", "barrier")), start=Machine())
+    assert found.left_out == []
+    names = {(s.collective, s.nbytes, s.algorithm.name) for s in found.samples}
+    known = {"default", *NAMES}
+    assert names == {("allreduce", n, a) for n in SIZES for a in known} | {("barrier", 0, a) for a in known}
+    assert {tuple(map(len, s.seconds)) for s in found.samples} == {(15, 15, 15)}
+    assert plain(found.samples)[0]["ranks"] == 2
+
+
+def test_a_planted_winner_goes_all_the_way():
+    machine = Machine(faster=lambda c, n, a: 1.5 if a == "ring" and n >= 512 else 1.0)
+    found = sweep(MPI, request(sizes=(8, 64, 512, 4096, 32768)), start=machine)
+    (choice,) = decide(found.samples)
+    assert (choice.algorithm.name, choice.bytes_from, choice.bytes_below) == ("ring", 181, 32769)
+    assert choice.algorithm.settings == {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}
+
+
+def test_what_ends_the_program_is_left_out_there_and_below_and_the_rest_is_tried():
+    # needs as many elements as a larger message has: fails at 64 bytes and below
+    machine = Machine(ends=lambda c, n, a: (a == "ring" and n <= 64) or a == "tree")
+    found = sweep(MPI, request(), start=machine)
+    assert {(x.algorithm.name, x.up_to) for x in found.left_out} == {("ring", 64), ("tree", 4096)}
+    assert (
+        "it ends the program (the start ended with exit code 1: Assertion failed" in found.left_out[0].text()
+    )
+    at = {n: {s.algorithm.name for s in found.samples if s.nbytes == n} for n in SIZES}
+    assert at[512] == {"default", *NAMES} - {"tree"}
+    assert at[64] == at[8] == {"default", *NAMES} - {"tree", "ring"}
+    # one start for each of the two, and a last one that comes to its end
+    assert [what.what for _, what, _ in machine.starts].count("probe") == 3
+
+
+def test_wrong_answers_are_left_out_whenever_they_come():
+    machine = Machine(wrong=lambda c, n, a: a == "tree", late={("allreduce", 8, "nb")})
+    found = sweep(MPI, request(), start=machine)
+    assert {(x.algorithm.name, x.up_to, x.why) for x in found.left_out} == {
+        ("tree", 4096, "a wrong answer"),
+        ("nb", 8, "a wrong answer"),
+    }
+    assert all(s.algorithm.name != "tree" for s in found.samples)
+    assert {s.nbytes for s in found.samples if s.algorithm.name == "nb"} == {64, 512, 4096}
+
+
+@pytest.mark.parametrize("how", ["ends", "wrong", "late"])
+def test_an_mpi_whose_own_choice_fails_is_not_measured(how):
+    planted = (
+        {"late": {("allreduce", 8, "default")}} if how == "late" else {how: lambda c, n, a: a == "default"}
+    )
+    with pytest.raises(SubsaltError, match="the library's own allreduce") as error:
+        sweep(MPI, request(), start=Machine(**planted))
+    assert error.value.code == "E932"
+
+
+def test_an_mpi_without_the_knob_says_what_it_has():
+    machine = Machine(variables=[variable("MPIR_CVAR_ALLREDUCE_COMPOSITION", {}, "0 Auto selection")])
+    with pytest.raises(
+        SubsaltError, match=r"MPICH 5\.0\.2 lets nobody.*MPIR_CVAR_ALLREDUCE_COMPOSITION"
+    ) as error:
+        sweep(MPI, request(), start=machine)
+    assert error.value.code == "E931"
+
+
+def test_a_collective_without_a_knob_is_left_out_beside_others():
+    found = sweep(MPI, request(collectives=("allreduce", "alltoall")), start=Machine())
+    assert [x.text() for x in found.left_out] == [
+        "left out: alltoall every algorithm on 2 ranks: MPICH 5.0.2 has no variable for it"
+    ]
+
+
+def test_intel_has_a_start_of_its_own_for_every_preset():
+    about = "Control selection of presets. range: 0-4 @Alias:# I_MPI_ADJUST_ALLREDUCE @Default:# -1"
+    machine = Machine(
+        variables=[variable("MPIR_CVAR_USE_ALLREDUCE", {}, about)],
+        faster=lambda c, n, a: 1.5 if a == "preset 3" else 1.0,
+    )
+    intel = type(MPI)(family="intel", name="Intel MPI 2021.18", launcher=MPI.launcher)
+    found = sweep(intel, request(), start=machine)
+    measured = [variables for _, what, variables in machine.starts if what.what == "measure"]
+    given = [{}] + [{"I_MPI_ADJUST_ALLREDUCE": str(n)} for n in (1, 2, 3, 4)]
+    key = lambda v: v.get("I_MPI_ADJUST_ALLREDUCE", "")  # noqa: E731
+    assert sorted(measured, key=key) == sorted(given * 3, key=key)
+    assert all(not what.switches for _, what, _ in machine.starts if what.what != "list")
+    assert {c.algorithm.name for c in decide(found.samples)} == {"preset 3"}
+
+
+def test_sizes_are_listed_or_made_by_factors():
+    assert sizes_of(["8:4M"]) == [8, 32, 128, 512, 2048, 8192, 32768, 131072, 524288, 2097152, 4194304]
+    assert sizes_of(["8,1K", "1M"]) == [8, 1024, 1048576]
+    assert sizes_of(["64:256:2"]) == [64, 128, 256]
+    assert [size_text(n) for n in (8, 1000, 1024, 3 << 20)] == ["8", "1000", "1K", "3M"]
+
+
+@pytest.mark.parametrize("text", ["4", "12", "1Q", "64:8", "8:64:3", "8:64:2:2", "", "8:", "4G"])
+def test_sizes_that_are_none_are_refused(text):
+    with pytest.raises(ConfigError, match="--sizes"):
+        sizes_of([text])
+
+
+@pytest.mark.parametrize("text", ["1", "0", "two", ""])
+def test_ranks_that_talk_to_nobody_are_refused(text):
+    with pytest.raises(ConfigError, match="--np"):
+        ranks_of([text], 4)
+    assert ranks_of(["4,2", "2"], 8) == [2, 4]
+    assert ranks_of(None, 1) == [2]
