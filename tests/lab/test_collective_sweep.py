@@ -6,9 +6,16 @@ from fake_collectives import MPI, NAMES, Machine, variable
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.collectives.decide import decide
 from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
-from subsalt.lab.collectives.sweep import plain, sweep
+from subsalt.lab.collectives.plan import Told
+from subsalt.lab.collectives.room import cores_of_others, crowded
+from subsalt.lab.collectives.sweep import plain
+from subsalt.lab.collectives.sweep import sweep as real_sweep
 
 SIZES = (8, 64, 512, 4096)
+
+
+def sweep(mpi, asked, start, others=0.0):
+    return real_sweep(mpi, asked, start=start, others=lambda: others)
 
 
 def request(ranks=(2,), collectives=("allreduce",), sizes=SIZES, **more):
@@ -132,3 +139,22 @@ def test_ranks_that_talk_to_nobody_are_refused(text):
         ranks_of([text], 4)
     assert ranks_of(["4,2", "2"], 8) == [2, 4]
     assert ranks_of(None, 1) == [2]
+
+
+@pytest.mark.parametrize(
+    ("cores", "others", "words"), [(3, 0.0, "4 ranks on 3 cores:"), (4, 1.5, "others use 1.5")]
+)
+def test_more_ranks_than_idle_cores_are_refused_or_marked(cores, others, words):
+    with pytest.raises(SubsaltError, match=words) as error:
+        sweep(MPI, request(ranks=(2, 4)), start=Machine(cores=cores), others=others)
+    assert error.value.code == "E930"
+    found = sweep(MPI, request(ranks=(4,), oversubscribe=True), start=Machine(cores=cores), others=others)
+    assert found.crowded.startswith(f"4 ranks on {cores} cores")
+
+
+def test_cores_count_by_host():
+    told = Told(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
+    # what others use of this host says nothing of two hosts
+    assert crowded(told, others=3.0) == ""
+    assert crowded(Told(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
+    assert cores_of_others() >= 0

@@ -22,6 +22,7 @@ from subsalt.lab.collectives.choice import DEFAULT, Algorithm
 from subsalt.lab.collectives.mpit import Variable
 from subsalt.lab.collectives.plan import ANSWER, Cell, Start, Told
 from subsalt.lab.collectives.request import Request
+from subsalt.lab.collectives.room import cores_of_others, crowded, refused
 from subsalt.lab.launcher import Launcher
 
 if TYPE_CHECKING:
@@ -112,12 +113,15 @@ class Sweep:
         What the clock takes of a block, s.
     hosts : dict
         Ranks -> how many hosts they were on.
+    crowded : str
+        What was wrong with the room of the ranks; such times are never applied.
     """
 
     samples: list[Samples] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     floor: float = 0.0
     hosts: dict[int, int] = field(default_factory=dict)
+    crowded: str = ""
 
 
 def starter(mpi: MpiInUse, request: Request) -> Starter:
@@ -185,6 +189,7 @@ def sweep(
     request: Request,
     *,
     start: Starter | None = None,
+    others: Callable[[], float] = cores_of_others,
     say: Say = lambda text: None,
 ) -> Sweep:
     """Measure what is asked for.
@@ -197,18 +202,22 @@ def sweep(
         What is measured.
     start : callable, optional
         Starts ranks; the worker when left out.
+    others : callable
+        Gives the cores of this host that others use.
     say : callable
         Told what is being done.
 
     Raises
     ------
     SubsaltError
-        E931: nothing can be chosen. E932: the library's own choice fails. E781: a start failed.
+        E930: no idle core for every rank. E931: nothing can be chosen. E932: the library's own choice fails. E781: a start failed.
     """
     start = start or starter(mpi, request)
     say(f"collectives: what {mpi.name} has")
-    known, _ = algorithms(mpi, request, start)
-    out = Sweep()
+    known, told = algorithms(mpi, request, start)
+    out = Sweep(crowded=crowded(told, others()))
+    if out.crowded and not request.oversubscribe:
+        raise refused(out.crowded)
     for ranks in request.ranks:
         missing = [w.collective for w in request.wanted if w.ranks == ranks and w.collective not in known]
         out.left_out += [
