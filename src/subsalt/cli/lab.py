@@ -55,7 +55,8 @@ def memory(
 
 @lab.command(
     short_help="Point-steps per second of every kernel.",
-    epilog="Example: subsalt lab kernels --quick; subsalt lab kernels --medium vti --order 8 --isa v3,v4",
+    epilog="Example: subsalt lab kernels --quick; subsalt lab kernels --medium vti --order 8 --isa v3,v4; "
+    "subsalt lab kernels --copies 2 --medium vti",
 )
 def kernels(
     medium: Annotated[
@@ -74,6 +75,12 @@ def kernels(
     quick: Annotated[
         bool, typer.Option("--quick", help="Order 8, float32, all cores, 3 rounds: half a minute.")
     ] = False,
+    copies: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Independent copies at the same time, such as 2 or 1,2,4: their throughput instead."
+        ),
+    ] = None,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -81,4 +88,11 @@ def kernels(
     """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
     from subsalt.cli import lab_commands
 
+    if copies is not None:
+        from subsalt.cli import lab_copies_commands
+
+        lab_copies_commands.copies(
+            copies, medium, order, isa, threads, storage, n, rounds, quick, table, out, json
+        )
+        return
     lab_commands.kernels(medium, order, isa, threads, storage, n, rounds, quick, table, out, json)
