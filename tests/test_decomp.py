@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from subsalt.decomp import LAYER_TENTHS, Slab, cut, largest_group
 from subsalt.errors import ConfigError
@@ -115,3 +117,19 @@ def test_local_planes_layers_and_clipping() -> None:
     assert s.layer_widths(28, 30) == (2, 8)
     assert s.layer_widths(12, 12) == (0, 0)
     assert Slab(0, 9, 90, 0, 8, 0, 8).layer_widths(20, 0) == (16, 0)  # wholly inside the layer
+
+
+@given(st.integers(1, 90), st.sampled_from([1, 2, 4]), st.sampled_from(MEDIA), st.integers(0, 14))
+def test_the_largest_group_is_the_largest_that_can_be_cut(
+    nx: int, radius: int, medium: str, width: int
+) -> None:
+    layer = (width, width)
+
+    def accepted(ranks: int) -> bool:
+        try:
+            return bool(cut(nx, ranks, medium=medium, radius=radius, layer=layer))
+        except ConfigError:
+            return False
+
+    most = max([1, *(n for n in range(2, nx // radius + 2) if accepted(n))])
+    assert largest_group(nx, medium, radius, layer) == most

@@ -15,7 +15,9 @@ communicated.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from subsalt.errors import ConfigError
@@ -125,8 +127,10 @@ def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int]
 
 def largest_group(nx: int, medium: str, radius: int, layer: tuple[int, int] = (0, 0)) -> int:
     """Return the largest number of ranks that `cut` accepts; at least 1."""
+    ghosts = _Ghosts(nx, medium, radius, layer)
     for ranks in range(max(1, nx // radius), 1, -1):
-        if _cut(nx, ranks, medium, radius, layer)[1] is None:
+        # the first slab that is too thin ends the trial of a cut
+        if any(ghosts.suit(cuts) for cuts in (_even_work(nx, ranks, medium, layer), _even(nx, ranks))):
             return ranks
     return 1
 
@@ -135,39 +139,75 @@ def _cut(
     nx: int, ranks: int, medium: str, radius: int, layer: tuple[int, int]
 ) -> tuple[list[Slab], Slab | None]:
     """Return the slabs, and the first that is thinner than the halo its neighbour needs, or None."""
-    even = [nx * r // ranks for r in range(ranks + 1)]
-    slabs, thin = _between(_even_work(nx, ranks, medium, layer), nx, medium, radius, layer)
-    return (slabs, thin) if thin is None else _between(even, nx, medium, radius, layer)
+    ghosts = _Ghosts(nx, medium, radius, layer)
+    slabs, thin = _between(list(_even_work(nx, ranks, medium, layer)), ghosts)
+    return (slabs, thin) if thin is None else _between(list(_even(nx, ranks)), ghosts)
 
 
-def _even_work(nx: int, ranks: int, medium: str, layer: tuple[int, int]) -> list[int]:
-    """Return cuts between which planes cost about the same."""
-    cost = [LAYER_TENTHS[medium] if ix < layer[0] or ix >= nx - layer[1] else 10 for ix in range(nx)]
-    until = list(accumulate(cost, initial=0))
+def _even(nx: int, ranks: int) -> Iterator[int]:
+    """Yield cuts between which there are as many planes as between others, or one more."""
+    return (nx * r // ranks for r in range(ranks + 1))
+
+
+def _even_work(nx: int, ranks: int, medium: str, layer: tuple[int, int]) -> Iterator[int]:
+    """Yield cuts between which planes cost about the same."""
+    until = _work(nx, medium, layer)
     # the last plane at which no more than r parts of all work are done
-    return [bisect_right(until, until[-1] * r, key=lambda done: done * ranks) - 1 for r in range(ranks + 1)]
+    return (bisect_right(until, until[-1] * r, key=lambda done: done * ranks) - 1 for r in range(ranks + 1))
 
 
-def _between(
-    cuts: list[int], nx: int, medium: str, radius: int, layer: tuple[int, int]
-) -> tuple[list[Slab], Slab | None]:
+@lru_cache(maxsize=64)
+def _work(nx: int, medium: str, layer: tuple[int, int]) -> tuple[int, ...]:
+    """Return the cost of all planes below each, in tenths of a plane outside the layer."""
+    tenths = LAYER_TENTHS[medium]
+    cost = (tenths if ix < layer[0] or ix >= nx - layer[1] else 10 for ix in range(nx))
+    return tuple(accumulate(cost, initial=0))
+
+
+@dataclass(frozen=True)
+class _Ghosts:
+    """The ghost planes at cuts of a grid."""
+
+    nx: int
+    medium: str
+    radius: int
+    layer: tuple[int, int]
+
+    def below(self, cut: int) -> int:
+        """Return the planes that the rank above a cut holds below it."""
+        return self._width(cut - self.radius, cut)
+
+    def above(self, cut: int) -> int:
+        """Return the planes that the rank below a cut holds above it."""
+        return self._width(cut, cut + self.radius)
+
+    def _width(self, first: int, last: int) -> int:
+        """Return how many are held beyond a cut whose M next planes are [first, last)."""
+        end = self.nx - self.layer[1]
+        in_layer = first < self.layer[0] or max(first, end) < min(last, self.nx)
+        return 2 * self.radius if in_layer or self.medium == "tti" else self.radius
+
+    def suit(self, cuts: Iterable[int]) -> bool:
+        """Return whether every slab between cuts is as thick as what its neighbours hold of it."""
+        for lo, hi in pairwise(cuts):
+            asked = max(self.above(lo) if lo > 0 else 0, self.below(hi) if hi < self.nx else 0)
+            if hi == lo or hi - lo < asked:
+                return False
+        return True
+
+
+def _between(cuts: list[int], ghosts: _Ghosts) -> tuple[list[Slab], Slab | None]:
     """Return the slabs between cuts, and the first that is too thin, or None."""
     ranks = len(cuts) - 1
-
-    def ghosts(beyond: range) -> int:
-        """Return the ghost planes at a cut, of which `beyond` are the M next to it."""
-        in_layer = any(ix < layer[0] or nx - layer[1] <= ix < nx for ix in beyond)
-        return 2 * radius if in_layer or medium == "tti" else radius
-
     slabs = [
         Slab(
             r,
             ranks,
-            nx,
+            ghosts.nx,
             lo,
             hi,
-            ghosts(range(lo - radius, lo)) if r > 0 else 0,
-            ghosts(range(hi, hi + radius)) if r < ranks - 1 else 0,
+            ghosts.below(lo) if r > 0 else 0,
+            ghosts.above(hi) if r < ranks - 1 else 0,
         )
         for r, (lo, hi) in enumerate(pairwise(cuts))
     ]

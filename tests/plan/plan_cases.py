@@ -10,6 +10,9 @@ from subsalt.plan.need import Needs
 
 SHAPE = (161, 61, 51)
 
+#: of a made-up machine
+CORES = 4
+
 
 def survey(shots=12, receivers=40):
     src = [[x, 300.0, 20.0] for x in np.linspace(400.0, 1200.0, shots)]
@@ -34,3 +37,29 @@ def needs(ranks=8, **options):
 
 def world(ranks, memory, given=True):
     return World(ranks, int(memory), 1, ranks, given)
+
+
+def shot_row(points, **more):
+    """Return a row of the section `shots` of a made-up machine."""
+    row = {
+        "medium": "vti",
+        "dim": 2,
+        "order": 8,
+        "boundary": "pml",
+        "layer_cells": 12,
+        "free_surface": False,
+        "model_storage": "f32",
+        "threads": CORES,
+        "points": points,
+        "step_points_per_s": 1e6,
+        "snapshot_points_per_s": 4e8,
+        "product_points_per_s": 4e8,
+        "injection_seconds": 1e-7,
+        "copy_bytes_per_s": 4e9,
+        "touch_bytes_per_s": 2e9,
+        "setup_points_per_s": 1e7,
+        "start_seconds": 0.5,
+        "date": "2026-11-22T10:00:00Z",
+        "version": "0.5.0",
+    }
+    return row | more

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from plan_cases import needs
+from plan_cases import CORES, needs, shot_row
 
 import kirchhoff_jobs
 from job_files import survey, write_files, write_job
@@ -17,34 +17,6 @@ from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import decide
 from subsalt.plan.halo import Network, exchange_of, plane_points
 from subsalt.plan.phases import Surroundings
-
-CORES = 4
-
-
-def shot_row(points, **more):
-    """Return a row of the section `shots` of a made-up machine."""
-    row = {
-        "medium": "vti",
-        "dim": 2,
-        "order": 8,
-        "boundary": "pml",
-        "layer_cells": 12,
-        "free_surface": False,
-        "model_storage": "f32",
-        "threads": CORES,
-        "points": points,
-        "step_points_per_s": 1e6,
-        "snapshot_points_per_s": 4e8,
-        "product_points_per_s": 4e8,
-        "injection_seconds": 1e-7,
-        "copy_bytes_per_s": 4e9,
-        "touch_bytes_per_s": 2e9,
-        "setup_points_per_s": 1e7,
-        "start_seconds": 0.5,
-        "date": "2026-11-22T10:00:00Z",
-        "version": "0.5.0",
-    }
-    return row | more
 
 
 @pytest.fixture

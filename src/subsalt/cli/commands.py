@@ -232,6 +232,9 @@ def show_result(out: Out, result: Any) -> None:
     facts: dict[str, Any] = plain(result)
     for line in phase_table(facts.get("phases") or {}):
         out.say(line)
+    compared = facts.get("model")
+    if compared:
+        out.row("model", compared["text"])
     for name in ("image", "shots_dir", "files", "pictures", "report", "run_dir"):
         value = facts.get(name)
         if isinstance(value, dict):
@@ -266,12 +269,16 @@ def export(source: Path, target: Path, key: str | None, unit: str | None, as_jso
 def report(run: Path, target: Path | None, as_json: bool) -> None:
     """Write the report of a run."""
     from subsalt import report as pages
+    from subsalt.report.model import comparison_of
 
     out = Out(as_json)
     must_exist(run)
     path = pages.write(run, target)
+    found = comparison_of(pages.gather(run).run)
+    for line in [] if found is None else found.lines():
+        out.say(line)
     out.row("report", str(path))
-    out.json({"report": path})
+    out.json({"report": path, "model": None if found is None else found.to_dict()})
 
 
 def explain(what: str, as_json: bool) -> None:

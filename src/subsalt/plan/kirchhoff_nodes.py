@@ -63,7 +63,8 @@ def plan_kirchhoff_nodes(
     setup, folder = job.setup(), run_dir or job.default_run_dir
     points = measured_points(seen, folder)
     known, why_not = machine_of(machine)
-    nodes = cluster_of(counts, known, **cluster)
+    own = auto_to_none(job.parallel.threads)
+    nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
     if measure and machine is None and job.parallel.device == "cpu":
         measured(setup, nodes.world(1), say)
         known, why_not = machine_of(machine)

@@ -62,11 +62,14 @@ class KirchhoffTime:
         What is assumed, or why there is no figure.
     rate : float or None
         Contributions per second of a node.
+    measured : str
+        When that was measured.
     """
 
     phases: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     rate: float | None = None
+    measured: str = ""
 
     @property
     def wall(self) -> float | None:
@@ -80,6 +83,7 @@ class KirchhoffTime:
             "phases": self.phases,
             "wall_seconds": self.wall,
             "contributions_per_s": self.rate,
+            "measured": self.measured,
             "notes": self.notes,
         }
 
@@ -185,7 +189,7 @@ def time_of(
         "pictures": PICTURES if pictures else 0.0,
         "report": REPORT,
     }
-    return KirchhoffTime(phases, [_note(row, sharing)], rate)
+    return KirchhoffTime(phases, [_note(row, sharing)], rate, str(row.get("date", "")))
 
 
 def _threads(world: World, machine: Machine | None = None) -> int:

@@ -228,7 +228,8 @@ def plan_nodes(
     folder = run_dir or (job.default_run_dir if job.data is not None else job.base / f"{job.name}.shots")
     points = measured_points(seen, folder)
     known, why_not = machine_of(machine)
-    nodes = cluster_of(counts, known, **cluster)
+    own = job.propagation_options.threads
+    nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
     if measure and machine is None and job.parallel.device == "cpu":
         one = nodes.world(1)
         places = [Path(d) for d in job.checkpoint_options.directories] or [folder]

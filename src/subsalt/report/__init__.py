@@ -9,7 +9,7 @@ import base64
 import hashlib
 from pathlib import Path
 
-from subsalt.report import kept, parts, ranks, records, strategies, time_image
+from subsalt.report import kept, model, parts, ranks, records, strategies, time_image
 from subsalt.report.facts import RunFacts, gather
 from subsalt.report.html import Markup, join, tag
 from subsalt.report.style import CSS
@@ -19,6 +19,7 @@ SECTIONS = (
     ("numbers", "Numbers", parts.numbers),
     ("findings", "Warnings and findings", parts.findings),
     ("phases", "Where the time went", parts.phases),
+    ("model", "Model against measured", model.model),
     ("ranks", "Ranks", ranks.ranks),
     ("strategy", "Source wavefields", strategies.strategies),
     ("kept", "Wavefields used again", kept.kept),

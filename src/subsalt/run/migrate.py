@@ -22,6 +22,7 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
+from subsalt.plan.prediction import of_shots
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress
@@ -86,6 +87,8 @@ class RunResult:
         Samples that were added; of time migration.
     unit : {"shot", "block"}
         What `shots_done` and `shots_failed` count.
+    predicted : dict
+        What it was predicted to take, on rank 0 (`subsalt.plan.prediction`).
     """
 
     run_dir: Path
@@ -101,6 +104,7 @@ class RunResult:
     findings: list[Finding] = field(default_factory=list)
     contributions: int = 0
     unit: str = "shot"
+    predicted: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -119,7 +123,15 @@ class RunResult:
             f"{self.unit}s_failed": self.shots_failed,
             "report": None if self.report is None else str(self.report),
             "files": [str(f) for f in self.files],
+            "model": self.comparison(),
         }
+
+    def comparison(self) -> dict[str, Any] | None:
+        """Return the run against what it was predicted to take, phase by phase; None when nothing was predicted."""
+        from subsalt.report.model import comparison_of
+
+        found = comparison_of({"predicted": self.predicted, "phases": self.phases})
+        return None if found is None else found.to_dict()
 
 
 def migrate_job(
@@ -236,6 +248,10 @@ def migrate_shots_job(
                 ledger.keep(set(reuse.names))
                 ledger.again(set(reuse.names) - done)
             left = shots_left(survey, ledger, everybody)
+            with everybody.together():
+                if everybody.is_root:
+                    to_do = [s for s in left if not reuse.source_of(s.id)]
+                    facts["predicted"] = of_shots(job, plan, to_do, folder)
         if text := reuse.said([s.id for s in survey.shots], done):
             say(text)
         with clock("setup"):
@@ -293,6 +309,7 @@ def migrate_shots_job(
         write_report(folder, clock),
         written.files,
         findings,
+        predicted=facts.get("predicted", {}),
     )
 
 

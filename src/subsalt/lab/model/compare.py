@@ -20,6 +20,8 @@ KERNELS: dict[str, tuple[str, ...]] = {
 OUTSIDE = ("start", "check", "report")
 #: a phase shorter than this part of the wall time is named, but is not the largest miss
 MATTERS = 0.05
+#: a phase shorter than this part is not shown to people
+SHOWN = 0.001
 UNEXPLAINED, WALL = "unexplained", "wall"
 
 
@@ -105,7 +107,15 @@ class Comparison:
             "kernel_rate_ratio": self.rate_ratio,
             "kernel_rate_of": self.rate_of,
             "largest_miss": None if miss is None else miss.phase,
+            "text": self.text(),
         }
+
+    def text(self) -> str:
+        """Return one line: the wall time, and the largest miss."""
+        wall, miss = self.wall, self.largest_miss
+        own = "" if self.rate_ratio is None else f" ({wall.rescaled:.2f} s at the run's own rate)"
+        most = "" if miss is None else f"; largest miss {miss.phase}"
+        return f"{wall.predicted:.2f} s predicted{own}, {wall.measured:.2f} s measured{most}"
 
     def lines(self) -> list[str]:
         """Return the table as text, and the largest miss."""
@@ -119,7 +129,8 @@ class Comparison:
             Column("ratio", "ratio", ".2f"),
             Column("share", "of wall %", ".1f", 100),
         )
-        rows = [r.to_dict() for r in (*self.rows, self.wall)]
+        some = [r for r in self.rows if r.phase == UNEXPLAINED or r.share >= SHOWN]
+        rows = [r.to_dict() for r in (*some, self.wall)]
         return [*render(rows, columns).splitlines(), *self.notes()]
 
     def notes(self) -> list[str]:

@@ -18,6 +18,9 @@ from subsalt.imaging.kirchhoff.partial import SumsFile
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.plan import World
+from subsalt.plan.kirchhoff_work import work_of
+from subsalt.plan.prediction import of_blocks
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress, deal_units
@@ -69,6 +72,7 @@ def migrate_time_job(
             device = kernels.prepare(job.parallel.device, shared)
             threads = kernels.threads_to_use(shared)
         layout = layout_for(job, setup, everybody, threads)
+        sharing = World.of(everybody, threads)
     with clock("provenance"):
         inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
@@ -100,6 +104,16 @@ def migrate_time_job(
                 if ledger is not None and live is not None:
                     stack.enter_context(live)
                     facts = beginning_facts(job, setup, run_id, inputs, findings, layout, numerics)
+                    to_do = set(shots_to_do(ledger))
+                    facts["predicted"] = of_blocks(
+                        job,
+                        setup,
+                        layout,
+                        [b for b in blocks if b.id in to_do],
+                        job.remember("work", lambda: work_of(setup)),
+                        sharing,
+                        folder,
+                    )
                     write_facts(folder, facts | {"state": "running"})
             by_id = {b.id: b for b in blocks}
             left = [by_id[i] for i in everybody.bcast(shots_to_do(ledger) if ledger else None)]
@@ -171,6 +185,7 @@ def migrate_time_job(
         findings,
         totals["contributions"],
         "block",
+        facts.get("predicted", {}),
     )
 
 
@@ -182,9 +197,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
     MemoryPlanError
         When a rank has not the memory; with the smallest change that fits.
     """
-    from subsalt.plan import World
     from subsalt.plan.kirchhoff_layout import layout_of
-    from subsalt.plan.kirchhoff_work import work_of
 
     found = World.of(everybody, threads)
     k = job.kirchhoff

@@ -1,0 +1,97 @@
+"""The prediction that a run begins with: seconds by phase of what is left to do, for run.json and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.errors import SubsaltError
+from subsalt.imaging.kirchhoff.cutting import Block
+from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.lab.machine import Machine
+from subsalt.plan.duration import duration_of
+from subsalt.plan.grouping import Decision
+from subsalt.plan.kirchhoff import disk_of
+from subsalt.plan.kirchhoff_layout import Layout
+from subsalt.plan.kirchhoff_time import share_of, time_of
+from subsalt.plan.kirchhoff_work import Work
+from subsalt.plan.rates import machine_of
+from subsalt.plan.scratch import disks_of
+from subsalt.plan.world import World
+from subsalt.survey import Shot
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+    from subsalt.job.kirchhoff_job import KirchhoffJob
+
+
+def of_shots(job: Job, decision: Decision, left: Sequence[Shot], folder: Path) -> dict[str, Any]:
+    """Return what a reverse time migration of the shots that are left is predicted to take.
+
+    Returns
+    -------
+    dict
+        ``phases``, seconds by phase as rank 0 spends them, empty where nothing was measured; ``halo_seconds`` of
+        waiting for ghost planes in them, None where the network is not known; ``points_per_s`` and ``measured``: the
+        rate of a node and when it was measured; ``notes``.
+    """
+    needs = decision.needs
+    if needs is None:
+        return {}
+    try:
+        machine, why_not = _machine()
+        disk, *_ = disks_of(needs, decision, folder, job.output.formats)
+        spent = duration_of(
+            needs,
+            decision,
+            machine,
+            why_not,
+            disk.parts,
+            pictures=job.output.pictures,
+            shots=left,
+        )
+    except SubsaltError as error:
+        # a prediction is no reason not to run
+        return {"phases": {}, "notes": [error.message]}
+    return {
+        "phases": spent.phases,
+        "halo_seconds": spent.halo,
+        "points_per_s": spent.rate,
+        "measured": spent.measured,
+        "notes": spent.notes,
+    }
+
+
+def of_blocks(
+    job: KirchhoffJob,
+    setup: KirchhoffSetup,
+    layout: Layout,
+    left: Sequence[Block],
+    work: Work,
+    world: World,
+    folder: Path,
+) -> dict[str, Any]:
+    """Return what a time migration of the blocks that are left is predicted to take; the values of `of_shots`."""
+    try:
+        machine, why_not = _machine()
+        share = share_of(setup, left, work, world.ranks)
+        files = disk_of(setup, layout, world, folder, job.output.formats).parts
+        spent = time_of(setup, world, share, files, machine, why_not, pictures=job.output.pictures)
+    except SubsaltError as error:
+        return {"phases": {}, "notes": [error.message]}
+    return {
+        "phases": spent.phases,
+        "halo_seconds": 0.0,
+        "contributions_per_s": spent.rate,
+        "measured": spent.measured,
+        "notes": spent.notes,
+    }
+
+
+def _machine() -> tuple[Machine | None, str]:
+    """Return this machine if it was measured, and why not: a damaged file is no reason not to run."""
+    try:
+        return machine_of()
+    except SubsaltError as error:
+        return None, error.message

@@ -1,0 +1,80 @@
+"""A run begins with a prediction, which stands in run.json beside what it took; without rates it says why."""
+
+import json
+
+import pytest
+from plan_cases import shot_row
+
+import kirchhoff_jobs
+from job_files import survey, write_files, write_job
+from subsalt.cli import guard
+from subsalt.cli.app import app
+from subsalt.job.job import Job
+from subsalt.lab import machine as machines
+from subsalt.plan import plan_job
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def migrate(capsys, job, run):
+    code = guard.run(app, ["migrate", str(job), "--run", str(run), "--json"])
+    assert code == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return result, json.loads((run / "run.json").read_text())
+
+
+def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
+    write_files(tmp_path, survey(2))
+    job = write_job(tmp_path)
+    job.write_text(job.read_text() + "[parallel]\nthreads = 1\n")
+    _, facts = migrate(capsys, job, tmp_path / "first")
+    assert facts["predicted"]["phases"] == {}
+    assert "subsalt lab kernels" in facts["predicted"]["notes"][0]
+    machines.save(machines.default_path(), "shots", [shot_row(81 * 51, threads=1)])
+    planned = plan_job(Job.from_toml(job), run_dir=tmp_path / "second", threads=1).duration
+    result, facts = migrate(capsys, job, tmp_path / "second")
+    assert facts["predicted"]["phases"] == pytest.approx(planned.phases)
+    assert facts["predicted"]["measured"] == "2026-11-22T10:00:00Z"
+    compared = {r["phase"]: r for r in result["model"]["phases"]}
+    assert compared["source"]["measured"] > 0
+    assert compared["source"]["ratio"] == pytest.approx(1.0)
+    assert compared["receivers"]["predicted"] == pytest.approx(planned.phases["receivers"])
+    # a run with nothing left to do predicts no time steps
+    _, facts = migrate(capsys, job, tmp_path / "second")
+    assert "source" not in facts["predicted"]["phases"]
+
+
+def test_a_time_migration_predicts_too(tmp_path, capsys):
+    kirchhoff_jobs.areal(tmp_path / "traces.sgy")
+    job = kirchhoff_jobs.write_job(tmp_path)
+    row = {
+        "amplitude": "3d",
+        "antialias": "bands",
+        "bands": 4,
+        "interpolation": "sinc",
+        "eta": False,
+        "gathers": False,
+        "threads": 1,
+        "samples": kirchhoff_jobs.NT,
+        "contributions_per_s": 1e8,
+        "prepared_samples_per_s": 1e7,
+        "start_seconds": 0.5,
+    }
+    machines.save(machines.default_path(), "kirchhoff", [row])
+    planned = plan_job(Job.from_toml(job), run_dir=tmp_path / "run", threads=1).duration
+    result, facts = migrate(capsys, job, tmp_path / "run")
+    assert facts["predicted"]["phases"]["sum"] == pytest.approx(planned.phases["sum"])
+    assert result["model"]["kernel_rate_of"] == "sum"
+
+
+def test_a_damaged_machine_file_is_no_reason_not_to_run(tmp_path, capsys):
+    write_files(tmp_path, survey(1))
+    path = machines.default_path()
+    path.parent.mkdir(parents=True)
+    path.write_text("not JSON")
+    _, facts = migrate(capsys, write_job(tmp_path), tmp_path / "run")
+    assert facts["predicted"]["phases"] == {}
+    assert "cannot be used" in facts["predicted"]["notes"][0]
