@@ -346,9 +346,13 @@ def world() -> Comm:
     global _world
     if _world is None:
         launch = launched()
-        _world = (
-            single() if launch is None or launch.size == 1 else Comm(mpi_library.start(launch, _free_all))
-        )
+        if launch is None or launch.size == 1:
+            mpi_library.count_alone()
+            _world = single()
+        else:
+            _world = Comm(mpi_library.start(launch, _free_all))
+        if mpi_library.COUNTING in os.environ:
+            _world.agree(mpi_library.counting_error() if _world.is_root else None)
     return _world
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from subsalt import mpi_library
 from subsalt.comm import Comm
 from subsalt.decomp import Slab
 from subsalt.waiting import wait
@@ -82,6 +83,7 @@ class Halo:
         # what has requests must not go away before them
         self._arrays = [a for arrays in levels for a in arrays]
         self._active: _Level | None = None
+        self._start_all, self._test_all = mpi_library.start_all(), mpi_library.test_all()
 
     @staticmethod
     def _requests(group: Comm, slabs: Sequence[Slab], radius: int, arrays: Sequence[NDArray]) -> _Level:
@@ -114,13 +116,11 @@ class Halo:
 
     def start(self, level: Sequence[NDArray]) -> None:
         """Begin the exchange of a time level; what neighbours hold of it must have been written."""
-        from mpi4py import MPI
-
         self._active = chosen = self._levels[id(level[0])]
         if self.stop is not None:
             for word in chosen.word_to:
                 word[0] = self.stop
-        MPI.Prequest.Startall(chosen.requests)
+        self._start_all(chosen.requests)
         self.traffic.bytes += chosen.sent
         self.traffic.exchanges += 1
 
@@ -128,9 +128,7 @@ class Halo:
         """Let the exchange go on; return whether it is complete."""
         if self._active is None:
             return True
-        from mpi4py import MPI
-
-        if not MPI.Request.Testall(self._active.requests):
+        if not self._test_all(self._active.requests):
             return False
         for word in self._active.word_from:
             if word[0]:
@@ -171,10 +169,9 @@ def swap(group: Comm, send: Mapping[int, NDArray], receive: Mapping[int, NDArray
     """
     if not send and not receive:
         return
-    from mpi4py import MPI
-
     mpi = group.mpi
     assert mpi is not None
+    test_all = mpi_library.test_all()
     requests = [mpi.Irecv(a, rank, TAG_ARRAYS) for rank, a in receive.items()]
     requests += [mpi.Isend(a, rank, TAG_ARRAYS) for rank, a in send.items()]
-    wait(lambda: MPI.Request.Testall(requests))
+    wait(lambda: test_all(requests))

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -22,7 +23,7 @@ from subsalt.waiting import wait
 ABORT_TIMEOUT = 4.0
 
 #: numbers of phases (`timing.NAMES`) that are known here: outside of all named ones, before the first, after the last
-OUTSIDE, START, END = 1000, 1001, 1002
+OUTSIDE, START, END, PROFILE = 1000, 1001, 1002, 1004
 #: added to the number of a phase while the rank waits for others: a profile cannot see that otherwise, for between two
 #: looks at a message a rank that waits is outside of MPI
 WAITING = 500
@@ -30,6 +31,10 @@ WAITING = 500
 #: `MPI_Pcontrol`, None while MPI does not run or nobody listens; the phase that the main thread is in
 _pcontrol: Callable[[int], None] | None = None
 _phase = START
+
+#: variable with the file for a profile, and what makes it where it is set: a layer above, known by name
+COUNTING, WRAPPER = "SUBSALT_MPI_PROFILE", "subsalt.lab.pmpi.wrapper"
+_counter: Any = None
 
 
 def tell_phase(number: int) -> None:
@@ -55,7 +60,20 @@ def _speak(pcontrol: Callable[[int], None] | None) -> None:
     tell_phase(_phase)
 
 
-def _listener() -> Callable[[int], None] | None:
+def _listeners() -> Callable[[int], None] | None:
+    """Return what phases are told to, None when nobody listens."""
+    preloaded, counting = _preloaded(), None if _counter is None else _counter.tell
+
+    def both(number: int) -> None:
+        assert preloaded is not None
+        assert counting is not None
+        preloaded(number)
+        counting(number)
+
+    return both if preloaded is not None and counting is not None else preloaded or counting
+
+
+def _preloaded() -> Callable[[int], None] | None:
     """Return the `MPI_Pcontrol` that a profile has put in front of MPI, None when there is no profile.
 
     A profile is loaded before the program, for all to see; mpi4py opens MPI for itself alone. Its own Pcontrol will not
@@ -139,12 +157,46 @@ def start(launch: Launch, before_end: Callable[[], None]) -> Any:
             # mpi4py suspects what is found below for sure, and each rank would say so
             warnings.simplefilter("ignore", RuntimeWarning)
             mpi.Init_thread(mpi.THREAD_MULTIPLE)
-    _speak(_listener())
+    everybody = mpi.COMM_WORLD
+    if path := os.environ.get(COUNTING):
+        everybody = _count(path, mpi)
+    _speak(_listeners())
     atexit.register(finish, before_end)
     if mpi.COMM_WORLD.Get_size() != launch.size:
         raise _mismatch(launch)
     sys.excepthook = _abort_on_uncaught
-    return mpi.COMM_WORLD
+    return everybody
+
+
+def _count(path: str, mpi: Any | None = None) -> Any:
+    """Let the calls of this process be counted from here on; return the communicator of all ranks that counts."""
+    global _counter
+    _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version())
+    return _counter.world
+
+
+def count_alone() -> None:
+    """Let a process that needs no MPI have its phases counted, when SUBSALT_MPI_PROFILE asks for it."""
+    if _counter is None and (path := os.environ.get(COUNTING)):
+        _count(path)
+        _speak(_listeners())
+        atexit.register(finish, lambda: None)
+
+
+def counting_error() -> Exception | None:
+    """Return why a profile that was asked for cannot be written, to be raised on all ranks."""
+    found: Exception | None = None if _counter is None else _counter.error()
+    return found
+
+
+def start_all() -> Callable[[Any], Any]:
+    """Return what starts persistent requests: a function of mpi4py, or the one that counts."""
+    return module().Prequest.Startall if _counter is None else _counter.start_all
+
+
+def test_all() -> Callable[[Any], Any]:
+    """Return what looks at requests, and says whether all are complete."""
+    return module().Request.Testall if _counter is None else _counter.test_all
 
 
 def _mismatch(launch: Launch) -> ParallelError:
@@ -163,13 +215,22 @@ def finish(before_end: Callable[[], None]) -> None:
     before_end : callable
         Gives back what is left.
     """
-    if is_running():
-        tell_phase(END)
-        # whoever comes first would wait busily in Finalize
-        wait(module().COMM_WORLD.Ibarrier().Test)
-        before_end()
-        _speak(None)
-        module().Finalize()
+    global _counter
+    if not is_running():
+        if _counter is not None:
+            _counter.finish()
+            _counter = None
+        return
+    everybody = module().COMM_WORLD if _counter is None else _counter.world
+    tell_phase(END)
+    # whoever comes first would wait busily in Finalize
+    wait(everybody.Ibarrier().Test)
+    before_end()
+    if _counter is not None:
+        counter, _counter = _counter, None
+        counter.finish(lambda: tell_phase(PROFILE))
+    _speak(None)
+    module().Finalize()
 
 
 def end_all(code: int) -> NoReturn:

@@ -1,0 +1,323 @@
+"""The built-in profile: MPI calls counted where Python makes them, for whoever has no compiler for the interposer.
+
+SUBSALT_MPI_PROFILE=FILE lets every communicator of a run count the calls made through it, and its requests too. What
+comes out is a profile like any other; it costs about a microsecond per call, and nothing where the variable is not set.
+The time of a call is that of the method of mpi4py, less what mpi4py itself takes for one that does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import DiskError, SubsaltError
+from subsalt.lab.pmpi.counts import Counts
+
+#: times that something is tried whose own cost is wanted
+TRIES = 200
+#: a call without communicator
+NO_COMM = ("", 0)
+
+#: how many bytes a call carries, from its communicator and arguments: what this rank gives, or the room it offers
+Rule = Callable[..., int]
+
+
+def size_of(spec: Any) -> int:
+    """Return the bytes of a buffer as mpi4py takes it: an array, or a list of an array and counts.
+
+    Parameters
+    ----------
+    spec : buffer, or sequence of buffer and counts
+        ``[array, counts]``, ``[array, (counts, displacements)]``; None and IN_PLACE are 0.
+    """
+    import numpy as np
+
+    if isinstance(spec, list | tuple):
+        view = memoryview(spec[0])
+        counts = spec[1][0] if len(spec) > 1 and isinstance(spec[1], tuple) else spec[-1]
+        if len(spec) > 1 and isinstance(counts, int | list | np.ndarray | np.integer):
+            return int(np.sum(counts)) * view.itemsize
+        return view.nbytes
+    return 0 if spec is None or isinstance(spec, int) else memoryview(spec).nbytes
+
+
+def _to(comm: Any, buf: Any, rank: int = 0, *_: Any, **named: Any) -> int:
+    other = named.get("dest", named.get("source", rank))
+    return 0 if other == comm.nobody else size_of(buf)
+
+
+def _own(_: Any, send: Any, *__: Any, **___: Any) -> int:
+    return size_of(send)
+
+
+def _block(comm: Any, send: Any, receive: Any = None, *_: Any, **__: Any) -> int:
+    """Return what is sent; in place the block of this rank among those received."""
+    if not comm.is_in_place(send):
+        return size_of(send)
+    if isinstance(receive, list | tuple):
+        counts = receive[1][0] if isinstance(receive[1], tuple) else receive[1]
+        return int(counts[comm.rank]) * memoryview(receive[0]).itemsize
+    return size_of(receive) // comm.size
+
+
+def _either(comm: Any, send: Any, receive: Any = None, *_: Any, **__: Any) -> int:
+    return size_of(receive if comm.is_in_place(send) else send)
+
+
+def _received(_: Any, send: Any, receive: Any = None, *__: Any, **___: Any) -> int:
+    return size_of(receive)
+
+
+#: methods of a communicator: the bytes they carry, None for those that carry none
+BLOCKING: Mapping[str, Rule | None] = {
+    "Send": _to,
+    "Ssend": _to,
+    "Recv": _to,
+    "Bcast": _own,
+    "Gather": _block,
+    "Gatherv": _block,
+    "Allgather": _block,
+    "Allgatherv": _block,
+    "Scatter": _received,
+    "Scatterv": _received,
+    "Alltoall": _either,
+    "Alltoallv": _either,
+    "Reduce": _either,
+    "Allreduce": _either,
+    "Barrier": None,
+    "Free": None,
+}
+POSTED: Mapping[str, Rule | None] = {
+    "Isend": _to,
+    "Issend": _to,
+    "Irecv": _to,
+    "Ibcast": _own,
+    "Igather": _block,
+    "Iallgather": _block,
+    "Iallgatherv": _block,
+    "Ialltoall": _either,
+    "Ireduce": _either,
+    "Iallreduce": _either,
+    "Ibarrier": None,
+}
+PERSISTENT: Mapping[str, Rule] = {"Send_init": _to, "Recv_init": _to}
+#: methods that make a communicator, each collective over the one it is made from
+MAKING = ("Split", "Split_type", "Dup", "Create")
+#: methods of a request
+REQUEST = ("Test", "Wait", "Cancel", "Free", "Start")
+
+
+def _call(method: str, of: str = "") -> str:
+    """Return the name in C of a method of mpi4py, of a communicator or a request."""
+    if method in MAKING or (not of and method == "Free"):
+        return f"MPI_Comm_{method.lower()}"
+    return "MPI_Request_free" if method == "Free" else f"MPI_{method}"
+
+
+class Wrapper:
+    """Counts what this process does in MPI, from here to `finish`.
+
+    Parameters
+    ----------
+    path : str
+        Where rank 0 writes the profile.
+    mpi : module, optional
+        mpi4py.MPI, started; None for a process alone.
+    version : str
+        What the library says of itself.
+    """
+
+    def __init__(self, path: str, mpi: Any | None = None, version: str = "no MPI") -> None:
+        self.path, self.mpi, self.version = Path(path), mpi, version
+        self.counts = Counts()
+        self.world: Any = None
+        if mpi is not None:
+            self._requests = _request_classes(self, mpi)
+            self._cost = _costs(mpi, self.counts.clock)
+            self._all: dict[int, float] = {}
+            counted = _communicator(self, mpi, self._requests)
+            self.world = counted(mpi.COMM_WORLD)
+            self.world.told = ("world", mpi.COMM_WORLD.Get_size())
+
+    def tell(self, number: int) -> None:
+        """Begin a phase."""
+        self.counts.tell(number)
+
+    def error(self) -> SubsaltError | None:
+        """Return why nothing can be written, before anything is counted in vain."""
+        folder = self.path.parent
+        if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            return DiskError(
+                f"SUBSALT_MPI_PROFILE={self.path}: no file can be written there",
+                "name a file in a folder that exists and that you may write to",
+                code="E910",
+            )
+        return None
+
+    def timed(self, call: str, comm: tuple[str, int], free: float, work: Callable[[], Any], size: int | None) -> Any:
+        """Do a call and count it; `free` seconds of it are not MPI's."""
+        clock = self.counts.clock
+        begin = clock()
+        found = work()
+        self.counts.add(call, comm, max(0.0, clock() - begin - free), size)
+        return found
+
+    def free_of(self, method: str) -> float:
+        """Return the seconds that mpi4py takes for a call that does nothing."""
+        return self._cost["Test" if method in REQUEST else "post"]
+
+    def start_all(self, requests: Sequence[Any]) -> None:
+        """Start persistent requests, counted."""
+        work = partial(self.mpi.Prequest.Startall, requests)  # type: ignore[union-attr]
+        self.timed("MPI_Startall", NO_COMM, self._free_all(len(requests)), work, None)
+
+    def test_all(self, requests: Sequence[Any]) -> bool:
+        """Return whether all requests are complete, counted."""
+        work = partial(self.mpi.Request.Testall, requests)  # type: ignore[union-attr]
+        return bool(self.timed("MPI_Testall", NO_COMM, self._free_all(len(requests)), work, None))
+
+    def _free_all(self, count: int) -> float:
+        """Return what mpi4py takes to look at so many requests."""
+        if count not in self._all:
+            assert self.mpi is not None
+            nothing = [self.mpi.REQUEST_NULL] * count
+            self._all[count] = _least(partial(self.mpi.Request.Testall, nothing), self.counts.clock)
+        return self._all[count]
+
+    def finish(self, pickup: Callable[[], None] = lambda: None) -> None:
+        """Write the profile; collective, at the end of the program.
+
+        Parameters
+        ----------
+        pickup : callable
+            Called once nothing is counted any more, before ranks send what they have.
+        """
+        comm = None if self.mpi is None else self.mpi.COMM_WORLD
+        rank = 0 if comm is None else comm.Get_rank()
+        own = self.counts.raw(rank, os.uname().nodename)
+        pickup()
+        ranks = [own] if comm is None else _gathered(comm, own)
+        if ranks is not None:
+            try:
+                self._write(ranks)
+            except (SubsaltError, OSError) as error:
+                print(f"warning: the MPI profile is not written: {error}", file=sys.stderr, flush=True)
+
+    def _write(self, ranks: list[dict[str, Any]]) -> None:
+        from subsalt.io.publish import publish_text
+        from subsalt.lab.pmpi.raw import SCHEMA, profile_of
+
+        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        found = profile_of({"schema": SCHEMA, "ranks": ranks}, command, self.version)
+        text = json.dumps(replace(found, source="wrapper").to_dict())
+        publish_text(self.path, text + "\n")
+
+
+def _gathered(comm: Any, own: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return what all ranks counted on rank 0; collective. By messages that nobody counts."""
+    import numpy as np
+
+    text = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    lengths = np.empty(comm.Get_size(), np.int64)
+    comm.Gather(np.array([len(text)], np.int64), lengths if comm.Get_rank() == 0 else None, 0)
+    if comm.Get_rank():
+        comm.Send(text, 0)
+        return None
+    parts = [text.tobytes()]
+    for rank, length in enumerate(lengths[1:].tolist(), 1):
+        parts.append(bytearray(length))
+        comm.Recv(parts[-1], rank)
+    return [json.loads(part) for part in parts]
+
+
+def _least(work: Callable[[], Any], clock: Callable[[], float]) -> float:
+    """Return the shortest time of many tries."""
+    least = float("inf")
+    for _ in range(TRIES):
+        begin = clock()
+        work()
+        least = min(least, clock() - begin)
+    return least
+
+
+def _costs(mpi: Any, clock: Callable[[], float]) -> dict[str, float]:
+    """Return what mpi4py takes for calls in which MPI has nothing to do: a look at no request, a message to nobody."""
+    import numpy as np
+
+    word = np.zeros(1)
+    send = partial(mpi.COMM_SELF.Send, word, mpi.PROC_NULL)
+    return {"Test": _least(mpi.REQUEST_NULL.Test, clock), "post": _least(send, clock)}
+
+
+def _request_classes(wrapper: Wrapper, mpi: Any) -> tuple[type, type]:
+    """Return the classes of requests and persistent requests that are counted."""
+
+    def method(plain: Any, name: str) -> Any:
+        call, free = _call(name, "request"), None
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            nonlocal free
+            free = wrapper.free_of(name) if free is None else free
+            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named), None)
+
+        return counted
+
+    made = []
+    for base in (mpi.Request, mpi.Prequest):
+        names = [n for n in REQUEST if hasattr(base, n)]
+        made.append(type(f"Counted{base.__name__}", (base,), {n: method(getattr(base, n), n) for n in names}))
+    return made[0], made[1]
+
+
+def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> type:
+    """Return the class of communicators that are counted."""
+    base, (request, persistent) = mpi.Intracomm, requests
+
+    def method(name: str, rule: Rule | None, kind: type | None) -> Any:
+        plain, call = getattr(base, name), _call(name)
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            size = None if rule is None else rule(self, *given, **named)
+            free = wrapper.free_of(name)
+            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named), size)
+            return found if kind is None else kind(found)
+
+        return counted
+
+    def making(name: str) -> Any:
+        plain, call = getattr(base, name), _call(name)
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            free = wrapper.free_of(name)
+            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named), None)
+            number, self.made = self.made, self.made + 1
+            if found == mpi.COMM_NULL:
+                return found
+            if not isinstance(found, kind):
+                found = kind(found)
+            # the name on which all its members agree, as the interposer gives it (comms.c)
+            first = found.Get_group().Translate_ranks([0], mpi.COMM_WORLD.Get_group())[0]
+            found.told = (f"{self.told[0]}/{number}.{first}", found.Get_size())
+            return found
+
+        return counted
+
+    methods: dict[str, Any] = {n: method(n, rule, None) for n, rule in BLOCKING.items()}
+    methods |= {n: method(n, rule, request) for n, rule in POSTED.items()}
+    methods |= {n: method(n, rule, persistent) for n, rule in PERSISTENT.items()}
+    methods |= {n: making(n) for n in MAKING}
+    methods |= {
+        "told": ("", 0),
+        "made": 0,
+        "nobody": mpi.PROC_NULL,
+        "is_in_place": staticmethod(lambda given: given is mpi.IN_PLACE or (isinstance(given, int) and given == mpi.IN_PLACE)),
+    }
+    kind = type("CountedIntracomm", (base,), methods)
+    return kind
