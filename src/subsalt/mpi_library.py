@@ -171,6 +171,8 @@ def start(launch: Launch, before_end: Callable[[], None]) -> Any:
 def _count(path: str, mpi: Any | None = None) -> Any:
     """Let the calls of this process be counted from here on; return the communicator of all ranks that counts."""
     global _counter
+    if preloaded := _preloaded():
+        preloaded(PROFILE)  # it makes some calls of its own first
     _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version())
     return _counter.world
 

@@ -30,6 +30,7 @@ PARTS = (
     "velocity",
     "lab_storage",
     "lab_profile",
+    "lab_phases",
 )
 
 

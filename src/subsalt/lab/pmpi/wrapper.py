@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +21,8 @@ from typing import Any
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.lab.pmpi.counts import Counts
 
-#: times that something is tried whose own cost is wanted
-TRIES = 200
+#: times that something is tried whose own cost is wanted, and requests that are looked at together then
+TRIES, MANY = 200, 8
 #: a call without communicator
 NO_COMM = ("", 0)
 
@@ -141,7 +142,6 @@ class Wrapper:
         if mpi is not None:
             self._requests = _request_classes(self, mpi)
             self._cost = _costs(mpi, self.counts.clock)
-            self._all: dict[int, float] = {}
             counted = _communicator(self, mpi, self._requests)
             self.world = counted(mpi.COMM_WORLD)
             self.world.told = ("world", mpi.COMM_WORLD.Get_size())
@@ -161,7 +161,9 @@ class Wrapper:
             )
         return None
 
-    def timed(self, call: str, comm: tuple[str, int], free: float, work: Callable[[], Any], size: int | None) -> Any:
+    def timed(
+        self, call: str, comm: tuple[str, int], free: float, work: Callable[[], Any], size: int | None = None
+    ) -> Any:
         """Do a call and count it; `free` seconds of it are not MPI's."""
         clock = self.counts.clock
         begin = clock()
@@ -171,25 +173,21 @@ class Wrapper:
 
     def free_of(self, method: str) -> float:
         """Return the seconds that mpi4py takes for a call that does nothing."""
-        return self._cost["Test" if method in REQUEST else "post"]
+        return self._cost["test" if method in REQUEST else "post"]
 
     def start_all(self, requests: Sequence[Any]) -> None:
         """Start persistent requests, counted."""
         work = partial(self.mpi.Prequest.Startall, requests)  # type: ignore[union-attr]
-        self.timed("MPI_Startall", NO_COMM, self._free_all(len(requests)), work, None)
+        self.timed("MPI_Startall", NO_COMM, self._free_all(len(requests)), work)
 
     def test_all(self, requests: Sequence[Any]) -> bool:
         """Return whether all requests are complete, counted."""
         work = partial(self.mpi.Request.Testall, requests)  # type: ignore[union-attr]
-        return bool(self.timed("MPI_Testall", NO_COMM, self._free_all(len(requests)), work, None))
+        return bool(self.timed("MPI_Testall", NO_COMM, self._free_all(len(requests)), work))
 
     def _free_all(self, count: int) -> float:
-        """Return what mpi4py takes to look at so many requests."""
-        if count not in self._all:
-            assert self.mpi is not None
-            nothing = [self.mpi.REQUEST_NULL] * count
-            self._all[count] = _least(partial(self.mpi.Request.Testall, nothing), self.counts.clock)
-        return self._all[count]
+        """Return what mpi4py takes for a list of requests."""
+        return self._cost["one"] + self._cost["more"] * (count - 1)
 
     def finish(self, pickup: Callable[[], None] = lambda: None) -> None:
         """Write the profile; collective, at the end of the program.
@@ -230,30 +228,46 @@ def _gathered(comm: Any, own: dict[str, Any]) -> list[dict[str, Any]] | None:
     if comm.Get_rank():
         comm.Send(text, 0)
         return None
-    parts = [text.tobytes()]
+    parts: list[bytes | bytearray] = [text.tobytes()]
     for rank, length in enumerate(lengths[1:].tolist(), 1):
         parts.append(bytearray(length))
         comm.Recv(parts[-1], rank)
     return [json.loads(part) for part in parts]
 
 
-def _least(work: Callable[[], Any], clock: Callable[[], float]) -> float:
-    """Return the shortest time of many tries."""
-    least = float("inf")
+def _typical(work: Callable[[], Any], clock: Callable[[], float]) -> float:
+    """Return the median time of many tries."""
+    times = []
     for _ in range(TRIES):
         begin = clock()
         work()
-        least = min(least, clock() - begin)
-    return least
+        times.append(clock() - begin)
+    return statistics.median(times)
 
 
 def _costs(mpi: Any, clock: Callable[[], float]) -> dict[str, float]:
-    """Return what mpi4py takes for calls in which MPI has nothing to do: a look at no request, a message to nobody."""
+    """Return the seconds that mpi4py takes around calls in which MPI has nothing to do.
+
+    Returns
+    -------
+    dict
+        ``test``: a look at one request; ``one``, ``more``: at a list of one, and for each further one; ``post``: a
+        message. The requests are persistent and not started, the message goes to nobody.
+    """
     import numpy as np
 
     word = np.zeros(1)
-    send = partial(mpi.COMM_SELF.Send, word, mpi.PROC_NULL)
-    return {"Test": _least(mpi.REQUEST_NULL.Test, clock), "post": _least(send, clock)}
+    idle = [mpi.COMM_SELF.Send_init(word, mpi.PROC_NULL) for _ in range(MANY)]
+    one, many = (_typical(partial(mpi.Request.Testall, some), clock) for some in (idle[:1], idle))
+    out = {
+        "test": _typical(idle[0].Test, clock),
+        "one": one,
+        "more": max(0.0, many - one) / (MANY - 1),
+        "post": _typical(partial(mpi.COMM_SELF.Send, word, mpi.PROC_NULL), clock),
+    }
+    for request in idle:
+        request.Free()
+    return out
 
 
 def _request_classes(wrapper: Wrapper, mpi: Any) -> tuple[type, type]:
@@ -265,7 +279,7 @@ def _request_classes(wrapper: Wrapper, mpi: Any) -> tuple[type, type]:
         def counted(self: Any, *given: Any, **named: Any) -> Any:
             nonlocal free
             free = wrapper.free_of(name) if free is None else free
-            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named), None)
+            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named))
 
         return counted
 
@@ -296,7 +310,7 @@ def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> ty
 
         def counted(self: Any, *given: Any, **named: Any) -> Any:
             free = wrapper.free_of(name)
-            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named), None)
+            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named))
             number, self.made = self.made, self.made + 1
             if found == mpi.COMM_NULL:
                 return found
@@ -317,7 +331,9 @@ def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> ty
         "told": ("", 0),
         "made": 0,
         "nobody": mpi.PROC_NULL,
-        "is_in_place": staticmethod(lambda given: given is mpi.IN_PLACE or (isinstance(given, int) and given == mpi.IN_PLACE)),
+        "is_in_place": staticmethod(
+            lambda given: given is mpi.IN_PLACE or (isinstance(given, int) and given == mpi.IN_PLACE)
+        ),
     }
     kind = type("CountedIntracomm", (base,), methods)
     return kind
