@@ -1,7 +1,7 @@
 """Compile a small C program or library on this machine, once, with the compiler that fits the MPI in use.
 
-What was made is kept in the user's cache folder under a name that holds a hash of everything it was made from; where that
-folder cannot be written it lies in a folder of this user among the temporary files.
+What was made is kept in the user's cache folder under a name that holds a hash of everything it was made from; where
+that folder cannot be written it lies in a folder of this user among the temporary files.
 """
 
 from __future__ import annotations

@@ -65,6 +65,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "samples",
     ),
+    "network": ("what", "where", "bytes", "ranks", "mpi"),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
     "copies": ("medium", "dim", "order", "boundary", "model_storage", "isa", "copies", "threads", "n"),
 }

@@ -1,0 +1,191 @@
+"""Messages between ranks: start them, let `net.c` measure, and make rows of what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.errors import DeviceError, MemoryPlanError
+from subsalt.host import machine_facts
+from subsalt.lab import launcher
+from subsalt.lab.compiled import compiled
+from subsalt.lab.network import rows as make
+from subsalt.lab.network.lines import Answer, Rank, name_of, read
+from subsalt.lab.network.places import choose, oversubscribed
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+
+#: the program
+SOURCE = Path(__file__).with_name("net.c")
+#: part of the memory of a node that the messages of its ranks may take
+SHARE = 0.5
+#: seconds that one start may take
+PATIENCE = 7200.0
+
+Say = Callable[[str], None]
+#: starts the program on so many ranks with these arguments; returns what it printed
+Start = Callable[[int, Sequence[str]], str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Parameters
+    ----------
+    ranks : sequence of int
+        Each is a start of its own.
+    sizes : sequence of int
+        Bytes of messages, ascending.
+    launcher : str, optional
+        As `launcher.Launcher.find`.
+    blocks : int
+        Samples of each case.
+    microseconds : int
+        Length of a block at least.
+    seconds : float
+        What all blocks of one case may take; slower ones have three blocks, and larger messages are left out.
+    threads : str
+        ``"multiple"``, as subsalt and MPI for Python start MPI, or ``"single"``.
+    """
+
+    ranks: Sequence[int]
+    sizes: Sequence[int]
+    launcher: str | None = None
+    blocks: int = 15
+    microseconds: int = 2000
+    seconds: float = 1.0
+    threads: str = "multiple"
+
+
+def program(mpi: MpiInUse) -> Path:
+    """Return the measuring program for an MPI, compiled if need be.
+
+    Raises
+    ------
+    DeviceError
+        When there is no compiler for it (E952), or it fails (E950).
+    """
+    if mpi.compiler is None:
+        raise DeviceError(
+            f"no compiler of {mpi.name} was found: the program that measures is C",
+            "install a C compiler and the mpicc of that MPI (Debian: gcc, with libmpich-dev or libopenmpi-dev), "
+            "and put it on PATH",
+            code="E952",
+        )
+    header = mpi.include / "mpi.h" if mpi.include is not None else None
+    text = header.read_text(errors="replace") if header is not None and header.exists() else ""
+    return compiled("net", [SOURCE], [str(mpi.compiler)], made_from=text)
+
+
+def starts(settings: Settings) -> tuple[MpiInUse, Start]:
+    """Return the MPI in use, and what starts the program on ranks of it."""
+    mpi = MpiInUse.find(settings.launcher)
+    path = program(mpi)
+
+    def start(ranks: int, words: Sequence[str]) -> str:
+        command = mpi.start(ranks, [str(path), *words])
+        return launcher.run(command, what=f"messages between {ranks} ranks", timeout=PATIENCE).stdout
+
+    return mpi, start
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What was measured.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of messages between two ranks, operations of all, and lines through the times.
+    notes : list of str
+        What a reader of the figures must know.
+    mpi : str
+        Such as ``"MPICH 5.0.2"``.
+    """
+
+    rows: list[make.Row]
+    notes: list[str]
+    mpi: str
+
+
+def messages(settings: Settings, start: Start, say: Say) -> Messages:
+    """Measure messages between two ranks and among all.
+
+    Parameters
+    ----------
+    settings : Settings
+        What is measured.
+    start : callable
+        Of `starts`.
+    say : callable
+        Told what is being measured.
+
+    Raises
+    ------
+    SubsaltError
+        When the ranks cannot be started, do not see each other, or receive something else than was sent.
+    """
+    found: list[make.Row] = []
+    notes: list[str] = []
+    known: set[tuple[str, int]] = set()
+    mpi = ""
+    for ranks in settings.ranks:
+        say(f"network: {ranks} ranks")
+        there = read(start(ranks, [f"threads={settings.threads}"]), ranks)
+        taking_turns = oversubscribed(there.ranks)
+        _fits(settings, there.ranks)
+        sets = [p for p in choose(there.ranks) if (p.where, p.ranks) not in known]
+        known |= {(p.where, p.ranks) for p in sets}
+        answer = read(start(ranks, _words(settings, [p.text() for p in sets])), ranks)
+        if [r.host for r in answer.ranks] != [r.host for r in there.ranks]:
+            raise DeviceError(
+                "the launcher put the ranks on other nodes the second time",
+                "let --launcher name the hosts",
+                code="E953",
+            )
+        mpi = name_of(answer.mpi)
+        more = {"mpi": mpi.rpartition(" ")[0] or mpi, "threads": answer.level, "oversubscribed": taking_turns}
+        found += make.between_two(answer, sets, **more) + make.among_all(answer, **more)
+        notes += _notes(answer, ranks, taking_turns)
+    return Messages(found + make.fits(found), notes, mpi)
+
+
+def _words(settings: Settings, pairs: Iterable[str]) -> list[str]:
+    """Return the arguments of the program."""
+    return [
+        "sizes=" + ",".join(map(str, settings.sizes)),
+        "tests=latency,stream,both",
+        "collectives=" + ",".join(make.COLLECTIVES),
+        f"blocks={settings.blocks}",
+        f"microseconds={settings.microseconds}",
+        f"seconds={settings.seconds:g}",
+        f"threads={settings.threads}",
+        *(f"pairs={p}" for p in pairs),
+    ]
+
+
+def _fits(settings: Settings, ranks: Sequence[Rank]) -> None:
+    """Refuse messages for which the memory of a node is too small; other nodes count as like this one."""
+    together = max([r.host for r in ranks].count(r.host) for r in ranks)
+    need = together * max(settings.sizes) * (max(make.WINDOW, len(ranks)) + len(ranks))
+    memory = machine_facts()["ram_bytes"]
+    if need > SHARE * memory:
+        raise MemoryPlanError(
+            f"{together} ranks of a node with {make.WINDOW} messages of {max(settings.sizes)} bytes in flight take "
+            f"{need / 1e9:.1f} of its {memory / 1e9:.1f} GB",
+            "measure smaller messages, such as --sizes 0:256K",
+            code="E612",
+        )
+
+
+def _notes(answer: Answer, ranks: int, taking_turns: bool) -> list[str]:
+    """Return what a reader of the figures of one start must know."""
+    out = []
+    if taking_turns:
+        out.append(
+            f"oversubscribed: {ranks} ranks took turns on the cores; such rows are never used for a plan"
+        )
+    for _, test, nbytes in answer.left:
+        out.append(f"{ranks} ranks, {test}: nothing from {nbytes} bytes on, for a call takes too long")
+    return out

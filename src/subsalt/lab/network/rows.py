@@ -1,0 +1,190 @@
+"""The rows of `lab network`: medians over blocks, the line through the times of messages, and where it has a step."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from subsalt.lab.network.lines import Answer, Block
+from subsalt.lab.network.places import Pairs, of_all
+from subsalt.lab.stats import fit_line, summary
+
+Row = dict[str, Any]
+
+#: messages in flight at a time, as in `net.c`
+WINDOW = 64
+#: what is measured between two ranks
+BETWEEN_TWO = ("latency", "stream", "bidirectional", "message_rate")
+#: operations of all ranks
+COLLECTIVES = ("allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier")
+#: the largest message that tells how many a second there are, rather than how many bytes
+SMALL = 8
+#: points that a piece of a broken line needs: two for the line, one to be wrong by
+PIECE = 3
+#: a step is one when it is this part of the time there
+STEP = 0.1
+
+UNITS = {
+    "bytes": "B",
+    "value": "unit of the row",
+    "a_s": "s",
+    "bytes_per_s": "B/s",
+    "spread": "1",
+    "worst": "1",
+    "seconds": "s",
+}
+
+
+def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[Row]:
+    """Return the rows of messages between two ranks.
+
+    Parameters
+    ----------
+    answer : Answer
+        What the ranks measured.
+    sets : sequence of Pairs
+        In the order of their numbers.
+    **more
+        Entries of every row.
+    """
+    found: list[Row] = []
+    for (group, test, nbytes), blocks in _cases(answer.blocks):
+        if group < 0:
+            continue
+        pairs = sets[group]
+        taken = [b.seconds for b in blocks]
+        common = {"where": pairs.where, "bytes": nbytes, "ranks": pairs.ranks, **more}
+        if test == "latency":
+            found.append(_row("latency", [s / 2 for s in taken], "s", common))
+            continue
+        ways = 2 if test == "both" else 1
+        messages = ways * WINDOW * len(pairs.pairs)
+        if nbytes:
+            rates = [messages * nbytes / s / 1e9 for s in taken]
+            found.append(_row("bidirectional" if ways == 2 else "stream", rates, "GB/s", common, taken))
+        if ways == 1 and 0 < nbytes <= SMALL:
+            found.append(_row("message_rate", [messages / s for s in taken], "1/s", common, taken))
+    return found
+
+
+def among_all(answer: Answer, **more: object) -> list[Row]:
+    """Return the rows of operations of all ranks; bytes are those of one rank, of alltoall those for one other."""
+    where = of_all(answer.ranks)
+    return [
+        _row(
+            test,
+            [b.seconds for b in blocks],
+            "s",
+            {"where": where, "bytes": nbytes, "ranks": len(answer.ranks), **more},
+        )
+        for (group, test, nbytes), blocks in _cases(answer.blocks)
+        if group < 0
+    ]
+
+
+def _cases(blocks: Sequence[Block]) -> list[tuple[tuple[int, str, int], list[Block]]]:
+    def key(b: Block) -> tuple[int, str, int]:
+        return b.group, b.test, b.nbytes
+
+    return [(k, list(some)) for k, some in groupby(sorted(blocks, key=key), key)]
+
+
+def _row(
+    what: str,
+    values: Sequence[float],
+    unit: str,
+    common: Mapping[str, object],
+    seconds: Sequence[float] | None = None,
+) -> Row:
+    middle = summary(values)
+    return {
+        "what": what,
+        **common,
+        "value": middle.median,
+        "unit": unit,
+        "spread": middle.spread,
+        "seconds": list(values if seconds is None else seconds),
+    }
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where the time of a message jumps.
+
+    Parameters
+    ----------
+    below, above : int
+        Bytes of the last message before and of the first after.
+    seconds : float
+        By how much, beyond what the bytes between them take.
+    """
+
+    below: int
+    above: int
+    seconds: float
+
+
+def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
+    """Fit t = a + s / b; return a in s, not negative, b in B/s, and the largest relative error.
+
+    Notes
+    -----
+    Least squares of the relative errors, so that 8 bytes count as much as 4 MiB.
+    """
+    fit = fit_line(sizes, seconds)
+    if fit.intercept >= 0.0 and fit.slope > 0.0:
+        return fit.intercept, 1.0 / fit.slope, fit.worst
+    # no message takes less than no time: a line through the origin
+    share = np.asarray(sizes, dtype=np.float64) / np.asarray(seconds, dtype=np.float64)
+    if not share.any():
+        return statistics.median(seconds), math.inf, 0.0
+    slope = float(share.sum() / (share * share).sum())
+    return 0.0, 1.0 / slope, float(np.abs(slope * share - 1.0).max())
+
+
+def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
+    """Return where two lines fit so much better than one that there is a jump between them, None where there is none.
+
+    A library sends short messages at once, and asks first before it sends long ones (eager, rendezvous): that shows as
+    a jump of the time at one size. A bend without a jump, as from a cache, is none.
+    """
+    best: tuple[float, Step] | None = None
+    for k in range(PIECE, len(sizes) - PIECE + 1):
+        low, high = line(sizes[:k], seconds[:k]), line(sizes[k:], seconds[k:])
+        worst = max(low[2], high[2])
+        before = low[0] + sizes[k] / low[1]
+        jump = high[0] + sizes[k] / high[1] - before
+        if jump > STEP * before and (best is None or worst < best[0]):
+            best = worst, Step(sizes[k - 1], sizes[k], jump)
+    if best is None or best[0] > line(sizes, seconds)[2] / 2:
+        return None
+    return best[1]
+
+
+def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the line through the half round trips of each place, pairs at a time and MPI."""
+    keys = ("where", "ranks", "mpi", "threads", "oversubscribed")
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for r in rows:
+        if r["what"] == "latency":
+            found.setdefault(tuple(r.get(k) for k in keys), []).append(r)
+    out = []
+    for values, some in found.items():
+        some = sorted(some, key=lambda r: r["bytes"])
+        sizes, seconds = [r["bytes"] for r in some], [r["value"] for r in some]
+        if len({*sizes}) < PIECE:
+            continue
+        a, b, worst = line(sizes, seconds)
+        jump = step(sizes, seconds)
+        row: Row = {"what": "point_to_point", "bytes": 0, **dict(zip(keys, values, strict=True))}
+        row |= {"a_s": a, "bytes_per_s": b, "worst": worst}
+        if jump is not None:
+            row |= {"step_from": jump.above, "step_s": jump.seconds}
+        out.append(row)
+    return out
