@@ -10,8 +10,8 @@ from subsalt.cli import app_show as app_show
 from subsalt.cli import lab_barriers as lab_barriers
 from subsalt.cli import lab_checkpoint as lab_checkpoint
 from subsalt.cli import lab_io as lab_io
-from subsalt.cli import lab_network as lab_network
 from subsalt.cli import lab_model as lab_model
+from subsalt.cli import lab_network as lab_network
 from subsalt.cli import lab_profile as lab_profile
 from subsalt.cli import lab_scaling as lab_scaling
 from subsalt.cli import lab_storage as lab_storage

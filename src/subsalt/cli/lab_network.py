@@ -30,6 +30,14 @@ def network(
             help="What starts the ranks, such as 'srun -N 2 -n {ranks}'; mpiexec of this environment when left out."
         ),
     ] = None,
+    mpi: Annotated[
+        Path | None,
+        typer.Option(
+            "--mpi",
+            readable=False,
+            help="The libmpi that is measured; the one that MPI for Python loads when left out.",
+        ),
+    ] = None,
     blocks: Annotated[int, typer.Option(min=3, max=1000, help="Samples of each case.")] = 15,
     thread_level: Annotated[
         str,
@@ -64,7 +72,7 @@ def network(
     from subsalt.cli import lab_network_commands as commands
 
     commands.network(
-        commands.settings(np, sizes, launcher, blocks, thread_level, quick),
+        commands.settings(np, sizes, launcher, mpi, blocks, thread_level, quick),
         commands.beside(hpcc, hpcc_memory, imb),
         table,
         machine,

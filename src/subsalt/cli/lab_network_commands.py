@@ -17,7 +17,13 @@ THREAD_LEVELS = ("multiple", "single")
 
 
 def settings(
-    ranks: list[str] | None, sizes: str, launcher: str | None, blocks: int, thread_level: str, quick: bool
+    ranks: list[str] | None,
+    sizes: str,
+    launcher: str | None,
+    library: Path | None,
+    blocks: int,
+    thread_level: str,
+    quick: bool,
 ) -> Settings:
     """Return what the options ask for.
 
@@ -28,9 +34,13 @@ def settings(
     """
     if thread_level not in THREAD_LEVELS:
         raise wrong(f"--thread-level {thread_level}: not known", f"choose from {', '.join(THREAD_LEVELS)}")
+    if library is not None and not library.is_file():
+        raise wrong(
+            f"--mpi {library}: there is no such file", "give the libmpi itself, such as /usr/lib/libmpi.so.40"
+        )
     wanted = asked.sizes("--sizes", sizes, 4 if quick else 2)
     short = (5, 500, 0.2) if quick else (blocks, 2000, 1.0)
-    return Settings(asked.ranks(ranks), wanted, launcher, *short, threads=thread_level)
+    return Settings(asked.ranks(ranks), wanted, launcher, library, *short, threads=thread_level)
 
 
 def beside(hpcc: bool, memory: float, imb: bool) -> measurement.Beside:

@@ -70,7 +70,9 @@ def measure(
         if beside.imb:
             run = imb.Run(max(settings.ranks), tuple(settings.sizes), settings.threads)
             say(f"network: IMB-MPI1, {run.ranks} ranks")
-            all_rows += imb.check(found.rows, run, mpi or MpiInUse.find(settings.launcher))
+            all_rows += imb.check(
+                found.rows, run, mpi or MpiInUse.find(settings.launcher, library=settings.library)
+            )
         dgemm = None
         if beside.hpcc:
             challenge = hpcc.measure(beside.hpcc, say=say)
@@ -84,7 +86,11 @@ def measure(
         "network",
         asdict(settings)
         | asdict(beside)
-        | {"mpi": found.mpi, "launcher": settings.launcher or "of this environment"},
+        | {
+            "mpi": found.mpi,
+            "launcher": settings.launcher or "of this environment",
+            "library": settings.library.name if settings.library else None,
+        },
         all_rows,
         rows.UNITS,
         watch.facts(),

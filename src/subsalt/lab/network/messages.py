@@ -39,6 +39,8 @@ class Settings:
         Bytes of messages, ascending.
     launcher : str, optional
         As `launcher.Launcher.find`.
+    library : Path, optional
+        The libmpi that is measured; the one that MPI for Python loads when left out.
     blocks : int
         Samples of each case.
     microseconds : int
@@ -52,6 +54,7 @@ class Settings:
     ranks: Sequence[int]
     sizes: Sequence[int]
     launcher: str | None = None
+    library: Path | None = None
     blocks: int = 15
     microseconds: int = 2000
     seconds: float = 1.0
@@ -80,7 +83,7 @@ def program(mpi: MpiInUse) -> Path:
 
 def starts(settings: Settings) -> tuple[MpiInUse, Start]:
     """Return the MPI in use, and what starts the program on ranks of it."""
-    mpi = MpiInUse.find(settings.launcher)
+    mpi = MpiInUse.find(settings.launcher, library=settings.library)
     path = program(mpi)
 
     def start(ranks: int, words: Sequence[str]) -> str:

@@ -27,6 +27,8 @@ COLLECTIVES = ("allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier
 SMALL = 8
 #: points that a piece of a broken line needs: two for the line, one to be wrong by
 PIECE = 3
+#: times as long as the shortest message the longest must take for a line through both
+LONGER = 2.0
 #: a step is one when it is this part of the time there
 STEP = 0.1
 
@@ -156,11 +158,14 @@ def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
     """
     best: tuple[float, Step] | None = None
     for k in range(PIECE, len(sizes) - PIECE + 1):
-        low, high = line(sizes[:k], seconds[:k]), line(sizes[k:], seconds[k:])
-        worst = max(low[2], high[2])
-        before = low[0] + sizes[k] / low[1]
-        jump = high[0] + sizes[k] / high[1] - before
-        if jump > STEP * before and (best is None or worst < best[0]):
+        low, high = fit_line(sizes[:k], seconds[:k]), fit_line(sizes[k:], seconds[k:])
+        worst = max(low.worst, high.worst)
+        # a bend between both sizes has no jump at one of them
+        jump = min(
+            high.intercept - low.intercept + s * (high.slope - low.slope) for s in (sizes[k - 1], sizes[k])
+        )
+        before = low.intercept + sizes[k] * low.slope
+        if before > 0 and jump > STEP * before and (best is None or worst < best[0]):
             best = worst, Step(sizes[k - 1], sizes[k], jump)
     if best is None or best[0] > line(sizes, seconds)[2] / 2:
         return None
@@ -178,7 +183,8 @@ def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     for values, some in found.items():
         some = sorted(some, key=lambda r: r["bytes"])
         sizes, seconds = [r["bytes"] for r in some], [r["value"] for r in some]
-        if len({*sizes}) < PIECE:
+        # where the longest takes about as long as the shortest, nothing is known of bytes per second
+        if len({*sizes}) < PIECE or max(seconds) < LONGER * min(seconds):
             continue
         a, b, worst = line(sizes, seconds)
         jump = step(sizes, seconds)

@@ -1,0 +1,110 @@
+"""`subsalt lab network` as users and scripts meet it."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+from launch import needs_mpi
+
+from subsalt.errors import DeviceError
+from subsalt.lab import machine
+from subsalt.lab.network import imb
+from subsalt.lab.network.messages import program
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+
+
+@pytest.fixture
+def run(subsalt_command, monkeypatch, tmp_path):
+    """Return a function that measures messages in this process: (exit code, stdout, stderr)."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return lambda *words: subsalt_command("lab", "network", *words)
+
+
+@needs_mpi
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_figures_are_printed_kept_and_written(run, tmp_path):
+    out_file, kept = tmp_path / "result.json", tmp_path / "machine.json"
+    code, out, err = run(
+        "--quick", "--np", "2", "--sizes", "0,8,4K", "--out", out_file, "--machine", kept, "--json"
+    )
+    assert code == 0, err
+    result = json.loads(out.splitlines()[-1])
+    assert result["measurement"] == "network"
+    assert result["machine_file"] == str(kept)
+    assert json.loads(out_file.read_text())["rows"] == result["rows"]
+    assert all(len(r["seconds"]) >= 3 for r in result["rows"] if "value" in r)
+    assert "Between two ranks; 64 messages in flight" in err
+    assert "Balance" in err
+    rows = machine.read(kept).sections.get("network", [])
+    names = {"latency", "stream", "bidirectional", "message_rate", "point_to_point"}
+    names |= {"allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier"}
+    # two ranks on a machine of one core take turns: nothing of that is kept
+    assert {r["what"] for r in rows} == (names if len(result["rows"]) and rows else set())
+    assert bool(rows) == (not any("oversubscribed" in n for n in result["notes"]))
+    assert not list(tmp_path.glob("cache/subsalt/machine.json"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "said"),
+    [
+        (["--np", "1"], 2, "a message needs two ranks"),
+        (["--np", "many"], 2, "--np many"),
+        (["--sizes", "big"], 2, "--sizes big: not a message size"),
+        (["--table", "html"], 2, "--table html"),
+        (["--thread-level", "some"], 2, "choose from multiple, single"),
+        (["--launcher", "no-such-launcher -n {ranks}"], 69, "no-such-launcher' is not on PATH"),
+        (["--launcher", "'mpiexec"], 2, "close the quotation"),
+        (["--mpi", "/nowhere/libmpi.so"], 2, "--mpi /nowhere/libmpi.so: there is no such file"),
+        (["--mpi", __file__], 69, "E902"),
+        (["--out", "/nowhere/result.json"], 74, "/nowhere/result.json cannot be written"),
+    ],
+)
+def test_wrong_options_are_refused_with_the_cure(run, wrong, code, said):
+    found, _, err = run(*wrong)
+    assert found == code, err
+    assert said in err
+    assert "fix:" in err
+
+
+def test_benchmarks_that_are_missing_stop_before_anything_is_measured(run, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name, **more: None)
+    for option, code in (("--hpcc", "E954"), ("--imb", "E956")):
+        found, _, err = run(option)
+        assert found == 69
+        assert code in err
+        assert "network:" not in err
+
+
+def test_a_launcher_that_starts_single_runs_is_refused(run):
+    # env starts one program, which is one rank of its own
+    found, _, err = run("--np", "2", "--sizes", "8", "--launcher", "env")
+    assert found != 0
+    assert "E78" in err or "E90" in err
+
+
+def test_help_has_an_example(run):
+    assert "Example: subsalt lab network --quick" in run("--help")[1]
+
+
+@needs_mpi
+def test_an_mpi_without_a_compiler_is_told_how_to_get_one():
+    with pytest.raises(DeviceError, match="no compiler of") as caught:
+        program(replace(MpiInUse.find(), compiler=None))
+    assert caught.value.code == "E952"
+    assert "mpicc" in caught.value.fix
+
+
+@needs_mpi
+def test_imb_of_another_mpi_is_refused(monkeypatch, tmp_path):
+    from subsalt.lab import launcher
+
+    (tmp_path / "IMB-MPI1").write_text("#!/bin/sh\n")
+    (tmp_path / "IMB-MPI1").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    mpi = MpiInUse.find()
+    other = "libmpi.so.12" if mpi.family == "openmpi" else "libmpi.so.40"
+    monkeypatch.setattr(launcher, "answer", lambda words: f"\t{other} => /lib/{other} (0x7f)\n")
+    with pytest.raises(DeviceError, match="is linked to") as caught:
+        imb.start(imb.Run(2, (8,)), mpi)
+    assert caught.value.code == "E956"

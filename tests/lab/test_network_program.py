@@ -1,0 +1,113 @@
+"""The C program of `lab network` on ranks of MPICH and of Open MPI: it counts right, and sees what is wrong."""
+
+import shutil
+import subprocess
+from collections import Counter
+
+import pytest
+from launch import MPI
+from openmpi_environment import clean_environment, openmpi  # noqa: F401
+
+from subsalt.lab.compiled import compiled
+from subsalt.lab.network.lines import read
+from subsalt.lab.network.messages import SOURCE, program
+from subsalt.lab.network.rows import COLLECTIVES
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+
+pytestmark = [
+    *MPI,
+    pytest.mark.skipif(shutil.which("cc") is None and shutil.which("gcc") is None, reason="no C compiler"),
+]
+
+SETTINGS = ["sizes=0,8,12,4096", "tests=latency,stream,both", "blocks=3", "microseconds=20", "seconds=1"]
+ALL = "collectives=" + ",".join(COLLECTIVES)
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    """Keep what is compiled here out of the user's cache folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def place(request):
+    """Return an MPI and the variables that its launcher needs here."""
+    if request.param == "openmpi":
+        there = request.getfixturevalue("openmpi")
+        mpi, environment = there.mpi, there.environment
+    else:
+        mpi, environment = MpiInUse.find(), clean_environment()
+    if mpi.compiler is None:
+        pytest.skip(f"no compiler of {mpi.name}")
+    return mpi, environment
+
+
+def run(place, path, ranks, *words):
+    mpi, environment = place
+    command = mpi.start(ranks, [str(path), *words])
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_every_case_has_its_blocks(place, tmp_path):
+    mpi, _ = place
+    path = compiled("net", [SOURCE], [str(mpi.compiler)], STRICT)
+    done = run(place, path, 4, *SETTINGS, ALL, "pairs=0-1", "pairs=0-2,3-1")
+    assert done.returncode == 0, done.stderr
+    answer = read(done.stdout, 4)
+    assert answer.level == "multiple"
+    found = Counter((b.group, b.test, b.nbytes) for b in answer.blocks)
+    pairs = {(g, t, n) for g in (0, 1) for t in ("latency", "stream", "both") for n in (0, 8, 12, 4096)}
+    # sums are of doubles: 12 bytes are none
+    sums = {(-1, t, n) for t in ("allreduce", "reduce") for n in (8, 4096)}
+    others = {(-1, t, n) for t in ("bcast", "allgather", "alltoall") for n in (8, 12, 4096)}
+    assert set(found) == pairs | sums | others | {(-1, "barrier", 0)}
+    # one that takes long has fewer blocks, three at least; here three were asked for
+    assert set(found.values()) == {3}
+    assert all(b.seconds > 0 and b.calls >= 1 for b in answer.blocks)
+
+
+@pytest.mark.parametrize("size", [12, 4096])
+def test_a_corrupted_message_stops_it(place, size):
+    mpi, _ = place
+    path = compiled("net-planted", [SOURCE], [str(mpi.compiler)], [f"-DPLANT_CORRUPTION={size}"])
+    done = run(place, path, 2, *SETTINGS, "pairs=0-1")
+    assert done.returncode != 0
+    assert f"what arrived is not what was sent: messages between two ranks, {size} bytes" in done.stderr
+    assert f" {size} " not in "".join(x for x in done.stdout.splitlines() if "block" in x)
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ("allreduce", "a sum is wrong: allreduce"),
+        ("reduce", "a sum is wrong: reduce"),
+        ("allgather", "what arrived is not what was sent: allgather"),
+        ("alltoall", "what arrived is not what was sent: alltoall"),
+    ],
+)
+def test_a_wrong_answer_of_all_ranks_stops_it(operation, said):
+    mpi = MpiInUse.find()
+    if mpi.compiler is None:
+        pytest.skip("no mpicc")
+    path = compiled("net-planted", [SOURCE], [str(mpi.compiler)], ["-DPLANT_CORRUPTION=4096"])
+    done = run(
+        (mpi, clean_environment()), path, 2, "sizes=8,4096", f"collectives={operation}", "microseconds=1"
+    )
+    assert done.returncode != 0
+    assert f"{said}, 4096 bytes" in done.stderr
+
+
+def test_slow_messages_end_a_test_and_threads_can_be_left_out():
+    mpi = MpiInUse.find()
+    if mpi.compiler is None:
+        pytest.skip("no mpicc")
+    # no message takes less than a femtosecond
+    words = ["sizes=8,16,32", "tests=latency", "threads=single", "seconds=1e-15", "blocks=5", "pairs=0-1"]
+    done = run((mpi, clean_environment()), program(mpi), 2, *words)
+    answer = read(done.stdout, 2)
+    assert answer.level == "single"
+    assert answer.left == ((0, "latency", 16),)
+    assert [b.nbytes for b in answer.blocks] == [8, 8, 8]
