@@ -79,6 +79,8 @@ def _preloaded() -> Callable[[int], None] | None:
     A profile is loaded before the program, for all to see; mpi4py opens MPI for itself alone. Its own Pcontrol will not
     do: it refuses levels above 2.
     """
+    if not os.environ.get("LD_PRELOAD"):
+        return None
     import ctypes
 
     try:

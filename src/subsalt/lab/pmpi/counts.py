@@ -111,5 +111,6 @@ class Counts:
             "wall": now - self.began,
             "init": 0.0,
             "phases": [[number, seconds] for number, seconds in self._phases.items()],
+            "objects": [],
             "calls": calls,
         }
