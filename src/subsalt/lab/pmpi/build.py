@@ -77,15 +77,18 @@ def interposer(mpi: MpiInUse) -> Path:
         When there is no compiler (E903), there are no headers (E905), or the compiler fails (E950).
     """
     header = preprocessed(mpi)
+    functions = generate.prototypes(header)
+    # Open MPI 5 has sessions and calls itself MPI 3.1
+    sessions = ["-DCORE_SESSIONS"] if any(f.name == "MPI_Session_init" for f in functions) else []
     own, headers = sorted(HERE.glob("*.c")), sorted(HERE.glob("*.h"))
     with tempfile.TemporaryDirectory(prefix="subsalt-wrappers-") as folder:
         wrappers = Path(folder, "wrappers.c")
-        publish_text(wrappers, generate.source(generate.prototypes(header)))
+        publish_text(wrappers, generate.source(functions))
         return compiled(
             f"pmpi-{mpi.family}.so",
             [*own, wrappers],
             [str(compiler())],
-            [*FLAGS, "-I", str(HERE), *_header_flags(mpi)],
+            [*FLAGS, *sessions, "-I", str(HERE), *_header_flags(mpi)],
             made_from="".join([header, *(h.read_text() for h in headers)]),
         )
 

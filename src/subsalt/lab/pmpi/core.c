@@ -243,7 +243,7 @@ PUBLIC int MPI_Abort(MPI_Comm comm, int code) {
     return PMPI_Abort(comm, code);
 }
 
-#if MPI_VERSION >= 4
+#ifdef CORE_SESSIONS
 PUBLIC int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
     double since = core_now();
     int result = PMPI_Session_init(info, errhandler, session);
