@@ -53,7 +53,7 @@ def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[s
             init_seconds=tuple(r["init"] for r in ranks),
             places=places(
                 sorted({c["site"] for r in ranks for c in r["calls"]}),
-                sorted({o for r in ranks for o in r["objects"]}),
+                sorted({o for r in ranks for o in r.get("objects", ())}),
             ),
             notes=tuple(notes),
         )
