@@ -31,6 +31,7 @@ PARTS = (
     "lab_storage",
     "lab_profile",
     "lab_phases",
+    "lab_collective_files",
 )
 
 

@@ -1,0 +1,137 @@
+"""What is written is used by real MPI libraries, and what is wrong in it is found: without a clock."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from collective_choices import mpich, openmpi
+from launch import MPI
+from openmpi_environment import openmpi as openmpi_fixture
+
+from subsalt.errors import DeviceError
+from subsalt.lab.collectives import known_calls, openmpi_rules, prove, safety, writers
+from subsalt.lab.collectives.known_calls import Step
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+
+pytestmark = MPI
+other = openmpi_fixture
+
+
+@pytest.fixture
+def mine():
+    """Return the MPI of this Python, when it is MPICH 5."""
+    mpi = MpiInUse.find()
+    if mpi.family != "mpich" or int(mpi.version.split(".")[0]) < 5:
+        pytest.skip(f"{mpi.name}: its tables are not those of MPICH 5")
+    return mpi
+
+
+@pytest.fixture
+def open_mpi(other, monkeypatch):
+    """Return Open MPI, with what its launcher needs here."""
+    for name, value in other.environment.items():
+        monkeypatch.setenv(name, value)
+    return other.mpi
+
+
+def test_mpich_comes_to_every_choice(mine, tmp_path):
+    choices = [mpich("allreduce", "recexch", 2, 0, 1024), mpich("allgather", "k_brucks")]
+    written = writers.write(mine, choices, tmp_path)
+    proof = prove.prove(mine, written)
+    assert proof.loaded
+    assert len(proof.tried) == 2
+    # nothing of the mines is left
+    assert not [p for p in tmp_path.iterdir() if "mined" in p.name or p.name.startswith(".")]
+
+
+def test_mpich_without_threads_comes_past_the_shared_memory_level(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "pipelined_tree")], tmp_path, threads="single")
+    assert prove.examine(mine, written).loaded
+    # without the table of the node, shared memory takes the calls after the first few
+    general = {n: v for n, v in written.environment.items() if "POSIX" not in n}
+    alone = prove.examine(mine, replace(written, environment=general))
+    assert not alone.loaded
+    assert "does not come to the choice" in alone.failed
+
+
+def test_mpich_variables_are_proven_by_a_name_that_does_not_exist(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path, as_variables=True)
+    assert prove.examine(mine, written, as_variables=True).loaded
+
+
+def test_mpich_that_does_not_start_with_the_file_is_told(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
+    text = written.files[0].read_text()
+    written.files[0].write_text(text.replace("MPIR_Bcast_intra_binomial", "MPIR_Bcast_intra_by_pigeon", 1))
+    with pytest.raises(DeviceError, match=r"without a mine, barrier .* ended with exit code") as wrong:
+        prove.prove(mine, written)
+    assert wrong.value.code == "E942"
+
+
+def test_variables_that_do_not_reach_the_ranks_prove_nothing(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
+    with pytest.raises(DeviceError, match="does not use what was written") as wrong:
+        prove.prove(mine, replace(written, environment={}))
+    assert wrong.value.code == "E942"
+
+
+def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
+    choices = [
+        mpich("allreduce", "ring", 3),
+        mpich("alltoall", "brucks", 3),
+        mpich("reduce", "reduce_scatter_gather", 3),
+    ]
+    found = safety.safety(mine, writers.write(mine, choices, tmp_path))
+    assert found.removed == ()
+    assert found.checked == sum(len(safety.steps(c, comm)) for c in choices for comm in ("world", "part"))
+
+
+def test_a_rule_that_is_wrong_is_taken_out_and_the_others_stay(mine, tmp_path):
+    # recursive doubling of an allgather is for powers of two; the library asks, a file is believed
+    good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
+    found = safety.safety(mine, writers.write(mine, [good, bad], tmp_path))
+    assert [r.choice for r in found.removed] == [bad]
+    assert "allgather of" in found.removed[0].reason
+    assert found.written.choices == (good,) == writers.read(tmp_path).choices
+
+
+def test_open_mpi_comes_to_every_choice(open_mpi, tmp_path):
+    written = writers.write(open_mpi, [openmpi("alltoall", "pairwise")], tmp_path)
+    assert prove.prove(open_mpi, written).tried == ("alltoall of 1024 bytes on 2 ranks",)
+
+
+def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_path):
+    written = writers.write(open_mpi, [openmpi("bcast", "pipeline")], tmp_path)
+    name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+    elsewhere = replace(written, environment=written.environment | {name: str(tmp_path / "missing")})
+    assert "does not come to the choice" in prove.examine(open_mpi, elsewhere).failed
+    if open_mpi.version.startswith("5."):
+        # before version 6, JSON is left aside as silently
+        rule = {"msg_size_min": 0, "alg": openmpi_rules.MINE}
+        path = tmp_path / "rules.json"
+        path.write_text(json.dumps({"collectives": {"bcast": [{"comm_size_min": 0, "rules": [rule]}]}}))
+        answers = known_calls.run(
+            open_mpi, [Step("bcast", 2, 2048)], written.environment | {name: str(path)}, folder=tmp_path
+        )
+        assert answers.failed is None
+
+
+def test_a_ring_of_open_mpi_is_wrong_for_operations_that_do_not_commute(open_mpi, tmp_path):
+    bad = openmpi("allreduce", "ring", end=1025)
+    written = writers.write(open_mpi, [bad], tmp_path)
+    found = safety.safety(open_mpi, written)
+    assert [r.choice for r in found.removed] == [bad]
+    assert "does not commute: wrong" in found.removed[0].reason
+    # who reduces by built-in operations only may keep it
+    written = writers.write(open_mpi, [bad], tmp_path)
+    assert safety.safety(open_mpi, written, built_in_only=True).removed == ()
+
+
+def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
+    broken = replace(mine, launcher=replace(mine.launcher, words=("false",)))
+    for check in (safety.safety, prove.prove):
+        with pytest.raises(DeviceError, match="fails without any choice of ours") as wrong:
+            check(broken, written)
+        assert wrong.value.code == "E943"
+    assert writers.read(tmp_path).choices == written.choices
