@@ -30,4 +30,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "What was written is empty: the library's own choices were the best, or the measurement was too noisy to tell.",
         "Nothing needs to be done; measure again on a quiet machine to be sure.",
     ),
+    "E945": (
+        "The MPI does not take the hints",
+        "Hints of MPI-IO were written and given to a program in the way in which they would be used; the library told "
+        "other ones when it was asked for them.",
+        "Give the variables to the ranks, and let all nodes see the file of hints.",
+    ),
+    "E946": (
+        "MPI-IO gave wrong data",
+        "A file written or read by collective calls of MPI-IO, under the hints that are named, does not hold what was "
+        "written. Every value is compared.",
+        "Do not use these hints on that file system, and report it to the makers of the MPI.",
+    ),
 }

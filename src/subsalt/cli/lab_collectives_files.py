@@ -1,0 +1,185 @@
+"""What `subsalt lab collectives` does with choices: write, prove, check, verify; and the search for hints of MPI-IO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
+from subsalt.cli.output import Out
+from subsalt.lab.collectives import io_hints, prove, safety, writers
+from subsalt.lab.collectives import verify as verification
+from subsalt.lab.collectives.choice import Choice
+from subsalt.lab.collectives.safety import Removed
+from subsalt.lab.collectives.writers import Written
+from subsalt.lab.outputs import Outputs
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.lab.table import Column, render
+from subsalt.lab.trials import Settings
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was written, and what is known of it.
+
+    Parameters
+    ----------
+    written : Written
+        Files and variables of the choices that are left.
+    tried : tuple of str
+        Calls that were shown to come to them.
+    checked : int
+        Calls with right answers under them.
+    removed : tuple of Removed
+        Choices that were wrong somewhere.
+    """
+
+    written: Written
+    tried: tuple[str, ...] = ()
+    checked: int = 0
+    removed: tuple[Removed, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return what a person is told."""
+        out = [
+            f"taken out: {r.choice.collective} by {r.choice.algorithm.name} on {r.choice.comm_size} ranks: {r.reason}"
+            for r in self.removed
+        ]
+        if not self.written.empty:
+            out.append(
+                f"proven: {len(self.tried)} calls with a rule that none survives came to what was written"
+            )
+            out.append(f"safe: {self.checked} calls at every edge gave the right answer")
+            out += [f"note: {n}" for n in self.written.notes]
+        return [*out, self.written.how_to_use()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return self.written.to_dict() | {
+            "folder": str(self.written.folder),
+            "proven": list(self.tried),
+            "checked": self.checked,
+            "removed": [{"choice": r.choice.to_dict(), "reason": r.reason} for r in self.removed],
+        }
+
+
+def write_prove_check(
+    mpi: MpiInUse,
+    choices: Sequence[Choice],
+    folder: Path,
+    say: Say,
+    threads: str = "multiple",
+    *,
+    as_variables: bool = False,
+    built_in_only: bool = False,
+) -> Outcome:
+    """Write choices, show that the MPI uses them, and take out what is not safe.
+
+    Parameters
+    ----------
+    mpi : MpiInUse
+        Which MPI.
+    choices : sequence of Choice
+        Of the sweep; none is a result too.
+    folder : path
+        Where they are written.
+    say : callable
+        Told about progress.
+    threads : str
+        Level of thread support they were measured at.
+    as_variables : bool
+        Variables for all sizes instead of a file.
+    built_in_only : bool
+        Programs reduce by built-in operations only.
+
+    Raises
+    ------
+    DeviceError
+        When the MPI does not use what was written (E942), or cannot be told (E940); then nothing stays.
+    """
+    written = writers.write(mpi, choices, folder, threads=threads, as_variables=as_variables)
+    if written.empty:
+        return Outcome(written)
+    try:
+        proof = prove.prove(mpi, written, as_variables=as_variables, say=say)
+        found = safety.safety(mpi, written, as_variables=as_variables, built_in_only=built_in_only, say=say)
+    except BaseException:
+        # what is not known to be used and to be right is nobody's
+        writers.remove(written.folder)
+        raise
+    return Outcome(found.written, proof.tried, found.checked, found.removed)
+
+
+def verify(
+    words: Sequence[str],
+    written: Written,
+    *,
+    rounds: int = verification.ROUNDS,
+    outputs: Sequence[str] = (),
+    ignore: str | None = None,
+    tolerance: float = 0.0,
+    time_from: str | None = None,
+    timeout: float | None = None,
+    oversubscribed_ok: bool = False,
+    say: Say = progress,
+) -> verification.Verdict:
+    """Run a program with and without choices, interleaved; parameters as `trials.Settings` and `verify.verify`."""
+    settings = Settings(
+        rounds=rounds,
+        outputs=Outputs(tuple(outputs), ignore),
+        time_from=time_from,
+        timeout=timeout,
+        oversubscribed_ok=oversubscribed_ok,
+    )
+    return verification.verify(words, written, settings, tolerance=tolerance, say=say)
+
+
+HINT_COLUMNS = (
+    Column("hints", "hints"),
+    Column("write_slabs", "write slabs s", ".4g"),
+    Column("read_slabs", "read s", ".4g"),
+    Column("write_columns", "write columns s", ".4g"),
+    Column("read_columns", "read s", ".4g"),
+    Column("ours_write", "subsalt's own write s", ".4g"),
+    Column("total", "all s", ".4g"),
+    Column("ratio", "default / this", ".2f"),
+    Column("interval", "95 % interval"),
+    Column("verdict", "verdict"),
+)
+
+
+def hints(
+    mpi: MpiInUse, request: io_hints.Request, how: str, file: Path | None, as_json: bool
+) -> io_hints.Compared | None:
+    """Search hints of MPI-IO, print the table, write and prove what is faster; return it."""
+    possible(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        compared, load, notes = io_hints.measure(mpi, request, say=progress)
+        chosen = next((c for c in compared if c.switch), None)
+        if load["noisy"] and chosen is not None:
+            notes.append("nothing is written: others used the machine, or ranks took turns on cores")
+            chosen = None
+        environment, files = io_hints.write(mpi, request, chosen)
+    told = hint_lines(chosen, environment, files)
+    result = io_hints.result_of(mpi, request, compared, load, [*notes, *told])
+    result.settings = {**result.settings, "environment": environment}
+    show(out, result, [render(result.rows, HINT_COLUMNS, how)], how)
+    hand_over(out, result, file)
+    return chosen
+
+
+def hint_lines(
+    chosen: io_hints.Compared | None, environment: dict[str, str], files: Sequence[Path]
+) -> list[str]:
+    """Return what a person is told about hints."""
+    own = "subsalt itself writes by positioned writes, not by MPI-IO: hints are for other programs"
+    if chosen is None:
+        return ["no change: no hints are significantly faster than the library's own", own]
+    lines = [f"{chosen.hints.name}: what came back is what was asked, {dict(chosen.came_back)}"]
+    lines += [f"written: {f}" for f in files]
+    return [*lines, *(f"export {n}={v}" for n, v in environment.items()), own]
