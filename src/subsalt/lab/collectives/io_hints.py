@@ -391,7 +391,7 @@ class _Runner:
         return found
 
 
-class _beside:  # noqa: N801 - used as a function
+class _beside:
     """A folder beside a file, removed in the end with what is in it."""
 
     def __init__(self, file: Path) -> None:
