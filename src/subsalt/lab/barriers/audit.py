@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from subsalt.lab.barriers.classes import INVISIBLE, judge
+from subsalt.lab.barriers.classes import judge
 from subsalt.lab.barriers.records import BarrierRecord, barriers
 from subsalt.lab.load import Watch
 from subsalt.lab.pmpi.records import Profile
@@ -139,7 +139,7 @@ def result_of(profile: Profile, watch: Watch) -> Audit:
     if not sites:
         notes.append("the program calls no barrier")
     if any(s.kind != "keep" for s in sites):
-        notes.append(f"an upper bound is of the saving, and no promise; {INVISIBLE}")
+        notes.append("an upper bound is the most that could be saved, no promise")
     if any(r.wildcard for r in records):
         notes.append("a receive or probe from any source is in the run")
     return Audit(

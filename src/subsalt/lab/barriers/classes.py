@@ -139,8 +139,8 @@ def _of_record(r: BarrierRecord) -> tuple[Class, str]:
     if not r.aligned:
         return "keep", "not all ranks come through this place together"
     if r.reasons:
-        why, times = max(r.reasons.items(), key=lambda item: (item[1], item[0]))
-        return "keep", REASONS.get(why, why) + _share(times, r.count)
+        found = sorted(r.reasons.items(), key=lambda item: list(REASONS).index(item[0]))
+        return "keep", "; ".join(REASONS[why] + _share(times, r.count) for why, times in found)
     if not r.follows:
         return "keep", "no call comes after it"
     found = [(*_of_follow(f, r.wildcard), f) for f in r.follows]
@@ -158,7 +158,8 @@ def _of_follow(f: Follow, wildcard: bool) -> tuple[Class, str]:
         if f.relation in ("same", "larger"):
             of = "the same" if f.relation == "same" else "a larger"
             return "candidate", f"{f.call} on {of} communicator follows, which waits for all ranks"
-        return "weak", f"{f.call} on another communicator follows"
+        which = "that moves no byte" if f.relation == "empty" else "on another communicator"
+        return "weak", f"{f.call} {which} follows"
     if f.call in WAITS_FOR_SOME:
         seen = "; a receive from any source is in the run" if wildcard else ""
         return "weak", f"{f.call} follows, which does not make every rank wait for all{seen}"

@@ -19,7 +19,8 @@ class Follow:
     call : str
         Its plain name: MPI_Allreduce_c counts as MPI_Allreduce.
     relation : str
-        How its communicator stands to that of the barrier: same, larger, smaller, other, none (it has none).
+        How its communicator stands to that of the barrier: same, larger, smaller, other, none (it has none),
+        empty: the call moves no byte, so that it need not wait for anyone.
     site : str
         Of a barrier; else empty.
     calls : int

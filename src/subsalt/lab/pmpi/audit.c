@@ -218,10 +218,10 @@ static void reason(unsigned which) {
 }
 
 /* The call after the barrier that is pending has come. */
-static void follow(int function, MPI_Comm comm, unsigned flags, double begin, const char* site) {
+static void follow(int function, MPI_Comm comm, unsigned flags, long long bytes, double begin, const char* site) {
     struct audit_row* r = mine.pending;
     enum kind kind = (enum kind)kinds[function];
-    int where = relation(r->comm, comm);
+    int where = core_carries[function] && bytes == 0 && !site ? AUDIT_EMPTY : relation(r->comm, comm);
     struct audit_follow* f;
     for (f = r->follows; f; f = f->next)
         if (f->function == function && f->relation == where && f->site == site) break;
@@ -243,7 +243,6 @@ static void follow(int function, MPI_Comm comm, unsigned flags, double begin, co
 /* -- what the interposer tells ----------------------------------------------------------------------------------- */
 
 void audit_next(int function, MPI_Comm comm, unsigned flags, long long bytes, double begin) {
-    (void)bytes;
     if (function < 0 || kinds[function] == LOCAL) return;
     mine.function = function;
     if (flags & CORE_ANY_SOURCE) audit_wildcard = 1;
@@ -251,7 +250,7 @@ void audit_next(int function, MPI_Comm comm, unsigned flags, long long bytes, do
     if (kinds[function] == BARRIER) return;
     if (mine.pending) {
         pthread_mutex_lock(&lock);
-        follow(function, comm, flags, begin, NULL);
+        follow(function, comm, flags, bytes, begin, NULL);
         pthread_mutex_unlock(&lock);
     }
     if (opens[function]) {
@@ -279,7 +278,7 @@ int audit_skip(MPI_Comm comm, const char* site) {
 void audit_barrier(MPI_Comm comm, const char* site, int phase, double begin, double end) {
     pthread_mutex_lock(&lock);
     int is_barrier = kinds[mine.function] == BARRIER;
-    if (mine.pending && is_barrier) follow(mine.function, comm, 0, begin, site);
+    if (mine.pending && is_barrier) follow(mine.function, comm, 0, 0, begin, site);
     struct audit_comm* c = comm_of(comm);
     struct audit_row* r = row_of(site, c, phase, mine.function);
     r->calls++, r->seconds += end - begin;

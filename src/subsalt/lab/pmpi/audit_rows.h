@@ -6,8 +6,8 @@
 
 /* barriers of a row whose times are kept one by one: 800 kB */
 enum { AUDIT_INSTANCES = 100000 };
-/* how the communicator of the next call stands to that of the barrier */
-enum { AUDIT_NONE, AUDIT_SAME, AUDIT_LARGER, AUDIT_SMALLER, AUDIT_OTHER };
+/* how the communicator of the next call stands to that of the barrier; a call that moves no byte waits for nobody */
+enum { AUDIT_NONE, AUDIT_SAME, AUDIT_LARGER, AUDIT_SMALLER, AUDIT_OTHER, AUDIT_EMPTY };
 /* why a barrier may be needed, as bits and as numbers of barriers; the names are in audit_write.c */
 enum {
     AUDIT_FILE_BEFORE,

@@ -22,7 +22,7 @@
 
 static const char* const REASONS[AUDIT_REASONS] = {"file before",   "file after", "one-sided", "window",
                                                    "shared memory", "wildcard",   "finalize",  "fresh"};
-static const char* const RELATIONS[] = {"none", "same", "larger", "smaller", "other"};
+static const char* const RELATIONS[] = {"none", "same", "larger", "smaller", "other", "empty"};
 /* instances reduced at once */
 enum { BLOCK = 4096 };
 
