@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
 from subsalt.cli.output import Out
@@ -14,13 +16,14 @@ from subsalt.errors import DataError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.lab.asked import wrong
 from subsalt.lab.barriers import attempt, tables
-from subsalt.lab.barriers.audit import Audit, Site, result_of
+from subsalt.lab.barriers.audit import UNITS, Site, result_of
 from subsalt.lab.barriers.chosen import ALL, chosen, read_sites
 from subsalt.lab.external import checked_expression
 from subsalt.lab.launch_line import ranks_of
 from subsalt.lab.load import Watch
 from subsalt.lab.outputs import FOLDER, Outputs
 from subsalt.lab.pmpi import run as pmpi
+from subsalt.lab.result import Result
 from subsalt.lab.trials import FEWEST, Settings
 
 
@@ -80,69 +83,78 @@ def barriers(request: Request, how: str, file: Path | None, as_json: bool) -> No
     """Audit the barriers of a program, and try it without some of them."""
     possible(file, how)
     settings = request.settings()
-    sites = read_sites(request.audit) if request.audit is not None else None
+    kept = read_sites(request.audit) if request.audit is not None else None
     out = Out(as_json)
     with nothing_kept():
-        result = _audited(request, settings, sites, out)
+        if kept is None:
+            # standard output is ours where a program reads it
+            result, sites = _audited(request, settings, aside=as_json or how == "csv")
+        else:
+            result, sites = _from_kept(request, settings, kept), kept
         if request.attempt is not None:
-            _tried(request, settings, result)
+            _tried(request, settings, result, sites)
     show(out, result, tables.tables(result, how), how)
-    if result.trial is not None and not result.trial["identical"]:
+    trial = result.more["trial"]
+    if trial and not trial["identical"]:
         hand_over(Out(), result, file)
-        raise _different(result)
+        raise _different(trial)
     hand_over(out, result, file)
 
 
-def _audited(request: Request, settings: Settings, sites: Sequence[Site] | None, out: Out) -> Audit:
-    """Run the program once with all its barriers; an audit that was kept takes the place of that."""
-    ranks = settings.ranks or 1
-    if sites is not None:
-        chosen(request.attempt or ALL, sites)
-        heading = {"command": " ".join(request.command), "mpi": "from a kept audit", "ranks": settings.ranks}
-        with Watch(ranks) as watch:
-            pass
-        return Audit("barriers", heading, [s.row(0.0) for s in sites], {}, watch.facts(), sites=sites)
+def _audited(request: Request, settings: Settings, aside: bool) -> tuple[Result, list[Site]]:
+    """Run the program once with all its barriers."""
     with (
-        Watch(min(ranks, usable_cores())) as watch,
+        Watch(min(settings.ranks or 1, usable_cores())) as watch,
         tempfile.TemporaryDirectory(prefix="subsalt-audit-") as folder,
     ):
-        words = [w.replace(FOLDER, folder) for w in request.command]
-        # standard output of the program comes first; with --json ours is the last line of it
         ran = pmpi.profile(
-            words,
+            [w.replace(FOLDER, folder) for w in request.command],
             library=request.mpi,
-            stdout=sys.stderr if out.as_json else None,
+            stdout=sys.stderr if aside else None,
             timeout=request.timeout,
             say=progress,
         )
     return result_of(ran.profile, watch)
 
 
-def _tried(request: Request, settings: Settings, result: Audit) -> None:
+def _from_kept(request: Request, settings: Settings, sites: Sequence[Site]) -> Result:
+    """Return the result that a trial on the sites of an audit that was kept is added to."""
+    chosen(request.attempt or ALL, sites)
+    with Watch(1) as watch:
+        pass
+    return Result(
+        "barriers",
+        {"command": shlex.join(request.command), "mpi": "of the kept audit", "ranks": settings.ranks or 1},
+        [s.row(0.0) for s in sites],
+        UNITS,
+        watch.facts(),
+        more={"phases": [], "trial": None},
+    )
+
+
+def _tried(request: Request, settings: Settings, result: Result, all_sites: Sequence[Site]) -> None:
     """Add the trial to the result of the audit."""
     assert request.attempt is not None
-    sites = chosen(request.attempt, result.sites)
+    sites = chosen(request.attempt, all_sites)
     if not sites:
-        result.notes = [*result.notes, f"no candidate among {len(result.sites)} sites: nothing was tried"]
+        result.notes = [*result.notes, f"no candidate among {len(all_sites)} sites: nothing was tried"]
         return
-    kept = [s for s in sites if s.kind == "keep"]
-    for s in kept:
-        progress(f"site {s.number} is to be kept: {s.row(0.0)['reason']}; it is tried all the same")
+    for s in sites:
+        if s.kind == "keep":
+            progress(f"site {s.number} is to be kept: {s.judgement.reason}; it is tried all the same")
     found = attempt.attempt(request.command, sites, settings, library=request.mpi, say=progress)
-    result.trial = found.to_dict()
-    noisy = found.trials.load.get("noisy")
-    notes = [*result.notes]
+    result.more = {**result.more, "trial": found.to_dict()}
+    result.load = found.trials.load
+    notes = [n for n in result.notes if not n.startswith("noisy")]
     if found.bound is not None:
-        notes.append(f"upper bound of the saving from the audit: {found.bound:.3g} s")
-    if noisy:
-        notes.append("noisy: others used the processor during the trial; the interval has that in it")
+        notes.append(f"upper bound of the saving, by the barriers of the trial: {found.bound:.3g} s, median")
+    if found.trials.load.get("noisy"):
+        notes.append("noisy: others used the processor during the trial; repeat it on a quiet machine")
     result.notes = notes
 
 
-def _different(result: Audit) -> SubsaltError:
-    trial = result.trial or {}
-    first = trial["differences"][0]
-    more = len(trial["differences"]) - 1
+def _different(trial: Mapping[str, Any]) -> SubsaltError:
+    first, more = trial["differences"][0], len(trial["differences"]) - 1
     return DataError(
         f"without the barriers of {', '.join(trial['sites'])} the outputs differ: {first['name']}: {first['what']}"
         + (f", and {more} more" if more else ""),

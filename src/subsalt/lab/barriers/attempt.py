@@ -31,9 +31,9 @@ class Attempt:
     Parameters
     ----------
     sites : tuple of str
-        Whose barriers were left out.
-    bound : float
-        Seconds that could be saved at most, by the audit of the first run.
+        Whose barriers were left out, as tables call them.
+    bound : float, optional
+        Seconds that could be saved at most, by the times of the runs with all barriers: median over rounds.
     trials : Trials
         Times and outputs.
     rows : tuple of mapping
@@ -108,8 +108,8 @@ def attempt(
             say=say,
         )
     return Attempt(
-        tuple(s.name for s in sites),
-        bound([r for s in sites for r in s.records], {s.name for s in sites}),
+        tuple(s.place for s in sites),
+        bound_of(kept["a"].found, sites),
         found,
         tuple(moved(kept["a"].found, kept["b"].found, sites)),
     )
@@ -133,10 +133,17 @@ def _reached(profile: Profile, sites: Sequence[Site]) -> None:
     for s in sites:
         if s.name not in skipped:
             raise SubsaltError(
-                f"no barrier of {s.name} was left out: the program does not come there",
+                f"no barrier of {s.place} was left out: the program does not come there",
                 "make the audit again: the program, its arguments or its input are others than then",
                 code="E924",
             )
+
+
+def bound_of(profiles: Sequence[Profile], sites: Sequence[Site]) -> float | None:
+    """Return the seconds that leaving out these sites together saves at most, median over runs; None without a run."""
+    names = {s.name for s in sites}
+    found = [bound([r for r in barriers(p.audit) if r.site in names], names) for p in profiles]
+    return statistics.median(found) if found else None
 
 
 def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[Site]) -> list[dict[str, Any]]:
@@ -213,6 +220,8 @@ def verdict(found: Attempt) -> str:
         f"{p.median_saving:+.3g} s ({p.low:+.3g} to {p.high:+.3g} s, 95 %) of {middle:.3g} s, "
         f"that is {100 * p.median_saving / middle:+.2g} %, {n} rounds; {same}"
     )
+    if t.load.get("noisy"):
+        numbers += "; measured while others used the processor"
     if t.oversubscribed:
         return f"not judged, for there are more ranks than cores: {numbers}"
     if t.verdict == "saving":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from subsalt.lab.barriers.classes import judge
+from subsalt.lab.barriers.classes import Judgement, judge
 from subsalt.lab.barriers.records import BarrierRecord, barriers
 from subsalt.lab.load import Watch
+from subsalt.lab.pmpi.places import shown
 from subsalt.lab.pmpi.records import Profile
 from subsalt.lab.result import Result
 
@@ -34,19 +36,27 @@ class Site:
     number : int
         In the table, from 1.
     name : str
-        Of the place.
+        Of the place, as the interposer gives it.
+    place : str
+        What tables call it: the line of source where it is known.
     records : tuple of BarrierRecord
         One for each communicator and phase.
     """
 
     number: int
     name: str
+    place: str
     records: tuple[BarrierRecord, ...]
+
+    @property
+    def judgement(self) -> Judgement:
+        """Its class, why, and what leaving it out saves at most."""
+        return judge(self.records)
 
     @property
     def kind(self) -> str:
         """Its class."""
-        return judge(self.records).kind
+        return self.judgement.kind
 
     def row(self, wall: float) -> dict[str, Any]:
         """Return its row of the table.
@@ -56,7 +66,7 @@ class Site:
         wall : float
             Seconds of the run, summed over ranks.
         """
-        found = judge(self.records)
+        found = self.judgement
         seconds = sum(sum(r.seconds) for r in self.records)
         known = [r for r in self.records if r.late_share is not None]
         stored = sum(sum(r.stored_seconds) for r in known)
@@ -67,6 +77,7 @@ class Site:
         return {
             "number": self.number,
             "site": self.name,
+            "place": self.place,
             "call": self.records[0].call,
             "comm": _list(r.comm for r in self.records),
             "comm_size": ",".join(map(str, sorted({r.comm_size for r in self.records}))),
@@ -86,33 +97,23 @@ class Site:
         }
 
 
-@dataclass
-class Audit(Result):
-    """The result of an audit, and of trials after it.
+def sites_of(records: Sequence[BarrierRecord], places: Mapping[str, str] | None = None) -> list[Site]:
+    """Return the places in the order of the program text: another run gives them the same numbers.
 
     Parameters
     ----------
-    phases : sequence of mapping
-        Seconds, those in MPI, and barriers of each phase that the program told.
-    trial : mapping, optional
-        Runs without some of the barriers, and what they changed.
+    records : sequence of BarrierRecord
+        Of all places.
+    places : mapping of str to str, optional
+        What tables call them.
     """
-
-    phases: Sequence[Mapping[str, Any]] = ()
-    trial: Mapping[str, Any] | None = None
-    sites: Sequence[Site] = field(default=(), repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return super().to_dict() | {"phases": [dict(p) for p in self.phases], "trial": self.trial}
-
-
-def sites_of(records: Sequence[BarrierRecord]) -> list[Site]:
-    """Return the places in the order of the program text: another run gives them the same numbers."""
-    places: dict[str, list[BarrierRecord]] = {}
+    found: dict[str, list[BarrierRecord]] = {}
     for r in records:
-        places.setdefault(r.site, []).append(r)
-    return [Site(i + 1, name, tuple(places[name])) for i, name in enumerate(sorted(places, key=_in_text))]
+        found.setdefault(r.site, []).append(r)
+    return [
+        Site(i + 1, name, (places or {}).get(name, name), tuple(found[name]))
+        for i, name in enumerate(sorted(found, key=_in_text))
+    ]
 
 
 def _in_text(site: str) -> tuple[str, int]:
@@ -122,8 +123,8 @@ def _in_text(site: str) -> tuple[str, int]:
     return site, 0
 
 
-def result_of(profile: Profile, watch: Watch) -> Audit:
-    """Return the audit of a profile.
+def result_of(profile: Profile, watch: Watch) -> tuple[Result, list[Site]]:
+    """Return the audit of a profile, and its sites.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def result_of(profile: Profile, watch: Watch) -> Audit:
         Who else used the processor meanwhile.
     """
     records = barriers(profile.audit)
-    sites = sites_of(records)
+    names = {r.site: shown(r.site, profile.places, Path.cwd()) for r in records}
+    sites = sites_of(records, names)
     wall = sum(profile.wall)
     notes = list(profile.notes)
     if not sites:
@@ -142,16 +144,16 @@ def result_of(profile: Profile, watch: Watch) -> Audit:
         notes.append("an upper bound is the most that could be saved, no promise")
     if any(r.wildcard for r in records):
         notes.append("a receive or probe from any source is in the run")
-    return Audit(
+    result = Result(
         "barriers",
         {"command": profile.command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},
         [s.row(wall) for s in sites],
         UNITS,
         watch.facts(),
         [*notes, *filter(None, [watch.text()])],
-        phases=phases_of(profile),
-        sites=sites,
+        more={"phases": phases_of(profile), "trial": None},
     )
+    return result, sites
 
 
 def phases_of(profile: Profile) -> list[dict[str, Any]]:

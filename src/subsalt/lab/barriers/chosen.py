@@ -43,9 +43,9 @@ def chosen(asked: str, sites: Sequence[Site]) -> list[Site]:
         return [s for s in sites if s.kind == "candidate"]
     found: list[Site] = []
     for word in filter(None, (w.strip() for w in asked.split(","))):
-        some = [s for s in sites if word in (str(s.number), s.name)]
+        some = [s for s in sites if word in (str(s.number), s.name, s.place)]
         if not some:
-            have = ", ".join(f"{s.number} ({s.name})" for s in sites[:6]) + (
+            have = ", ".join(f"{s.number} ({s.place})" for s in sites[:6]) + (
                 ", ..." if len(sites) > 6 else ""
             )
             raise _none(f"--try {word}: there is no such site", f"choose from {have}, or {ALL}")
@@ -76,11 +76,12 @@ def read_sites(file: Path) -> list[Site]:
         if content["measurement"] != "barriers":
             raise ValueError(f"it is a measurement of {content['measurement']}")
         records = [BarrierRecord.from_dict(r) for row in content["rows"] for r in row["records"]]
+        places = {row["site"]: row["place"] for row in content["rows"]}
     except OSError as error:
         raise _no_audit(file, error.strerror or "it cannot be read") from None
     except (ValueError, KeyError, TypeError) as error:
         raise _no_audit(file, str(error) or type(error).__name__) from None
-    return sites_of(records)
+    return sites_of(records, places)
 
 
 def _no_audit(file: Path, why: str) -> DataError:

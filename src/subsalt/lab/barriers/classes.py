@@ -139,8 +139,8 @@ def _of_record(r: BarrierRecord) -> tuple[Class, str]:
     if not r.aligned:
         return "keep", "not all ranks come through this place together"
     if r.reasons:
-        found = sorted(r.reasons.items(), key=lambda item: list(REASONS).index(item[0]))
-        return "keep", "; ".join(REASONS[why] + _share(times, r.count) for why, times in found)
+        seen = [(text, r.reasons[why]) for why, text in REASONS.items() if why in r.reasons]
+        return "keep", "; ".join(text + _share(times, r.count) for text, times in seen)
     if not r.follows:
         return "keep", "no call comes after it"
     found = [(*_of_follow(f, r.wildcard), f) for f in r.follows]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from subsalt.lab.barriers.audit import Audit, time_steps
+from subsalt.lab.barriers.audit import time_steps
+from subsalt.lab.result import Result
 from subsalt.lab.table import Column, render
 
 SITES = (
     Column("number", "#", "d"),
-    Column("site", "site"),
+    Column("place", "site"),
     Column("comm", "communicator"),
     Column("comm_size", "ranks"),
     Column("phase", "phase"),
@@ -42,7 +43,7 @@ TRIAL = (
 )
 
 
-def tables(result: Audit, how: str) -> list[str]:
+def tables(result: Result, how: str) -> list[str]:
     """Return the tables of a result, with a line above each; CSV has them bare."""
     found: list[str] = []
     settings = result.settings
@@ -58,20 +59,20 @@ def tables(result: Audit, how: str) -> list[str]:
         columns = [*SITES, REASON] if how == "csv" else SITES
         found.append(title(head) + render(result.rows, columns, how))
         if how != "csv":
-            found.append("\n".join(f"{r['number']} {r['site']}: {r['verdict']}" for r in result.rows))
+            found.append("\n".join(f"{r['number']} {r['place']}: {r['verdict']}" for r in result.rows))
     elif how != "csv":
         found.append(f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}: none")
-    if result.phases:
-        text = render(result.phases, PHASES, how)
-        steps = time_steps(result.phases)
+    phases, trial = result.more.get("phases"), result.more.get("trial")
+    if phases:
+        text, steps = render(phases, PHASES, how), time_steps(phases)
         found.append(
             title("by phase, mean over ranks") + text + (f"\n\n{steps}" if steps and how != "csv" else "")
         )
-    if result.trial is not None and result.trial["rows"]:
+    if trial and trial["rows"]:
         found.append(
             title("before and after: s summed over ranks, medians of rounds")
-            + render(result.trial["rows"], TRIAL, how)
+            + render(trial["rows"], TRIAL, how)
         )
-    if result.trial is not None and how != "csv":
-        found.append(result.trial["text"])
+    if trial and how != "csv":
+        found.append(trial["text"])
     return found
