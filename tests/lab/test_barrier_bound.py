@@ -1,9 +1,9 @@
 """No trial can save more than the bound: proven on programs of made-up times, with and without their barriers.
 
 A program is a row of segments of work, w[k, r] seconds on rank r, with a call between them. A barrier lets all ranks go
-when the last has come, c[k] seconds later. A call that waits for all (an Allreduce) does the same in d seconds. A
-message to the next rank lets its receiver go when both have come. The audit sees, of each barrier, the time t of every rank in
-it and the gap g to its next call, and adds up own, tight and loose as `audit_write.c` does.
+when the last has come, c[k] seconds later. A call that waits for all (an Allreduce) does the same. A message to the
+next rank lets its receiver go when both have come. The audit sees, of each barrier, the time t of every rank in it and
+the gap g to its next call, and adds up own, tight and loose as `audit_write.c` does.
 """
 
 import numpy as np
