@@ -5,8 +5,8 @@ from fake_collectives import MPI, NAMES, Machine, variable
 
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.collectives.decide import decide
-from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
 from subsalt.lab.collectives.plan import Told
+from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
 from subsalt.lab.collectives.room import cores_of_others, crowded
 from subsalt.lab.collectives.sweep import plain
 from subsalt.lab.collectives.sweep import sweep as real_sweep

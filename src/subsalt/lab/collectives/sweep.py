@@ -210,7 +210,8 @@ def sweep(
     Raises
     ------
     SubsaltError
-        E930: no idle core for every rank. E931: nothing can be chosen. E932: the library's own choice fails. E781: a start failed.
+        E930: no idle core for every rank. E931: nothing can be chosen. E932: the library's own choice fails. E781: a
+        start failed.
     """
     start = start or starter(mpi, request)
     say(f"collectives: what {mpi.name} has")

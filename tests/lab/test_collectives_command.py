@@ -1,0 +1,201 @@
+"""`subsalt lab collectives`: what it prints, draws and writes, and wrong input. The MPI is made up."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+from fake_collectives import MPI, Machine
+from typer.testing import CliRunner
+
+from subsalt.cli.app import app
+from subsalt.errors import SubsaltError
+from subsalt.lab.collectives import tuning
+from subsalt.lab.collectives.from_profile import heavy, wanted
+from subsalt.lab.collectives.request import Wanted
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.lab.pmpi.records import CallRow, Profile, SizeBin
+
+
+class Quiet:
+    """A watch that saw nothing, whatever runs beside the tests."""
+
+    noisy = False
+
+    def __init__(self, threads):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def facts(self):
+        return {"noisy": self.noisy}
+
+    def text(self):
+        return "noisy: others used 1.5 of 2 cores meanwhile" if self.noisy else ""
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Return what runs the command against a machine, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(MpiInUse, "find", classmethod(lambda cls, launcher=None: MPI))
+    monkeypatch.setattr(tuning, "Watch", Quiet)
+    real = tuning.tune
+
+    def go(*words, machine=None):
+        fake = functools.partial(real, start=machine or Machine(), others=lambda: 0.0)
+        monkeypatch.setattr(tuning, "tune", fake)
+        return CliRunner().invoke(app, ["lab", "collectives", *words])
+
+    return go
+
+
+def ring(collective, nbytes, name):
+    return 1.5 if (collective, name) == ("allreduce", "ring") and nbytes >= 512 else 1.0
+
+
+SMALL = ("--np", "2,4", "--sizes", "8,64,512,4K", "--collectives", "allreduce,barrier", "--starts", "3")
+
+
+def test_a_winner_is_told_with_its_interval_and_its_cost(run):
+    got = run(*SMALL, machine=Machine(faster=ring))
+    assert got.exit_code == 0, got.output
+    assert "switch allreduce on 2 ranks from 181 to 4,096 bytes to ring:" in got.stdout
+    assert "switch allreduce on 4 ranks" in got.stdout
+    assert "change in their last bits" in " ".join(got.stdout.split())
+    assert [p.name for p in sorted(Path("collectives").glob("*.png"))] == ["allreduce.png", "barrier.png"]
+
+
+def test_no_change_is_an_answer(run):
+    got = run(*SMALL, "--json")
+    assert got.exit_code == 0
+    said = json.loads(got.stdout.splitlines()[-1])
+    assert said["choices"] == []
+    assert any(note.startswith("no change: nothing is surely more than 5% faster") for note in said["notes"])
+    # eight sizes of the sum and two barriers
+    assert len(said["rows"]) == 10
+    assert "algorithms" not in said["rows"][0]
+
+
+def test_the_result_keeps_every_sample(run):
+    got = run(*SMALL, "--out", "result.json", machine=Machine(faster=ring, ends=lambda c, n, a: a == "tree"))
+    assert got.exit_code == 0, got.output
+    kept = json.loads(Path("result.json").read_text())
+    rows = kept["rows"]
+    assert {len(line) for r in rows for a in r["algorithms"] for line in a["seconds"]} == {15}
+    assert [c["algorithm"]["name"] for c in kept["choices"]] == ["ring", "ring"]
+    assert kept["applicable"] is True
+    assert [x for x in kept["left_out"] if "allreduce tree on 2 ranks, up to 4096 bytes: it ends" in x]
+
+
+def test_a_noisy_measurement_says_that_nothing_is_applied(run, monkeypatch):
+    monkeypatch.setattr(Quiet, "noisy", True)
+    got = run(*SMALL, "--json", machine=Machine(faster=ring))
+    said = json.loads(got.stdout.splitlines()[-1])
+    assert said["applicable"] is False
+    assert said["notes"][-1].endswith("none of this is applied")
+
+
+def test_more_ranks_than_cores_are_refused(run):
+    got = run(*SMALL, machine=Machine(cores=2))
+    assert isinstance(got.exception, SubsaltError)
+    assert (got.exception.code, got.exception.exit_code) == ("E930", 69)
+    marked = run(*SMALL, "--oversubscribe-ok", "--json", machine=Machine(cores=2, faster=ring))
+    said = json.loads(marked.stdout.splitlines()[-1])
+    assert said["applicable"] is False
+    assert said["load"]["oversubscribed"] == "4 ranks on 2 cores"
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+def test_an_interrupted_measurement_leaves_nothing(run, at):
+    got = run(*SMALL, "--out", "result.json", machine=Machine(stop_at=at))
+    assert isinstance(got.exception, SubsaltError)
+    assert got.exception.exit_code == 130
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--np", "1"), "--np 1"),
+        (("--sizes", "12"), "--sizes 12"),
+        (("--collectives", "gather"), "--collectives gather"),
+        (("--thread-level", "funneled"), "--thread-level funneled"),
+        (("--table", "html"), "--table html"),
+        (("--from-profile", "p.json", "--np", "2"), "--np and --from-profile"),
+        (("--from-profile", "missing.json"), "missing.json"),
+        (("--folder", "plain/x"), "plain/x cannot be made"),
+        (("--out", "."), ". cannot be written"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_started(run, words, says):
+    machine = Machine()
+    Path("plain").write_text("a file, no folder")
+    got = run(*words, machine=machine)
+    assert isinstance(got.exception, SubsaltError), got.output
+    assert says in str(got.exception)
+    assert machine.starts == []
+
+
+def row(call, size, seconds, sizes=(), site=""):
+    bins = tuple(SizeBin(b, calls, s, nbytes) for b, calls, s, nbytes in sizes)
+    return CallRow(call, site, "world", size, "", 10, seconds, 0, (seconds,), bins)
+
+
+def profile(*rows):
+    """Return a profile of 2 ranks of 50 s each: 1 % of the wall time is 1 s over the ranks."""
+    return Profile("program", "MPICH 5.0.2", 2, ("node 1",) * 2, (50.0, 50.0), (9.0, 9.0), rows)
+
+
+MADE = profile(
+    row("MPI_Allreduce", 2, 9.0, [(512, 100, 6.0, 80_000), (4096, 10, 0.9, 50_000), (0, 1, 2.1, 0)]),
+    row("MPI_Allreduce", 2, 9.0, [(512, 100, 6.0, 80_000)], site="program+0x1"),
+    row("MPI_Alltoall", 4, 3.0, [(2048, 10, 3.0, 32_000)]),
+    row("MPI_Barrier", 2, 1.5),
+    row("MPI_Bcast", 1, 30.0, [(8, 1, 30.0, 8)]),
+    row("MPI_Send", 2, 40.0, [(8, 1, 40.0, 8)]),
+)
+
+
+def test_only_heavy_collectives_of_a_profile_are_tuned():
+    found = {(h.collective, h.ranks, h.nbytes): h.share for h in heavy(MADE)}
+    # the mean size of each bin; an alltoall of 3200 bytes to 4 ranks gives each 800
+    assert found == pytest.approx(
+        {
+            ("allreduce", 2, 800): 0.06,
+            ("allreduce", 2, 0): 0.021,
+            ("alltoall", 4, 800): 0.03,
+            ("barrier", 2, 0): 0.015,
+        }
+    )
+    assert wanted(heavy(MADE)) == (
+        Wanted("allreduce", 2, (8, 400, 800, 1600)),
+        Wanted("alltoall", 4, (400, 800, 1600)),
+        Wanted("barrier", 2, (0,)),
+    )
+
+
+def test_a_profile_says_what_is_measured(run):
+    Path("p.json").write_text(json.dumps(MADE.to_dict()))
+    machine = Machine()
+    got = run(
+        "--from-profile", "p.json", "--starts", "3", "--collectives", "allreduce,barrier", machine=machine
+    )
+    assert got.exit_code == 0, got.output
+    assert "% of wall" in got.stdout
+    cells = {(c.collective, c.nbytes) for ranks, what, _ in machine.starts for c in what.cells}
+    assert cells == {("allreduce", n) for n in (8, 400, 800, 1600)} | {("barrier", 0)}
+
+
+def test_a_profile_without_heavy_collectives_starts_nothing(run):
+    Path("p.json").write_text(json.dumps(profile(row("MPI_Bcast", 2, 0.9, [(8, 9, 0.9, 72)])).to_dict()))
+    machine = Machine()
+    got = run("--from-profile", "p.json", "--json", machine=machine)
+    assert got.exit_code == 0, got.output
+    assert "nothing to tune" in got.stdout
+    assert json.loads(got.stdout.splitlines()[-1])["choices"] == []
+    assert machine.starts == []
