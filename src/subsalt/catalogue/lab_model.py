@@ -20,6 +20,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Give the directory of a run, made after subsalt plan measured the machine, or the file of "
         "subsalt lab scaling --out FILE.",
     ),
+    "E973": (
+        "Not a result of the lab",
+        "The report of a machine takes the JSON files that measurements write with --out, profiles of MPI runs, and "
+        "pages to which it links.",
+        "Give a file that subsalt lab ... --out made.",
+    ),
     "E974": (
         "A model without a rate or a grid",
         "subsalt lab model needs --founding, or a grid, numbers of nodes and the point-steps per second of a node.",

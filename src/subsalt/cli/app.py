@@ -11,6 +11,7 @@ from subsalt.cli import lab_barriers as lab_barriers
 from subsalt.cli import lab_checkpoint as lab_checkpoint
 from subsalt.cli import lab_collectives as lab_collectives
 from subsalt.cli import lab_io as lab_io
+from subsalt.cli import lab_machine as lab_machine
 from subsalt.cli import lab_model as lab_model
 from subsalt.cli import lab_network as lab_network
 from subsalt.cli import lab_profile as lab_profile

@@ -16,6 +16,7 @@ from subsalt.plan.disk import BESIDE, SEGY_HEADERS, TRACE_HEADER, Disk, existing
 from subsalt.plan.kirchhoff_layout import Layout, layout_of
 from subsalt.plan.kirchhoff_time import KirchhoffTime, Share, measured, share_of, time_of
 from subsalt.plan.kirchhoff_work import Work, work_of
+from subsalt.plan.phases import Surroundings
 from subsalt.plan.rates import machine_of
 from subsalt.plan.scratch import disk_error
 from subsalt.plan.world import World
@@ -173,7 +174,8 @@ def plan_kirchhoff(
         work=work,
     )
     share = share_of(setup, layout.blocks, work, world.ranks)
-    disk = disk_of(setup, layout, world, run_dir or job.default_run_dir, job.output.formats)
+    folder = run_dir or job.default_run_dir
+    disk = disk_of(setup, layout, world, folder, job.output.formats)
     if measure and machine is None and job.parallel.device == "cpu":
         measured(setup, world, say)
     known, why_not = machine_of(machine)
@@ -188,7 +190,16 @@ def plan_kirchhoff(
         work,
         share,
         disk,
-        time_of(setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures),
+        time_of(
+            setup,
+            world,
+            share,
+            disk.parts,
+            known,
+            why_not,
+            pictures=job.output.pictures,
+            around=Surroundings.of(known, folder),
+        ),
         setup.table.files.trace_bytes,
     )
     plan.findings.extend(f for f in checked.findings if f.level == "warning")

@@ -79,7 +79,12 @@ def plan_kirchhoff_nodes(
         rows.append(row)
     units = f"{setup.grid.size} locations, {len(setup.table.number)} traces"
     return NodesPlan(
-        job.name, "kirchhoff", units, with_efficiency(rows), [*notes, *assumptions(nodes)], points
+        job.name,
+        "kirchhoff",
+        units,
+        with_efficiency(rows),
+        [*notes, *assumptions(nodes, nodes.around(known, folder))],
+        points,
     )
 
 
@@ -106,9 +111,9 @@ def _row(
         raise layout.error
     share, even = estimated_share(setup, layout.blocks, work, world.ranks)
     disk = disk_of(setup, layout, world, folder, job.output.formats)
-    files = nodes.around(known).files
+    around = nodes.around(known, folder)
     spent = time_of(
-        setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures, files_at=files
+        setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures, around=around
     )
     row = Row(n, world.ranks, groups=len(layout.blocks), lost=1.0 - even)
     if spent.wall is None:

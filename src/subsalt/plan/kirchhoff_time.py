@@ -17,9 +17,8 @@ from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
-from subsalt.lab.model.shot import Files
 from subsalt.plan.kirchhoff_work import Work
-from subsalt.plan.phases import LEDGER, PICTURES, PUBLISH, READ, REPORT, WRITE
+from subsalt.plan.phases import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.rates import machine_if_known
 from subsalt.plan.world import World
 
@@ -137,7 +136,7 @@ def time_of(
     why_not: str = "",
     *,
     pictures: bool = True,
-    files_at: Files | None = None,
+    around: Surroundings | None = None,
 ) -> KirchhoffTime:
     """Return the seconds of a run by phase.
 
@@ -155,8 +154,8 @@ def time_of(
         With rates; `why_not` says why there is none.
     pictures : bool
         Pictures are drawn.
-    files_at : Files, optional
-        Bytes per second of a rank, and of all ranks together.
+    around : Surroundings, optional
+        Files; what is assumed of them when None.
     """
     threads = _threads(world, machine)
     row = None if machine is None else _row(setup, machine, threads)
@@ -168,7 +167,8 @@ def time_of(
             )
         return KirchhoffTime(notes=[why_not])
     sharing, nt = world.ranks_per_node, setup.table.time.nt
-    files_at = files_at or Files(READ, WRITE)
+    around = around or HERE
+    files_at = around.files
     table = len(setup.table.number)
     rate = float(row["contributions_per_s"])
     summing = sharing * share.contributions / rate
@@ -179,13 +179,13 @@ def time_of(
     phases = {
         "start": float(row["start_seconds"]),
         "headers": table * (HEADER / READ + TRACE_ROW) / world.ranks,
-        "ledger": LEDGER,
+        "ledger": LEDGER_FILES * around.publish,
         "velocity": setup.grid.size * setup.nt * VELOCITY_SAMPLE / world.ranks,
         # traces are read while those before are summed
         "trace input": max(0.0, reading - summing - preparing),
         "prepare": preparing,
         "sum": summing,
-        "output": 6 * PUBLISH + sum(files.values()) / (writers * files_at.writing(writers)),
+        "output": 6 * around.publish + sum(files.values()) / (writers * files_at.writing(writers)),
         "pictures": PICTURES if pictures else 0.0,
         "report": REPORT,
     }

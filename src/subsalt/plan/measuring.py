@@ -10,7 +10,7 @@ from typing import Any
 from subsalt.errors import SubsaltError
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab import machine as machines
-from subsalt.lab import shot_rates, storage
+from subsalt.lab import publishing, shot_rates, storage
 from subsalt.lab.machine import Machine
 from subsalt.options import CheckpointOptions
 from subsalt.plan.disk import existing
@@ -29,6 +29,7 @@ def measured(
     options: CheckpointOptions,
     folders: Sequence[Path],
     say: Callable[[str], None] = lambda text: None,
+    run_dir: Path | None = None,
 ) -> Machine | None:
     """Return this machine with the rates of such a shot and of the folders of its snapshots, measured where unknown.
 
@@ -44,6 +45,8 @@ def measured(
         Where snapshots go; the nearest folder above that exists is measured.
     say : callable
         Told what is measured.
+    run_dir : Path, optional
+        Where images are published.
     """
     known = machine_if_known()
     if os.environ.get("SUBSALT_MEASURE") == "off":
@@ -64,6 +67,8 @@ def measured(
                 lambda p=place, t=threads: storage.measure_directory(p, FOLDER_BYTES, t, options.direct),  # type: ignore[misc]
             )
             machine = machine_if_known() or machine
+    if run_dir is not None and publishing.known(machine, home := existing(run_dir)) is None:
+        _kept("storage", lambda: publishing.measure(home))
     return machine_if_known()
 
 

@@ -12,13 +12,11 @@ from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.measured import Point, largest_error, points_of
 from subsalt.lab.model.network import Link
-from subsalt.lab.model.shot import Files
 from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import decide
-from subsalt.plan.halo import Network
 from subsalt.plan.measuring import measured
 from subsalt.plan.need import Needs
-from subsalt.plan.phases import KERNELS, READ, WRITE, Surroundings
+from subsalt.plan.phases import KERNELS, Surroundings
 from subsalt.plan.plan import lost_part, setup_of
 from subsalt.plan.rates import machine_of
 from subsalt.plan.scratch import checkpointing_of, disks_of
@@ -68,9 +66,9 @@ class Cluster:
             nodes * self.ranks_per_node, self.memory_per_rank, self.threads, self.ranks_per_node, given=True
         )
 
-    def around(self, machine: Machine | None) -> Surroundings:
-        """Return network and files."""
-        return Surroundings(Network.of(machine, self.link), Files(READ, WRITE, self.files))
+    def around(self, machine: Machine | None, folder: Path) -> Surroundings:
+        """Return network and files; `folder` is where the run would write."""
+        return Surroundings.of(machine, folder, self.link, self.files)
 
 
 @dataclass(frozen=True)
@@ -233,7 +231,14 @@ def plan_nodes(
     if measure and machine is None and job.parallel.device == "cpu":
         one = nodes.world(1)
         places = [Path(d) for d in job.checkpoint_options.directories] or [folder]
-        measured(Needs(setup, survey.shots, one.ranks, one.threads), one, job.checkpoint_options, places, say)
+        measured(
+            Needs(setup, survey.shots, one.ranks, one.threads),
+            one,
+            job.checkpoint_options,
+            places,
+            say,
+            folder,
+        )
         known, why_not = machine_of(machine)
     rows: list[Row] = []
     notes: list[str] = []
@@ -248,7 +253,7 @@ def plan_nodes(
         "rtm",
         f"{len(survey)} shots",
         with_efficiency(rows),
-        [*notes, *assumptions(nodes)],
+        [*notes, *assumptions(nodes, nodes.around(known, folder))],
         points,
     )
 
@@ -279,7 +284,7 @@ def _row(
     disk, *_ = disks_of(needs, decision, folder, formats)
     pictures = job.data is not None and job.output.pictures
     spent = duration_of(
-        needs, decision, known, why_not, disk.parts, pictures=pictures, around=nodes.around(known)
+        needs, decision, known, why_not, disk.parts, pictures=pictures, around=nodes.around(known, folder)
     )
     return with_seconds(Row(n, world.ranks, size, groups, lost), spent), spent.notes
 
@@ -325,7 +330,7 @@ def measured_points(seen: Sequence[Path], folder: Path) -> list[Point]:
     return points
 
 
-def assumptions(nodes: Cluster) -> list[str]:
+def assumptions(nodes: Cluster, around: Surroundings) -> list[str]:
     """Return what holds for all nodes, in words."""
     each = f"{nodes.memory_per_rank / 1e9:.3g} GB for each of {nodes.ranks_per_node} ranks"
     share = "" if nodes.given else f", {MEMORY_SHARE:.0%} of its memory"
@@ -337,7 +342,8 @@ def assumptions(nodes: Cluster) -> list[str]:
     return [
         f"all nodes are like the measured one and nothing else runs on them: {nodes.threads} "
         f"thread{'s' * (nodes.threads != 1)} and {each}{share}",
-        f"every rank reads at {READ / 1e9:.2g} GB/s and writes at {WRITE / 1e9:.2g} GB/s; {together}",
+        f"every rank reads at {around.files.read / 1e9:.2g} GB/s and writes at {around.files.write / 1e9:.2g} GB/s, "
+        f"a file takes {1e3 * around.publish:.2g} ms beside that; {together}",
         "every node has scratch like this machine",
         "one shot takes as long as its slowest rank; shots wait for no one but the last ones",
     ]

@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import FLOAT, receivers_on
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.lab import publishing
+from subsalt.lab.machine import Machine
+from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import Files
 from subsalt.lab.model.survey import sum_seconds, survey_seconds
 from subsalt.plan.grouping import Decision
@@ -27,8 +32,8 @@ from subsalt.survey import Shot
 READ, WRITE, SUM = 4e8, 3e8, 1e9
 #: seconds of a published file, and of a sample of a trace brought to the time step
 PUBLISH, TRACE_SAMPLE = 0.02, 5e-8
-#: seconds of ledger, checks and summaries whatever the survey
-LEDGER = 0.15
+#: files that ledger, logs and summaries publish, or take as long as, whatever the survey
+LEDGER_FILES = 8
 #: of pictures, and of the report
 PICTURES, REPORT = 2.0, 0.1
 
@@ -49,10 +54,33 @@ class Surroundings:
         Links between ranks; exchanges over links that are not known count as hidden under the time steps.
     files : Files
         Bytes per second of a rank, and of all ranks together.
+    publish : float
+        Seconds of a published file, whatever is in it.
     """
 
     network: Network = field(default_factory=Network)
     files: Files = field(default_factory=lambda: Files(READ, WRITE))
+    publish: float = PUBLISH
+
+    @classmethod
+    def of(
+        cls, machine: Machine | None, folder: Path, link: Link | None = None, limit: float = math.inf
+    ) -> Self:
+        """Return what was measured, and what is assumed of the rest.
+
+        Parameters
+        ----------
+        machine : Machine, optional
+            With what was measured.
+        folder : Path
+            Where the run writes; need not exist.
+        link : Link, optional
+            Between nodes, where somebody says it.
+        limit : float
+            Bytes per second that files take and give to all ranks together.
+        """
+        publish, write = publishing.known(machine, folder) or (PUBLISH, WRITE)
+        return cls(Network.of(machine, link), Files(READ, write, limit), publish)
 
 
 HERE = Surroundings()
@@ -98,7 +126,7 @@ def shot_phases(
     traces = max(receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in distinct(slabs))
     if not isinstance(setup, MigrationSetup):
         written = FLOAT * setup.record.nt * len(shot.rcv)
-        return {"setup": making, "propagation": steps * step, "output": PUBLISH + written / write}
+        return {"setup": making, "propagation": steps * step, "output": around.publish + written / write}
     choice = decision.choice_of(shot, group)
     window = planes * needs.window(shot).size
     snapshot, product = (sharing * window / r for r in (parts.snapshot, parts.product))
@@ -115,7 +143,7 @@ def shot_phases(
     if choice is not None:
         found |= _kept(choice, needs, shot, group, decision, parts, found)
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    found["partial image"] = 2 * PUBLISH + accumulators * FLOAT * window / write
+    found["partial image"] = around.publish + accumulators * FLOAT * window / write
     return found
 
 
@@ -205,7 +233,8 @@ def survey_phases(
     volumes = 1 + sum(
         n in ("epsilon", "delta", "theta", "phi") for n in setup.model.as_medium(needs.medium).volumes
     )
-    found = {"start": parts.start, "check": 0.1 + volumes * FLOAT * grid.size / READ, "ledger": LEDGER}
+    found = {"start": parts.start, "check": 0.1 + volumes * FLOAT * grid.size / READ}
+    found["ledger"] = LEDGER_FILES * around.publish
     if isinstance(setup, MigrationSetup):
         choice = decision.choice
         if choice is not None and left:
@@ -217,7 +246,7 @@ def survey_phases(
         workers = min(world.ranks, grid.shape3[0])
         partial = files.get("partial images", 0) // FLOAT
         found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
-        found["output"] = 4 * PUBLISH + files.get("image", 0) / around.files.writing(world.ranks)
+        found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(world.ranks)
         found["pictures"] = PICTURES if pictures else 0.0
         found["report"] = REPORT
     return found | total

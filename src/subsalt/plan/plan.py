@@ -16,6 +16,7 @@ from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
 from subsalt.plan.measuring import measured
 from subsalt.plan.need import Needs, Setup
+from subsalt.plan.phases import Surroundings
 from subsalt.plan.rates import machine_of
 from subsalt.plan.reading import Reading, reading_of
 from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
@@ -166,7 +167,7 @@ def plan_rtm(
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     if measure and machine is None and job.parallel.device == "cpu":
         given = job.checkpoint_options
-        measured(needs, world, given, [Path(d) for d in given.directories] or [folder], say)
+        measured(needs, world, given, [Path(d) for d in given.directories] or [folder], say, folder)
     known, why_not = machine_of(machine)
     if migrates:
         options, formats = job.checkpoint_options, job.output.formats
@@ -184,7 +185,15 @@ def plan_rtm(
         decision,
         reading,
         disk,
-        duration_of(needs, decision, known, why_not, disk.parts, pictures=migrates and job.output.pictures),
+        duration_of(
+            needs,
+            decision,
+            known,
+            why_not,
+            disk.parts,
+            pictures=migrates and job.output.pictures,
+            around=Surroundings.of(known, folder),
+        ),
         scratch=scratch,
     )
     if decision.choice is not None:

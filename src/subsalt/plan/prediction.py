@@ -16,6 +16,7 @@ from subsalt.plan.kirchhoff import disk_of
 from subsalt.plan.kirchhoff_layout import Layout
 from subsalt.plan.kirchhoff_time import share_of, time_of
 from subsalt.plan.kirchhoff_work import Work
+from subsalt.plan.phases import Surroundings
 from subsalt.plan.rates import machine_of
 from subsalt.plan.scratch import disks_of
 from subsalt.plan.world import World
@@ -49,6 +50,7 @@ def of_shots(job: Job, decision: Decision, left: Sequence[Shot], folder: Path) -
             why_not,
             disk.parts,
             pictures=job.output.pictures,
+            around=Surroundings.of(machine, folder),
             shots=left,
         )
     except SubsaltError as error:
@@ -77,7 +79,16 @@ def of_blocks(
         machine, why_not = _machine()
         share = share_of(setup, left, work, world.ranks)
         files = disk_of(setup, layout, world, folder, job.output.formats).parts
-        spent = time_of(setup, world, share, files, machine, why_not, pictures=job.output.pictures)
+        spent = time_of(
+            setup,
+            world,
+            share,
+            files,
+            machine,
+            why_not,
+            pictures=job.output.pictures,
+            around=Surroundings.of(machine, folder),
+        )
     except SubsaltError as error:
         return {"phases": {}, "notes": [error.message]}
     return {
