@@ -137,12 +137,14 @@ def columns_of(section: str, rows: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def shown(rows: Iterable[Mapping[str, Any]], now: datetime | None = None) -> list[dict[str, Any]]:
-    """Return rows with their age and a note, true and false as words."""
+    """Return rows with their age and a note, true and false as words, times of messages in microseconds."""
     now = now or datetime.now(UTC)
     out = []
     for row in rows:
         plain = {k: ("yes" if v else "no") if isinstance(v, bool) else v for k, v in row.items()}
         noisy = "noisy" if row.get("noisy") else ""
+        if row.get("unit") == "s" and isinstance(row.get("value"), float):
+            plain |= {"value": 1e6 * row["value"], "unit": "us"}
         out.append(plain | {"age": age(str(row.get("date", "")), now), "note": noisy})
     return out
 

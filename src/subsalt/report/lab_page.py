@@ -110,8 +110,9 @@ def page(
             blocks.append(
                 ("missing", "What is missing", tag("ul", [tag("li", _command(m)) for m in lacking]))
             )
-        for name, rows in machine.sections.items():
-            if rows:
+        order = [*tables.names(), *(s for s in machine.sections if s not in tables.SECTIONS)]
+        for name in order:
+            if rows := machine.sections.get(name):
                 blocks.append((name, tables.SECTIONS.get(name, (name, "", ""))[0], section(name, rows)))
     for i, (file, content) in enumerate(results):
         title, block = lab_results.block(content)
@@ -143,9 +144,12 @@ def rows_table(
     """Return rows as a table, numbers on the right, with a bar for one of them; many rows are folded."""
     plain = tables.shown(rows)
     used = [c for c in columns if any(c.cell(r) for r in plain)]
-    values = [r.get(bars) for r in plain] if bars else []
-    most = max((float(v) for v in values if words.is_number(v) and v is not None), default=0.0)
-    wide = bars is not None and most > 0
+    # bars of one unit are drawn against each other
+    most: dict[str, float] = {}
+    for r in plain if bars else []:
+        value = _value(r, bars)
+        most[str(r.get("unit", ""))] = max(most.get(str(r.get("unit", "")), 0.0), value)
+    wide = any(v > 0 for v in most.values())
 
     def cells(row: Mapping[str, Any]) -> list[Any]:
         out: list[Any] = []
@@ -153,13 +157,13 @@ def rows_table(
             text = c.cell(row)
             if c.key == "note" and text:
                 out.append(tag("td", text, class_="warn"))
+            elif c.key == "age":
+                out.append(number(text))
             else:
                 out.append(number(text) if words.is_number(row.get(c.key)) else text)
-        if wide and bars is not None:
-            value = row.get(bars)
-            out.append(
-                tag("td", bar(float(value) / most) if words.is_number(value) and value else "", class_="wide")
-            )
+        if wide:
+            longest = most[str(row.get("unit", ""))]
+            out.append(tag("td", bar(_value(row, bars) / longest) if longest > 0 else "", class_="wide"))
         return out
 
     heads = [
@@ -173,6 +177,12 @@ def rows_table(
         return first
     more = tag("details", tag("summary", f"{len(rest)} more"), table(heads, [cells(r) for r in rest]))
     return join([first, more])
+
+
+def _value(row: Mapping[str, Any], key: str | None) -> float:
+    """Return a number of a row, 0 where it has none."""
+    value = row.get(key) if key else None
+    return float(value) if words.is_number(value) and value else 0.0
 
 
 def _curves(name: str, rows: Sequence[Mapping[str, Any]]) -> Markup | None:

@@ -83,6 +83,7 @@ def _pictures(name: str, rows: Sequence[Row]) -> Markup | None:
     """Return the curves of measurements that vary a number of cores or a size."""
     drawn: list[Markup | None] = []
     if name == "scaling":
+        rows = [r for r in rows if "oversubscribed" not in str(r.get("marks", ""))]
         found = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
         cores = sorted({float(r["cores"]) for r in rows if words.is_number(r.get("cores"))})
         if found and len(cores) > 1:
