@@ -27,6 +27,19 @@ def test_siblings_are_read_as_linux_writes_them(tmp_path):
     assert Topology.here(tmp_path / "nowhere", {0, 5}) == Topology(((0,), (5,)))
 
 
+def test_sockets_are_counted_where_the_system_names_them(tmp_path):
+    assert PLAIN.per_socket == 4
+    for cpu, socket in enumerate([0, 0, 1, 1, 1]):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(f"{cpu}\n")
+        (folder / "physical_package_id").write_text(f"{socket}\n")
+    found = Topology.here(tmp_path, {0, 1, 2, 3, 4})
+    assert found.sockets == (0, 0, 1, 1, 1)
+    # sockets are filled one after the other: as many as the smaller one has
+    assert found.per_socket == 2
+
+
 @pytest.mark.parametrize("text", ["0", "0-3", "0-1,4,6-7"])
 def test_lists_of_processors_both_ways(text):
     assert format_list(parse_list(text)) == text

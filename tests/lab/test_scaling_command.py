@@ -9,6 +9,7 @@ import pytest
 from subsalt.grid import Box
 from subsalt.lab import external, scaling, scaling_worker, whole
 from subsalt.lab.layouts import Layout
+from subsalt.lab.work_rule import WorkRule
 
 
 @pytest.fixture
@@ -55,7 +56,18 @@ def test_a_command_of_ones_own_with_both_numbers(run, tmp_path):
     program = "import sys; print('step 1'); print('elapsed', 12 / int(sys.argv[1]) / int(sys.argv[2]), 's')"
     words = (sys.executable, "-c", program, "{ranks}", "{threads}")
     path = tmp_path / "result.json"
-    options = ("--ranks", "1,2", "--threads", "1,3", "--repeats", "2", "--time-from", "elapsed ([0-9.]+)")
+    options = (
+        "--ranks",
+        "1,2",
+        "--threads",
+        "1,3",
+        "--repeats",
+        "2",
+        "--time-from",
+        "elapsed ([0-9.]+)",
+        "--engine",
+        "own",
+    )
     code, out, err = run(*options, "--out", path, "--json", "--", *words)
     assert code == 0, err
     result = json.loads(out)
@@ -79,7 +91,19 @@ def test_words_of_a_command_stay_words(run):
     """No shell: what looks like one's syntax arrives as it is."""
     program = "import sys; print('t', 1 + (sys.argv[1:] != ['$HOME;', 'a b', '{ranks', '{}']))"
     code, out, _ = run(
-        *("--ranks", "1", "--repeats", "1", "--time-from", "t ([0-9]+)", "--table", "csv", "--"),
+        *(
+            "--ranks",
+            "1",
+            "--repeats",
+            "1",
+            "--time-from",
+            "t ([0-9]+)",
+            "--table",
+            "csv",
+            "--engine",
+            "own",
+            "--",
+        ),
         *(sys.executable, "-c", program, "$HOME;", "a b", "{ranks", "{}"),
     )
     assert code == 0
@@ -89,7 +113,16 @@ def test_words_of_a_command_stay_words(run):
 def test_a_command_that_fails_gives_no_figure(run, tmp_path):
     path = tmp_path / "result.json"
     code, out, err = run(
-        "--ranks", "1", "--out", path, "--", sys.executable, "-c", "raise SystemExit('broken')"
+        "--ranks",
+        "1",
+        "--engine",
+        "own",
+        "--out",
+        path,
+        "--",
+        sys.executable,
+        "-c",
+        "raise SystemExit('broken')",
     )
     assert code == 70
     assert "E781" in err
@@ -120,7 +153,7 @@ def test_no_time_is_an_error(text):
 
 def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():
     layouts = [Layout(1, 1), Layout(4, 1)]
-    settings = external.Settings(["p", "{ranks}"], layouts, repeats=3, weak=True)
+    settings = external.Settings(["p", "{ranks}"], layouts, repeats=3, work=WorkRule("ranks"))
     result = external.measure(settings, run=lambda settings, layout: ({1: 10.0, 4: 12.5}[layout.ranks], 0.0))
     assert result.rows[1]["efficiency"] == pytest.approx(0.8)
 

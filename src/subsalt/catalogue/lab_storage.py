@@ -1,4 +1,4 @@
-"""Codes 96x: programs that the lab drives for storage and for campaigns, and advice about directories."""
+"""Codes 96x: programs that the lab drives for storage and for campaigns."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
     "E960": (
@@ -16,5 +16,22 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The answer of fio cannot be read",
         "The JSON of fio is cut off, of a version before 3, or lacks what every version since has; no figure is given.",
         "Use --engine own; report the version that `fio --version` prints.",
+    ),
+    "E963": (
+        "No ReFrame",
+        "`subsalt lab scaling --engine reframe` drives ReFrame, which is not installed here, or is older than 4.7.",
+        "`pip install 'subsalt[lab]'`, or use --engine own: this process makes the runs, one after the other.",
+    ),
+    "E964": (
+        "A run failed in ReFrame",
+        "ReFrame calls a run of the campaign failed, for a reason that the command itself did not give, such as a "
+        "scheduler that refused the job. No figure is given.",
+        "Mend what the message names; --engine own shows what the command itself says.",
+    ),
+    "E965": (
+        "The report of ReFrame cannot be used",
+        "The report is cut off, of a format before 4, lacks runs, or tells of runs that were made at the same time, "
+        "which measures how they disturb each other. No figure is given.",
+        "Use --engine own; report the version that `reframe --version` prints.",
     ),
 }

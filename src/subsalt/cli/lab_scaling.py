@@ -84,6 +84,22 @@ def scaling(
     time_from: Annotated[
         str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
     ] = None,
+    work: Annotated[
+        str | None,
+        typer.Option(
+            help="Work of COMMAND in weak scaling, {work} in it: by ranks, cores or sockets, or 1:1000,2:2000,..."
+        ),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What makes the runs of COMMAND: reframe, own (this process); auto: ReFrame if there."
+        ),
+    ] = "auto",
+    scheduler: Annotated[str, typer.Option(help="Where ReFrame makes them: local, or slurm.")] = "local",
+    access: Annotated[
+        str | None, typer.Option(help='Options of every job of the scheduler, such as "-p short -A account".')
+    ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0,
     table: Table = "text",
     out: Annotated[
@@ -118,5 +134,9 @@ def scaling(
         method,
         lab_scaling_commands.given_job(job) if job is not None else None,
         builds,
+        work,
+        engine,
+        scheduler,
+        access,
     )
     lab_scaling_commands.scaling(request, table, out, json)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import SubsaltError
 from subsalt.lab import launcher
@@ -19,8 +20,15 @@ from subsalt.lab.layouts import Layout
 from subsalt.lab.load import Watch
 from subsalt.lab.result import Result
 from subsalt.lab.scaling import CLOCK, UNITS, Say
-from subsalt.lab.scaling_rows import Timed, rows
+from subsalt.lab.scaling_rows import Timed, add_sockets, rows
 from subsalt.lab.topology import Topology
+from subsalt.lab.work_rule import WorkRule
+
+if TYPE_CHECKING:
+    from subsalt.lab.rf.campaign import ReFrame
+
+#: strong scaling
+FIXED = WorkRule()
 
 #: a number as programs print it
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -40,24 +48,31 @@ class Settings:
         Samples of each.
     time_from : str, optional
         Regular expression whose first group, in the last place where it matches, is the time in seconds.
-    weak : bool
-        The command does `ranks` times the work on `ranks` ranks.
+    work : WorkRule
+        How much of it the command does with each layout; ``{work}`` in it stands for that.
     timeout : float
         Seconds that one start may take.
+    reframe : ReFrame, optional
+        Makes the runs; this process does when None.
     """
 
     words: Sequence[str]
     layouts: Sequence[Layout]
     repeats: int = 3
     time_from: str | None = None
-    weak: bool = False
+    work: WorkRule = FIXED
     timeout: float = 86400.0
+    reframe: ReFrame | None = None
 
 
-def words_of(settings: Settings, layout: Layout) -> list[str]:
+def words_of(settings: Settings, layout: Layout, per_socket: int = 1) -> list[str]:
     """Return the command with the numbers of a layout in it."""
-    values = {"{ranks}": str(layout.ranks), "{threads}": str(layout.threads)}
-    return [re.sub(r"\{(?:ranks|threads)\}", lambda m: values[m.group()], w) for w in settings.words]
+    values = {
+        "{ranks}": str(layout.ranks),
+        "{threads}": str(layout.threads),
+        "{work}": f"{settings.work.of(layout, per_socket):.12g}",
+    }
+    return [re.sub(r"\{(?:ranks|threads|work)\}", lambda m: values[m.group()], w) for w in settings.words]
 
 
 def check(settings: Settings) -> None:
@@ -71,7 +86,8 @@ def check(settings: Settings) -> None:
     if settings.time_from is not None:
         checked_expression(settings.time_from)
     text = " ".join(settings.words)
-    if len({x.ranks for x in settings.layouts}) > 1 and "{ranks}" not in text:
+    named = "{ranks}" in text or ("{work}" in text and settings.work.is_weak)
+    if len({x.ranks for x in settings.layouts}) > 1 and not named:
         raise _wrong(
             "the command has no {ranks}, it would be the same for all of --ranks",
             "write it where the number goes, such as mpiexec -n {ranks} program",
@@ -129,24 +145,85 @@ def printed_time(text: str, pattern: str) -> tuple[float, float]:
     return float(digits), 0.5 * 10.0 ** (int(exponent or 0) - decimals)
 
 
-def once(settings: Settings, layout: Layout) -> tuple[float, float]:
-    """Run the command with a layout; return its seconds and how far off they may be."""
-    ran = launcher.run(
-        words_of(settings, layout),
-        what=f"the command with {layout.ranks} ranks x {layout.threads} threads",
-        extra={"OMP_NUM_THREADS": str(layout.threads)},
-        timeout=settings.timeout,
-    )
-    if settings.time_from is None:
+def timed(
+    words: Sequence[str],
+    what: str,
+    time_from: str | None,
+    timeout: float,
+    extra: Mapping[str, str] | None = None,
+) -> tuple[float, float]:
+    """Run a command; return its seconds and how far off they may be.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command.
+    what : str
+        How an error calls it.
+    time_from : str, optional
+        Expression that finds its time.
+    timeout : float
+        Seconds after which it is ended.
+    extra : mapping of str to str, optional
+        Environment variables beside those of this process.
+
+    Raises
+    ------
+    SubsaltError
+        When it fails (E781) or prints no time (E784).
+    """
+    ran = launcher.run(words, what=what, extra=extra, timeout=timeout)
+    if time_from is None:
         return ran.seconds, CLOCK
-    return printed_time(ran.stdout + "\n" + ran.stderr, settings.time_from)
+    return printed_time(ran.stdout + "\n" + ran.stderr, time_from)
+
+
+def _run_of(settings: Settings, layout: Layout, per_socket: int) -> dict[str, Any]:
+    """Return one run of the command with a layout, as an engine takes it."""
+    return {
+        "words": words_of(settings, layout, per_socket),
+        "what": f"the command with {layout.ranks} ranks x {layout.threads} threads",
+        "time_from": settings.time_from,
+        "ranks": layout.ranks,
+        "threads": layout.threads,
+    }
+
+
+def once(settings: Settings, layout: Layout, per_socket: int = 1) -> tuple[float, float]:
+    """Run the command with a layout; return its seconds and how far off they may be."""
+    run = _run_of(settings, layout, per_socket)
+    extra = {"OMP_NUM_THREADS": str(layout.threads)}
+    return timed(run["words"], run["what"], settings.time_from, settings.timeout, extra)
+
+
+def through_reframe(
+    settings: Settings, per_socket: int, say: Say
+) -> tuple[list[list[tuple[float, float]]], list[str]]:
+    """Return seconds and resolution by layout, all runs made by ReFrame in the order of rounds; and notes."""
+    from subsalt.lab.rf.report import in_order
+
+    reframe, runs = settings.reframe, []
+    assert reframe is not None
+
+    def wanted(layout: Layout, number: int) -> int:
+        runs.append(_run_of(settings, layout, per_socket))
+        return len(runs) - 1
+
+    numbers = interleaved(settings.layouts, settings.repeats, wanted)
+    say(f"scaling: {len(runs)} runs through ReFrame {reframe.version}, one after the other")
+    made = reframe.run(runs, settings.timeout)
+    notes = [f"runs were made by ReFrame {reframe.version}, serial policy, scheduler {reframe.scheduler}"]
+    if not in_order(made):
+        notes.append("ReFrame made the runs in another order than rounds: a drift may favour a layout")
+    return [[(made[i].seconds, made[i].resolution) for i in some] for some in numbers], notes
 
 
 def measure(
     settings: Settings,
     *,
     say: Say = lambda text: None,
-    run: Callable[[Settings, Layout], tuple[float, float]] = once,
+    run: Callable[[Settings, Layout], tuple[float, float]] | None = None,
+    topology: Topology | None = None,
 ) -> Result:
     """Measure a command with every layout.
 
@@ -156,42 +233,60 @@ def measure(
         What is measured.
     say : callable
         Told what is being measured.
-    run : callable
-        Gives seconds and their resolution.
+    run : callable, optional
+        Gives seconds and their resolution; runs the command when None.
+    topology : Topology, optional
+        Cores and sockets; those of this node when None.
     """
     check(settings)
-    there = Topology.here().threads
+    node = topology or Topology.here()
+    there, per_socket = node.threads, node.per_socket
+    work = [settings.work.of(x, per_socket) for x in settings.layouts]
+    notes: list[str] = []
 
     def sample(layout: Layout, number: int) -> tuple[float, float]:
         say(f"scaling: {layout.name}, round {number + 1} of {settings.repeats}")
-        return run(settings, layout)
+        return once(settings, layout, per_socket) if run is None else run(settings, layout)
 
     with Watch(min(there, max(x.ranks * x.threads for x in settings.layouts))) as watch:
-        answers = interleaved(settings.layouts, settings.repeats, sample)
-    timed = [
+        if settings.reframe is not None:
+            answers, notes = through_reframe(settings, per_socket, say)
+        else:
+            answers = interleaved(settings.layouts, settings.repeats, sample)
+    timed_runs = [
         Timed(
             {"ranks": x.ranks, "threads": x.threads},
             x.ranks * x.threads,
             [seconds for seconds, _ in given],
-            x.ranks if settings.weak else 1.0,
+            share,
             max(off for _, off in given),
             # whether the ranks of a foreign program run on other nodes too is not known here
             [f"beyond the {there} of this node"] if x.ranks * x.threads > there else [],
         )
-        for x, given in zip(settings.layouts, answers, strict=True)
+        for x, given, share in zip(settings.layouts, answers, work, strict=True)
     ]
-    notes = ["cores are ranks x threads; rating is 86400 over the time: runs per day"]
+    table = rows(timed_runs)
+    add_sockets(table, timed_runs, per_socket)
+    for row, share in zip(table, work, strict=True):
+        row["work"] = share
+    notes = [
+        f"cores are ranks x threads, {per_socket} to a socket; rating is 86400 over the time: runs per day"
+        + (", per core and socket times the work of the smallest" if settings.work.is_weak else ""),
+        *notes,
+    ]
     return Result(
         "scaling",
         {
             "what": "command",
-            "scaling": "weak" if settings.weak else "strong",
+            "scaling": "weak" if settings.work.is_weak else "strong",
+            "work": str(settings.work),
             # folders of programs say nothing about speed and much about a machine
             "command": shlex.join([Path(settings.words[0]).name, *settings.words[1:]]),
             "time_from": settings.time_from,
             "repeats": settings.repeats,
+            "engine": "own" if settings.reframe is None else f"ReFrame {settings.reframe.version}",
         },
-        rows(timed),
+        table,
         {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))}
         | {"rating": UNITS["rating"]},
         watch.facts(),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subsalt import decomp
-from subsalt.errors import MemoryPlanError
+from subsalt.errors import DeviceError, MemoryPlanError
 from subsalt.host import machine_facts
 from subsalt.lab import external, scaling
 from subsalt.lab import time_migrations as time_migration
@@ -18,9 +19,15 @@ from subsalt.lab.launcher import ALONE, Launcher
 from subsalt.lab.layouts import Layout, layouts, usual
 from subsalt.lab.scaling_worker import LAYER
 from subsalt.lab.topology import Topology
+from subsalt.lab.work_rule import WorkRule
+
+if TYPE_CHECKING:
+    from subsalt.lab.rf.campaign import ReFrame
 
 #: short and long names of the media
 MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}
+#: what makes the runs of a command: ReFrame where it is installed, ReFrame, or this process
+ENGINES = ("auto", "reframe", "own")
 #: what can be measured as a whole
 METHODS = ("rtm", "kirchhoff")
 #: of a made-up trace, which holds two pulses
@@ -59,6 +66,10 @@ class Request:
     method: str = "rtm"
     job: time_migration.GivenJob | None = None
     builds: list[str] | None = None
+    work: str | None = None
+    engine: str = "auto"
+    scheduler: str = "local"
+    access: str | None = None
 
     @property
     def is_kirchhoff(self) -> bool:
@@ -90,8 +101,16 @@ class Request:
         for option, there in given.items():
             if there and not self.whole:
                 raise wrong(f"{option} belongs to whole migrations", "add --whole, or leave it out")
-        if self.time_from is not None and not self.command:
-            raise wrong("--time-from belongs to a command", "put the command last, after --")
+        given = {
+            "--time-from": self.time_from is not None,
+            "--work": self.work is not None,
+            "--engine": self.engine != "auto",
+            "--scheduler": self.scheduler != "local",
+            "--access": self.access is not None,
+        }
+        for option, there in given.items():
+            if there and not self.command:
+                raise wrong(f"{option} belongs to a command", "put the command last, after --")
         if self.command:
             idle = {"--whole": self.whole, "--grid": self.grid is not None, "--steps": self.steps is not None}
             idle |= {"--launcher": self.launcher is not None, "--pin": self.pin}
@@ -169,11 +188,47 @@ class Request:
 
     def program(self) -> external.Settings:
         """Return what is measured of a command."""
+        rule = (
+            WorkRule.read(self.work) if self.work is not None else WorkRule("ranks" if self.weak else "fixed")
+        )
         settings = external.Settings(
-            self.command, self.layouts(placed=False), self.repeats, self.time_from, self.weak, self.timeout
+            self.command, self.layouts(placed=False), self.repeats, self.time_from, rule, self.timeout
         )
         external.check(settings)
-        return settings
+        for layout in settings.layouts:
+            rule.of(layout, 1)
+        return replace(settings, reframe=self._reframe())
+
+    def _reframe(self) -> ReFrame | None:
+        """Return what makes the runs of a command; None for this process.
+
+        Raises
+        ------
+        ConfigError
+            When an option of it is not known (E128).
+        DeviceError
+            When ReFrame was asked for and cannot be used (E963).
+        """
+        from subsalt.lab.rf.campaign import SCHEDULERS, ReFrame, access_of
+
+        for option, given, known in (
+            ("--engine", self.engine, ENGINES),
+            ("--scheduler", self.scheduler, SCHEDULERS),
+        ):
+            if given not in known:
+                raise wrong(f"{option} {given}: not known", f"choose from {', '.join(known)}")
+        if self.scheduler == "local" and self.access is not None:
+            raise wrong("--access is for jobs of a scheduler", "add --scheduler slurm, or leave it out")
+        if self.engine == "own":
+            if self.scheduler != "local":
+                raise wrong("--scheduler slurm needs ReFrame", "leave --engine own out")
+            return None
+        try:
+            return ReFrame.find(self.scheduler, access_of(self.access))
+        except DeviceError as error:
+            if error.code != "E963" or self.engine == "reframe" or self.scheduler != "local":
+                raise
+            return None
 
     def kernel(self) -> scaling.Settings:
         """Return what is measured of time steps.

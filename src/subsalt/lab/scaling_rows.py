@@ -113,3 +113,33 @@ def add_rates(
     for row in table:
         rate = row[steps_key] / row[time_key]
         row |= {"rate": rate, "rate_per_rank": rate / row["ranks"], "rate_per_core": rate / row["cores"]}
+
+
+def add_sockets(table: Sequence[dict[str, Any]], runs: Sequence[Timed], per_socket: int) -> None:
+    """Add sockets, runs per day and core and socket, and the gain of a socket by more of its cores.
+
+    Parameters
+    ----------
+    table : sequence of dict
+        Of `rows`, in the order of `runs`.
+    runs : sequence of Timed
+        They were made of.
+    per_socket : int
+        Cores of a socket; sockets are filled one after the other.
+
+    Notes
+    -----
+    Where runs do different work, a run counts as that of the smallest times its share of work. The gain is the speed
+    over that of the layout with the fewest cores on as many sockets, the median over rounds.
+    """
+    if not runs:
+        return
+    base = smallest(runs)
+    sockets = [-(-run.cores // max(1, per_socket)) for run in runs]
+    for row, run, count in zip(table, runs, sockets, strict=True):
+        rated = row["rating"] * run.work / base.work
+        row |= {"sockets": count, "rating_per_core": rated / run.cores, "rating_per_socket": rated / count}
+        same = [r for r, n in zip(runs, sockets, strict=True) if n == count]
+        first = smallest(same)
+        if first is not run and len(first.seconds) == len(run.seconds):
+            row["socket_gain"] = ratio(first.seconds, run.seconds).median * run.work / first.work

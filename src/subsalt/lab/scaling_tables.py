@@ -93,7 +93,12 @@ COMMAND = (
     Column("time", "time s", ".6g"),
     Column("spread", "± %", ".1f", 100),
     Column("rating", "rating", ".1f"),
+    Column("work", "work", ".6g"),
+    Column("rating_per_core", "/core", ".1f"),
+    Column("sockets", "sockets", "d"),
+    Column("rating_per_socket", "/socket", ".1f"),
     *SPEED,
+    Column("socket_gain", "socket gain", ".2f"),
     Column("against_fewest_ranks", "x fewest ranks", ".3f"),
     Column("marks", "note"),
 )
@@ -115,6 +120,8 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: st
     idle = set()
     if all(row.get("nodes") in (None, 0, 1) for row in found):
         idle.add("nodes")
+    if all(row.get("work") in (None, 1.0) for row in found):
+        idle.add("work")
     if len({row.get("grid") for row in found}) <= 1:
         idle.add("grid")
     return render(plain, [c for c in columns if c.key not in idle], how)
@@ -132,7 +139,8 @@ def title(result: Result) -> str:
     """Return the line above a table: what was measured."""
     s = result.settings
     if s["what"] == "command":
-        return f"{s['scaling']} scaling of: {s['command']}"
+        rule = "" if s.get("work", "fixed") in ("fixed", "ranks") else f", work by {s['work']}"
+        return f"{s['scaling']} scaling of: {s['command']}{rule}"
     if s["what"] == "time migration":
         return _time_migration_title(s)
     medium, grid = s["medium"], " x ".join(map(str, s["grid"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +18,12 @@ class Topology:
     ----------
     cores : tuple of tuple of int
         Hardware threads by core.
+    sockets : tuple of int
+        Number of the socket of each core; empty when the system does not say.
     """
 
     cores: tuple[tuple[int, ...], ...]
+    sockets: tuple[int, ...] = ()
 
     @classmethod
     def here(cls, root: Path = CPUS, usable: set[int] | None = None) -> Topology:
@@ -33,15 +37,16 @@ class Topology:
             Hardware threads that count; those of this process when None.
         """
         mine = usable if usable is not None else _usable()
-        cores: dict[tuple[int, ...], None] = {}
+        cores: dict[tuple[int, ...], int | None] = {}
         for cpu in sorted(mine):
             try:
                 listed = (root / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text()
                 siblings = tuple(sorted(parse_list(listed) & mine))
             except (OSError, ValueError):
                 siblings = (cpu,)
-            cores[siblings or (cpu,)] = None
-        return cls(tuple(cores))
+            cores.setdefault(siblings or (cpu,), _socket(root, cpu))
+        sockets = [n for n in cores.values() if n is not None]
+        return cls(tuple(cores), tuple(sockets) if len(sockets) == len(cores) else ())
 
     @property
     def threads(self) -> int:
@@ -52,6 +57,11 @@ class Topology:
     def per_core(self) -> int:
         """Hardware threads of a core, of the core with the fewest; 1 without hyperthreads."""
         return min(map(len, self.cores))
+
+    @property
+    def per_socket(self) -> int:
+        """Cores of a socket, of the one with the fewest; all of them when the system does not say."""
+        return min(Counter(self.sockets).values(), default=len(self.cores))
 
     def place(self, ranks: int, threads: int, per_core: int = 1) -> list[list[int]] | None:
         """Return the hardware threads of each rank, neighbours on neighbouring cores; None when they do not fit.
@@ -67,6 +77,14 @@ class Topology:
         if ranks * threads > len(slots):
             return None
         return [sorted(slots[r * threads : (r + 1) * threads]) for r in range(ranks)]
+
+
+def _socket(root: Path, cpu: int) -> int | None:
+    """Return the number of the socket of a hardware thread, None where the system does not say."""
+    try:
+        return int((root / f"cpu{cpu}" / "topology" / "physical_package_id").read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def parse_list(text: str) -> set[int]:

@@ -1,0 +1,1 @@
+"""Campaigns through ReFrame (https://reframe-hpc.readthedocs.io), a regression framework of HPC sites: extra `lab`."""
