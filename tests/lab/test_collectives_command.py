@@ -8,11 +8,15 @@ import pytest
 from fake_collectives import MPI, Machine
 from typer.testing import CliRunner
 
+from subsalt.cli import lab_collectives_commands as commands
 from subsalt.cli.app import app
+from subsalt.cli.lab_collectives_files import Outcome
 from subsalt.errors import SubsaltError
 from subsalt.lab.collectives import tuning
+from subsalt.lab.collectives import writers as real_writers
 from subsalt.lab.collectives.from_profile import heavy, wanted
 from subsalt.lab.collectives.request import Wanted
+from subsalt.lab.collectives.writers import Written
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 from subsalt.lab.pmpi.records import CallRow, Profile, SizeBin
 
@@ -38,8 +42,42 @@ class Quiet:
         return "noisy: others used 1.5 of 2 cores meanwhile" if self.noisy else ""
 
 
+class Files:
+    """Takes the place of what writes, proves and verifies: notes what it was asked for, in which order."""
+
+    def __init__(self):
+        self.asked = []
+
+    def write_prove_check(self, mpi, choices, folder, say, threads, *, as_variables, built_in_only):
+        self.asked.append(("write", len(choices), threads, as_variables, built_in_only))
+        written = Written(mpi.family, folder, tuple(choices), (), {"X": "1"} if choices else {}, ())
+        return Outcome(written, ("a call",) if choices else (), len(choices))
+
+    def verify(self, words, written, **settings):
+        self.asked.append(("verify", words, settings["rounds"], settings["time_from"]))
+        return Verdict()
+
+
+class Verdict:
+    def lines(self):
+        return ["no significant change: 0.01 s"]
+
+    def to_dict(self):
+        return {"verdict": "no significant change"}
+
+
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def files(monkeypatch):
+    made = Files()
+    monkeypatch.setattr(commands.files, "write_prove_check", made.write_prove_check)
+    monkeypatch.setattr(commands.files, "verify", made.verify)
+    monkeypatch.setattr(commands.writers, "writable", lambda mpi, algorithm: "")
+    monkeypatch.setattr(commands.verification, "result_of", lambda words, written, verdict: verdict)
+    return made
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, files):
     """Return what runs the command against a machine, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(MpiInUse, "find", classmethod(lambda cls, launcher=None: MPI))
@@ -70,12 +108,39 @@ def test_a_winner_is_told_with_its_interval_and_its_cost(run):
     assert [p.name for p in sorted(Path("collectives").glob("*.png"))] == ["allreduce.png", "barrier.png"]
 
 
-def test_no_change_is_an_answer(run):
-    got = run(*SMALL, "--json")
+def test_switches_are_written_proven_and_verified_in_this_order(run, files):
+    words = (*SMALL, "--as-variables", "--runs", "12", "--time-from", "took ([0-9.]+)", "--json")
+    got = run(*words, "--", "mpiexec", "-n", "2", "program", machine=Machine(faster=ring))
+    assert got.exit_code == 0, got.output
+    assert files.asked == [
+        ("write", 2, "multiple", True, False),
+        ("verify", ["mpiexec", "-n", "2", "program"], 12, "took ([0-9.]+)"),
+    ]
+    said = json.loads(got.stdout.splitlines()[-1])
+    assert said["written"]["proven"] == ["a call"]
+    assert said["verified"] == {"verdict": "no significant change"}
+
+
+def test_what_was_written_is_verified_again_without_measuring(run, files, tmp_path):
+    folder = tmp_path / "collectives"
+    folder.mkdir()
+    real_writers.record(Written("mpich", folder, (), (), {}, ()))
+    machine = Machine()
+    got = run("--apply", "collectives", "--", "mpiexec", "-n", "2", "program", machine=machine)
+    assert got.exit_code == 0, got.output
+    assert "no significant change: 0.01 s" in got.stdout
+    assert files.asked == [("verify", ["mpiexec", "-n", "2", "program"], 10, None)]
+    assert machine.starts == []
+
+
+def test_no_change_is_an_answer(run, files):
+    got = run(*SMALL, "--json", "--", "mpiexec", "-n", "2", "program")
     assert got.exit_code == 0
     said = json.loads(got.stdout.splitlines()[-1])
     assert said["choices"] == []
     assert any(note.startswith("no change: nothing is surely more than 5% faster") for note in said["notes"])
+    # the record says so too, and the program is not run for nothing
+    assert files.asked == [("write", 0, "multiple", False, False)]
     # eight sizes of the sum and two barriers
     assert len(said["rows"]) == 10
     assert "algorithms" not in said["rows"][0]
@@ -92,15 +157,16 @@ def test_the_result_keeps_every_sample(run):
     assert [x for x in kept["left_out"] if "allreduce tree on 2 ranks, up to 4096 bytes: it ends" in x]
 
 
-def test_a_noisy_measurement_says_that_nothing_is_applied(run, monkeypatch):
+def test_a_noisy_measurement_says_that_nothing_is_applied(run, files, monkeypatch):
     monkeypatch.setattr(Quiet, "noisy", True)
     got = run(*SMALL, "--json", machine=Machine(faster=ring))
     said = json.loads(got.stdout.splitlines()[-1])
     assert said["applicable"] is False
     assert said["notes"][-1].endswith("none of this is applied")
+    assert files.asked == []
 
 
-def test_more_ranks_than_cores_are_refused(run):
+def test_more_ranks_than_cores_are_refused(run, files):
     got = run(*SMALL, machine=Machine(cores=2))
     assert isinstance(got.exception, SubsaltError)
     assert (got.exception.code, got.exception.exit_code) == ("E930", 69)
@@ -108,6 +174,7 @@ def test_more_ranks_than_cores_are_refused(run):
     said = json.loads(marked.stdout.splitlines()[-1])
     assert said["applicable"] is False
     assert said["load"]["oversubscribed"] == "4 ranks on 2 cores"
+    assert files.asked == []
 
 
 @pytest.mark.parametrize("at", [0, 2, 5])
@@ -128,6 +195,15 @@ def test_an_interrupted_measurement_leaves_nothing(run, at):
         (("--table", "html"), "--table html"),
         (("--from-profile", "p.json", "--np", "2"), "--np and --from-profile"),
         (("--from-profile", "missing.json"), "missing.json"),
+        (("--from-profile", "plain"), "plain"),
+        (("--io-hints", "x", "--sizes", "8"), "--sizes and --io-hints"),
+        (("--io-hints", "x", "--", "mpiexec"), "a command and --io-hints"),
+        (("--apply", "x"), "--apply without a command"),
+        (("--apply", "x", "--", "mpiexec"), "no choices of algorithms were written there"),
+        (("--apply", "x", "--np", "2", "--", "mpiexec"), "--np and --apply"),
+        (("--outputs", "*.rsf"), "--outputs without a command"),
+        (("--runs", "2", "--", "mpiexec"), "--runs 2"),
+        (("--time-from", "no group", "--", "mpiexec"), "--time-from 'no group' has no group"),
         (("--folder", "plain/x"), "plain/x cannot be made"),
         (("--out", "."), ". cannot be written"),
     ],

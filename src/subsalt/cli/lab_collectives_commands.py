@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from subsalt.cli.lab_commands import nothing_kept, possible, progress, show
+from subsalt.cli import lab_collectives_files as files
+from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
 from subsalt.cli.output import Out, plain, printable
 from subsalt.errors import DiskError
 from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
 from subsalt.lab.asked import choices, wrong
+from subsalt.lab.collectives import io_hints, tuning, writers
 from subsalt.lab.collectives import request as asked
-from subsalt.lab.collectives import tuning
+from subsalt.lab.collectives import verify as verification
+from subsalt.lab.collectives.choice import Algorithm
 from subsalt.lab.collectives.from_profile import LEAST_SHARE, Heavy, heavy, wanted
 from subsalt.lab.collectives.knobs import Threads
 from subsalt.lab.collectives.request import Request
 from subsalt.lab.collectives.tuning import Tuning
+from subsalt.lab.collectives.writers import Written
+from subsalt.lab.external import checked_expression
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 from subsalt.lab.pmpi.records import load
 from subsalt.lab.table import Column, render
+from subsalt.lab.trials import FEWEST
+
+#: seconds that a start may take when nothing is asked for
+TIMEOUT = 600.0
 
 HEAVY = (
     Column("collective", "collective"),
@@ -36,6 +46,7 @@ HEAVY = (
 class Asked:
     """What the command line asks for; the names are those of the options."""
 
+    command: Sequence[str] = ()
     np: list[str] | None = None
     sizes: list[str] | None = None
     collectives: list[str] | None = None
@@ -46,8 +57,59 @@ class Asked:
     thread_level: str = "multiple"
     oversubscribe_ok: bool = False
     folder: Path = Path("collectives")
+    as_variables: bool = False
+    built_in_operations: bool = False
+    apply: Path | None = None
+    runs: int = verification.ROUNDS
+    outputs: Sequence[str] = ()
+    ignore: str | None = None
+    tolerance: float = 0.0
+    time_from: str | None = None
+    io_hints: Path | None = None
     launcher: str | None = None
-    timeout: float = 600.0
+    timeout: float | None = None
+
+    def check(self) -> None:
+        """Refuse options that do not belong together.
+
+        Raises
+        ------
+        ConfigError
+            E128; E783 for a bad --time-from.
+        """
+        others: dict[str, object] = {
+            "--from-profile": self.from_profile,
+            "--sizes": self.sizes,
+            "--collectives": self.collectives,
+            "--apply": self.apply,
+        }
+        if self.io_hints is not None:
+            for option, value in {**others, "a command": self.command}.items():
+                if value:
+                    raise wrong(f"{option} and --io-hints: hints are searched alone", f"leave out {option}")
+        if self.apply is not None:
+            for option, value in {"--np": self.np, **others}.items():
+                if value and option != "--apply":
+                    raise wrong(f"{option} and --apply: nothing is measured then", f"leave out {option}")
+            if not self.command:
+                raise wrong("--apply without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        if not self.command:
+            wanting: dict[str, object] = {
+                "--outputs": self.outputs,
+                "--ignore": self.ignore,
+                "--tolerance": self.tolerance,
+                "--time-from": self.time_from,
+            }
+            for option, value in wanting.items():
+                if value:
+                    raise wrong(f"{option} without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        elif self.runs < FEWEST:
+            raise wrong(
+                f"--runs {self.runs}: an interval of the saving needs {FEWEST} at least",
+                f"use {FEWEST} or more; {verification.ROUNDS} is the default",
+            )
+        if self.time_from is not None:
+            checked_expression(self.time_from)
 
     def request(self) -> tuple[Request, list[Heavy] | None]:
         """Return what is measured, and with a profile what of it takes time.
@@ -79,14 +141,21 @@ class Asked:
             self.starts or (asked.LEAST_STARTS if self.quick else 5),
             threads,
             self.oversubscribe_ok,
-            self.timeout,
+            self.timeout or TIMEOUT,
         )
         return request, places
 
 
 def collectives(given: Asked, how: str, file: Path | None, as_json: bool) -> None:
-    """Measure, decide, draw, and write what carries a switch."""
+    """Measure, decide, draw, write, prove, verify; or one of the other two searches."""
     possible(file, how)
+    given.check()
+    if given.io_hints is not None:
+        _hints(given, given.io_hints, how, file, as_json)
+        return
+    if given.apply is not None:
+        _apply(given, given.apply, how, file, as_json)
+        return
     request, places = given.request()
     _folder(given.folder)
     out = Out(as_json)
@@ -97,13 +166,104 @@ def collectives(given: Asked, how: str, file: Path | None, as_json: bool) -> Non
             return
     mpi = MpiInUse.find(given.launcher)
     with nothing_kept():
-        result = tuning.tune(mpi, request, say=progress)
+        result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
     show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
     for path in _pictures(result, given.folder):
         progress(f"picture   {printable(str(path))}")
+    # what was measured is kept before anything else can go wrong
+    _keep(file, result.to_dict())
+    more = _brought_about(given, mpi, result, out, how) if result.applicable else {}
+    if more:
+        _keep(file, result.to_dict() | more)
+    out.json(plain(result.short() | more))
+
+
+def _keep(file: Path | None, content: dict[str, Any]) -> None:
     if file is not None:
-        publish_text(file, json.dumps(plain(result.to_dict()), allow_nan=False) + "\n")
-    out.json(plain(result.short()))
+        publish_text(file, json.dumps(plain(content), allow_nan=False) + "\n")
+
+
+def _writable(mpi: MpiInUse) -> Callable[[Algorithm], str]:
+    """Return what says why an algorithm cannot be written for this MPI; asked once for each."""
+    known: dict[tuple[str, str], str] = {}
+
+    def why_not(algorithm: Algorithm) -> str:
+        key = algorithm.collective, algorithm.name
+        if key not in known:
+            known[key] = writers.writable(mpi, algorithm)
+        return known[key]
+
+    return why_not
+
+
+def _brought_about(given: Asked, mpi: MpiInUse, result: Tuning, out: Out, how: str) -> dict[str, Any]:
+    """Write the switches, prove that the MPI takes them, run the program with and without; return what came of it."""
+    outcome = files.write_prove_check(
+        mpi,
+        result.choices,
+        given.folder,
+        progress,
+        given.thread_level,
+        as_variables=given.as_variables,
+        built_in_only=given.built_in_operations,
+    )
+    if how != "csv" and not (outcome.written.empty and not outcome.removed):
+        out.say()
+        for line in outcome.lines():
+            out.say(line)
+    more: dict[str, Any] = {"written": outcome.to_dict()}
+    if given.command and not outcome.written.empty:
+        verdict = _verified(given, outcome.written)
+        _say_verdict(out, verdict, how)
+        more["verified"] = verification.result_of(given.command, outcome.written, verdict).to_dict()
+    elif given.command:
+        out.say("nothing is switched: the command was not run")
+    return more
+
+
+def _verified(given: Asked, written: Written) -> verification.Verdict:
+    with nothing_kept():
+        return files.verify(
+            given.command,
+            written,
+            rounds=given.runs,
+            outputs=given.outputs,
+            ignore=given.ignore,
+            tolerance=given.tolerance,
+            time_from=given.time_from,
+            timeout=given.timeout,
+            oversubscribed_ok=given.oversubscribe_ok,
+        )
+
+
+def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
+    if how != "csv":
+        out.say()
+        for line in verdict.lines():
+            out.say(line)
+
+
+def _apply(given: Asked, folder: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Run a program with what an earlier measurement wrote, and without."""
+    written = writers.read(folder)
+    out = Out(as_json)
+    verdict = _verified(given, written)
+    _say_verdict(out, verdict, how)
+    result = verification.result_of(given.command, written, verdict)
+    hand_over(out, result, file)
+
+
+def _hints(given: Asked, like: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Search hints of MPI-IO."""
+    request = io_hints.Request(
+        like,
+        asked.ranks_of(given.np, usable_cores())[-1],
+        given.folder,
+        io_hints.LEAST_ROUNDS if given.quick else io_hints.ROUNDS,
+        oversubscribe=given.oversubscribe_ok,
+        timeout=given.timeout or io_hints.Request.timeout,
+    )
+    files.hints(MpiInUse.find(given.launcher), request, how, file, as_json)
 
 
 NOTHING = f"no collective takes more than {LEAST_SHARE:.0%} of the time of that program: nothing to tune"
