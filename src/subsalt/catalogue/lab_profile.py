@@ -47,4 +47,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "another library of MPI than the one that was found.",
         "Name its library with --mpi, and see to it that MPI_Finalize is called.",
     ),
+    "E909": (
+        "Another MPI",
+        "The program loads another library of MPI than the one that was found for it, as a script that starts it may "
+        "well do. It was ended before MPI began.",
+        "Name its library with --mpi, and start it with the launcher of that MPI.",
+    ),
 }

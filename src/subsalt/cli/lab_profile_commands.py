@@ -58,3 +58,5 @@ def profile(
     heading = [] if how == "csv" else [f"{found.mpi}, {found.ranks} rank{'s' * (found.ranks != 1)}"]
     show(out, result, [*heading, *tables.tables(found, how, sites=sites)], how)
     hand_over(out, result, file)
+    if ran.code:
+        raise SystemExit(ran.code)

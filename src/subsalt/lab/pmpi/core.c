@@ -221,6 +221,7 @@ static void finish(MPI_Comm world) {
 
 PUBLIC int MPI_Init(int* argc, char*** argv) {
     double since = core_now();
+    core_check_library();
     int result = PMPI_Init(argc, argv);
     if (result == MPI_SUCCESS) start(since);
     return result;
@@ -228,6 +229,7 @@ PUBLIC int MPI_Init(int* argc, char*** argv) {
 
 PUBLIC int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     double since = core_now();
+    core_check_library();
     int result = PMPI_Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS) start(since);
     return result;
@@ -246,6 +248,7 @@ PUBLIC int MPI_Abort(MPI_Comm comm, int code) {
 #ifdef CORE_SESSIONS
 PUBLIC int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
     double since = core_now();
+    core_check_library();
     int result = PMPI_Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS) {
         __atomic_add_fetch(&sessions, 1, __ATOMIC_SEQ_CST);

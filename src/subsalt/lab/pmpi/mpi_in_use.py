@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from subsalt.errors import DeviceError
+from subsalt.errors import DeviceError, SubsaltError
 from subsalt.lab import launcher as programs
 from subsalt.lab.launch_line import kind_of
 from subsalt.lab.launcher import Launcher
@@ -180,14 +180,15 @@ def _asked(library: str) -> str:
 
 @cache
 def _of_python(python: str) -> tuple[Path, str]:
-    said = programs.answer([python, "-c", ASK_PYTHON])
     try:
-        found = json.loads(said.splitlines()[-1]) if said else None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        last = (said.strip().splitlines() or ["it says nothing"])[-1]
-        raise no_mpi(f"MPI for Python cannot be loaded by {python}: {last}")
+        ran = programs.run([python, "-c", ASK_PYTHON], what="it", timeout=60.0)
+        found = json.loads(ran.stdout.splitlines()[-1])
+    except SubsaltError as error:
+        # of a traceback the last line says it
+        last = error.message.split(" | ")[-1]
+        raise no_mpi(f"MPI for Python cannot be loaded by {python}: {last}") from None
+    except (ValueError, IndexError):
+        raise no_mpi(f"{python} does not answer like an interpreter of Python") from None
     for file in found["files"]:
         if whose.LIBRARY.search(Path(file).name) or re.match(r"libmpi(ch|_abi)?\.so", Path(file).name):
             return Path(file), found["text"]

@@ -54,6 +54,9 @@ const char* core_site(const void* caller);
 /* the files that places of compiled code lie in; NULL after the last */
 const char* core_object(int index);
 
+/* other.c: ends the process when its MPI is another one than that of the interposer */
+void core_check_library(void);
+
 /* write.c: collective over `world`; `seconds` of each rank between the begin and the end of MPI */
 void core_write(MPI_Comm world, double seconds, double init_seconds);
 /* a rank that ends all others leaves this beside the file */

@@ -34,6 +34,10 @@ WRAPPERS = {
 }
 #: of these the first plain word is a mask or a time, not the program
 ONE_WORD_MORE = ("taskset", "timeout")
+#: executables that start other programs, or open libraries at run time: not linked to MPI and yet of use
+OPENS_MPI = re.compile(
+    r"((ba|da|z|k|c|tc)?sh|perl|ruby|julia|R|Rscript|octave.*|lua.*|java|node|tclsh.*)[\d.]*$"
+)
 SHELL = re.compile(r"(ba|da|z|k|)sh$")
 
 
@@ -81,6 +85,8 @@ def find(words: Sequence[str]) -> Program:
     except OSError:
         return Program("unknown", path)
     if head.startswith(b"\x7fELF"):
+        if OPENS_MPI.match(path.name):
+            return Program("unknown", path)
         is_python = re.fullmatch(r"(python|pypy)[\d.]*", path.name)
         return Program("python" if is_python else "elf", path)
     if head.startswith(b"#!"):

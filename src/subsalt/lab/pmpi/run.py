@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from subsalt.errors import SubsaltError
+from subsalt.errors import DeviceError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.lab import launcher
 from subsalt.lab.launch_line import LaunchLine, preloaded
@@ -46,10 +47,13 @@ class Profiled:
         What it did in MPI.
     seconds : float
         From the start of the launcher to its end.
+    code : int
+        Its exit code; not 0 only of a program that ended MPI first.
     """
 
     profile: Profile
     seconds: float
+    code: int = 0
 
 
 def profile(
@@ -84,8 +88,8 @@ def profile(
     Raises
     ------
     SubsaltError
-        When the program cannot be profiled (E900 to E905), ends with another exit code than 0 (E907, with that exit
-        code), or leaves no profile (E908).
+        When the program cannot be profiled (E900 to E905), is ended before it ends MPI (E907, with its exit code),
+        leaves no profile (E908), or uses another MPI (E909).
     """
     line = LaunchLine.of(words)
     with arranged(words, sites=sites, extra=extra, library=library) as ready:
@@ -94,6 +98,7 @@ def profile(
         ended = launcher.watch(
             ready.words, what=programs_name(line), extra=ready.environment, stdout=stdout, timeout=timeout
         )
+        other = _read(ready.out.with_name(ready.out.name + ".other"))
         aborted = _read(ready.out.with_name(ready.out.name + ".abort"))
         raw = _read(ready.out)
     if aborted is not None:
@@ -101,9 +106,19 @@ def profile(
             f"rank {aborted['rank']} called MPI_Abort({aborted['code']}) after {aborted['seconds']:.1f} s",
             ended.code,
         )
-    if ended.code:
+    if other is not None:
+        raise DeviceError(
+            f"no profile: {programs_name(line)} uses {other}, not {ready.mpi.library}",
+            f"give --mpi {other}, and the launcher of that MPI",
+            code="E909",
+        )
+    if ended.code and raw is None:
         raise _ended(f"{programs_name(line)} {ended.how}", ended.code)
-    return Profiled(ready.profile_of(raw), ended.seconds)
+    found = ready.profile_of(raw)
+    if ended.code:
+        # it came to the end of MPI: what it says with its exit code is its own affair
+        found = replace(found, notes=(*found.notes, f"{programs_name(line)} {ended.how}"))
+    return Profiled(found, ended.seconds, ended.code)
 
 
 @dataclass(frozen=True)
@@ -186,6 +201,7 @@ def arranged(
         variables = {
             **(extra or {}),
             "SUBSALT_PMPI_OUT": str(out),
+            "SUBSALT_PMPI_LIBRARY": str(mpi.library),
             **({"SUBSALT_PMPI_SITES": "1"} if sites else {}),
         }
         given, environment = preloaded(words, [made, mpi.library], variables)
@@ -235,7 +251,7 @@ def _library_of(command: str) -> Path | None:
     if path is None:
         return None
     for file in (Path(path), Path(path).resolve()):
-        for folder in ("lib", "lib64"):
+        for folder in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu"):
             for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12"):
                 found = file.parent.parent / folder / name
                 if found.exists():
