@@ -136,7 +136,7 @@ static void needed(const char* folder) {
     char name[4096], text[16] = "nothing\n";
     snprintf(name, sizeof name, "%s/message", folder);
     if (rank == 0) {
-        usleep(200000);
+        usleep(400000);
         FILE* file = fopen(name, "w");
         fputs("written\n", file);
         fclose(file);
@@ -159,7 +159,7 @@ static void stuck(const char* folder, int gives_up) {
     char name[4096];
     snprintf(name, sizeof name, "%s/flag", folder);
     if (rank == 0) {
-        usleep(200000);
+        usleep(400000);
         fclose(fopen(name, "w"));
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -186,8 +186,9 @@ int main(int argc, char** argv) {
     if (!strcmp(what, "needed")) needed(folder);
     if (!strcmp(what, "stuck")) stuck(folder, 0);
     if (!strcmp(what, "fails")) stuck(folder, 1);
+    if (!strcmp(what, "end")) MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("sum %g\n", sum[0]);
-    if (strcmp(what, "plain") != 0) MPI_Comm_free(&half);
+    if (strcmp(what, "plain") != 0 && strcmp(what, "end") != 0) MPI_Comm_free(&half);
     MPI_Finalize();
     return 0;
 }
