@@ -162,15 +162,27 @@ def test_barriers_of_the_phases_of_our_own_runs():
     def row(call, phase, calls):
         return CallRow(call, "", "world", 2, phase, calls, 1.0, 0, (0.5, 0.5))
 
-    calls = (row("MPI_Barrier", "setup", 4), row("MPI_Test", "source", 99))
+    calls = (
+        row("MPI_Barrier", "setup", 4),
+        row("MPI_Test", "source", 99),
+        row("MPI_Ibarrier", "setup, waiting", 1),
+    )
     phases = tuple(PhaseRow(p, (2.0, 2.0)) for p in ("", "setup", "source", "receivers"))
+    phases += (PhaseRow("setup, waiting", (1.0, 0.0), True),)
     found = phases_of(Profile("c", "MPICH", 2, ("node 1",) * 2, (8.0, 8.0), (1.0, 1.0), calls, phases=phases))
     assert [(p["phase"], p["barrier_calls"]) for p in found] == [
         ("outside of phases", 0),
-        ("setup", 4),
+        ("setup", 5),
         ("source", 0),
         ("receivers", 0),
     ]
+    assert found[1] == {
+        "phase": "setup",
+        "seconds": 2.5,
+        "waiting": 0.5,
+        "mpi_seconds": 1.0,
+        "barrier_calls": 5,
+    }
     assert time_steps(found) == "time steps (source, receivers): 0 barriers"
     assert time_steps(found[:2]) == ""
     planted = [{**p, "barrier_calls": p["barrier_calls"] + (p["phase"] == "source")} for p in found]

@@ -41,6 +41,11 @@ class Request:
     timeout: float | None = None
     mpi: Path | None = None
 
+    @property
+    def text(self) -> str:
+        """The launch line, for a record; folders of launchers say much about a machine."""
+        return shlex.join([Path(self.command[0]).name, *self.command[1:]])
+
     def settings(self) -> Settings:
         """Return the settings of trials, after everything that cannot be was refused.
 
@@ -114,7 +119,7 @@ def _audited(request: Request, settings: Settings, aside: bool) -> tuple[Result,
             timeout=request.timeout,
             say=progress,
         )
-    return result_of(ran.profile, watch)
+    return result_of(ran.profile, watch, request.text)
 
 
 def _from_kept(request: Request, settings: Settings, sites: Sequence[Site]) -> Result:
@@ -124,7 +129,7 @@ def _from_kept(request: Request, settings: Settings, sites: Sequence[Site]) -> R
         pass
     return Result(
         "barriers",
-        {"command": shlex.join(request.command), "mpi": "of the kept audit", "ranks": settings.ranks or 1},
+        {"command": request.text, "mpi": "of the kept audit", "ranks": settings.ranks or 1},
         [s.row(0.0) for s in sites],
         UNITS,
         watch.facts(),

@@ -123,7 +123,7 @@ def _in_text(site: str) -> tuple[str, int]:
     return site, 0
 
 
-def result_of(profile: Profile, watch: Watch) -> tuple[Result, list[Site]]:
+def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, list[Site]]:
     """Return the audit of a profile, and its sites.
 
     Parameters
@@ -132,6 +132,8 @@ def result_of(profile: Profile, watch: Watch) -> tuple[Result, list[Site]]:
         Of the interposer.
     watch : Watch
         Who else used the processor meanwhile.
+    command : str
+        What was asked for.
     """
     records = barriers(profile.audit)
     names = {r.site: shown(r.site, profile.places, Path.cwd()) for r in records}
@@ -146,7 +148,7 @@ def result_of(profile: Profile, watch: Watch) -> tuple[Result, list[Site]]:
         notes.append("a receive or probe from any source is in the run")
     result = Result(
         "barriers",
-        {"command": profile.command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},
+        {"command": command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},
         [s.row(wall) for s in sites],
         UNITS,
         watch.facts(),
@@ -157,33 +159,35 @@ def result_of(profile: Profile, watch: Watch) -> tuple[Result, list[Site]]:
 
 
 def phases_of(profile: Profile) -> list[dict[str, Any]]:
-    """Return seconds, seconds in MPI and barriers of every phase; nothing of a program that tells none."""
+    """Return seconds, those of it waiting between looks at MPI, those in MPI, and barriers of every phase.
+
+    Nothing of a program that tells no phases.
+    """
     if not any(p.phase for p in profile.phases):
         return []
-    found = []
+    found: dict[str, dict[str, Any]] = {}
     for p in profile.phases:
-        calls = [c for c in profile.calls if c.phase == p.phase]
-        mean = sum(p.per_rank) / len(p.per_rank)
-        found.append(
-            {
-                "phase": p.phase or "outside of phases",
-                "seconds": mean,
-                "mpi_seconds": sum(c.seconds for c in calls) / profile.ranks,
-                # counts of ranks: on parts of the ranks a barrier is met by these alone
-                "barrier_calls": sum(c.calls for c in calls if c.call in ("MPI_Barrier", "MPI_Ibarrier")),
-            }
+        name = p.phase.removesuffix(", waiting") or "outside of phases"
+        row = found.setdefault(
+            name, {"phase": name, "seconds": 0.0, "waiting": 0.0, "mpi_seconds": 0.0, "barrier_calls": 0}
         )
-    return found
+        mean = sum(p.per_rank) / len(p.per_rank)
+        row["seconds"] += mean
+        row["waiting"] += mean if p.waiting else 0.0
+        calls = [c for c in profile.calls if c.phase == p.phase]
+        row["mpi_seconds"] += sum(c.seconds for c in calls) / profile.ranks
+        # of all ranks: on parts of them a barrier is met by these alone
+        row["barrier_calls"] += sum(c.calls for c in calls if c.call in ("MPI_Barrier", "MPI_Ibarrier"))
+    return list(found.values())
 
 
 def time_steps(phases: Sequence[Mapping[str, Any]]) -> str:
     """Return the line on barriers between time steps, empty for a program that makes none."""
-    ours = [p for p in phases if p["phase"].removesuffix(", waiting") in TIME_STEPS]
+    ours = [p for p in phases if p["phase"] in TIME_STEPS]
     if not ours:
         return ""
-    names = ", ".join(dict.fromkeys(p["phase"].removesuffix(", waiting") for p in ours))
     n = sum(p["barrier_calls"] for p in ours)
-    return f"time steps ({names}): {n} barrier{'s' * (n != 1)}"
+    return f"time steps ({', '.join(p['phase'] for p in ours)}): {n} barrier{'s' * (n != 1)}"
 
 
 def _list(names: Any, most: int = 3) -> str:

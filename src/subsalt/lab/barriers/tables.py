@@ -26,8 +26,9 @@ REASON = Column("reason", "reason")
 PHASES = (
     Column("phase", "phase"),
     Column("seconds", "s", ".3f"),
+    Column("waiting", "of it waiting", ".3f"),
     Column("mpi_seconds", "s in MPI", ".3f"),
-    Column("barrier_calls", "barriers over ranks", "d"),
+    Column("barrier_calls", "barriers, all ranks", "d"),
 )
 
 #: document 002, before and after
