@@ -84,12 +84,10 @@ def test_every_phase_of_the_source_has_a_number():
 
 def test_numbers_stay_and_lead_back_to_their_names():
     assert {name: number_of(name) for name in NUMBERS} == NUMBERS
-    assert [phase_of(number_of(n)) for n in NAMES] == [(n, n in timing.IDLE) for n in NAMES]
+    assert [phase_of(number_of(n)) for n in NAMES] == [(n, False) for n in NAMES]
     assert phase_label(1014) == "source"
     assert phase_label(1014 + mpi_library.WAITING) == "source, waiting"
     assert phase_of(1014 + mpi_library.WAITING) == ("source", True)
-    # nothing but waiting anyway
-    assert phase_label(1011 + mpi_library.WAITING) == "waiting for a shot"
     # of other programs, and of a later version
     assert [phase_of(n) for n in (-1, 0, 2, 999, 1000 + len(NAMES), 1499, 2000, 10**6)] == [None] * 8
     assert phase_label(2) == "phase 2"

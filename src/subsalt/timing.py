@@ -63,9 +63,6 @@ NAMES = (
 _NUMBERS = {name: OUTSIDE + i for i, name in enumerate(NAMES)}
 _OTHER = _NUMBERS["other phases"]
 
-#: phases in which a rank does nothing but wait for others
-IDLE = ("waiting for a shot", "waiting for a block", "waiting for other groups", "end")
-
 assert (_NUMBERS["start"], _NUMBERS["end"]) == (START, END)
 assert len(NAMES) <= WAITING
 
@@ -87,7 +84,7 @@ def phase_of(number: int) -> tuple[str, bool] | None:
     place -= WAITING * waits
     if not 0 <= place < len(NAMES):
         return None
-    return NAMES[place], waits or NAMES[place] in IDLE
+    return NAMES[place], waits
 
 
 def phase_label(number: int) -> str:
@@ -103,7 +100,7 @@ def phase_label(number: int) -> str:
     if (known := phase_of(number)) is None:
         return f"phase {number}"
     name, waits = known
-    return f"{name}, waiting" if waits and name not in IDLE else name
+    return f"{name}, waiting" if waits else name
 
 
 class Phases:

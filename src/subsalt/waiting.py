@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 #: looks before the core is yielded for the first time, and looks with a yield each between two sleeps
 QUICK, BURST = 20, 50
@@ -34,15 +35,21 @@ def wait(test: Callable[[], object]) -> None:
     for _ in range(QUICK):
         if test():
             return
+    with announced():
+        _patiently(test)
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Tell a profile, if there is one, that this rank waits for others while the block runs."""
     told = on_wait
-    if told is None:
-        _patiently(test)
-        return
-    told(True)
+    if told is not None:
+        told(True)
     try:
-        _patiently(test)
+        yield
     finally:
-        told(False)
+        if told is not None:
+            told(False)
 
 
 def _patiently(test: Callable[[], object]) -> None:

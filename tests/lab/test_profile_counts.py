@@ -68,19 +68,23 @@ def test_calls_and_phases_of_a_rank_become_a_profile():
     assert (other.call, other.phase, other.calls, other.bytes) == ("MPI_Send", "", 1, 100)
 
 
-def test_a_phase_that_is_all_waiting_has_one_row_for_both_of_its_numbers():
+def test_waiting_is_a_phase_of_its_own_and_on_top_of_the_time_in_mpi():
     clock = Clock()
     counts = Counts(clock)
     for seconds in (1.0, 2.0):
-        counts.tell(number_of("waiting for a shot"))
+        counts.tell(number_of("source"))
         clock.now += seconds
-        counts.tell(number_of("waiting for a shot") + 500)
+        counts.tell(number_of("source") + 500)
+        counts.add("MPI_Testall", ("", 0), 0.5)
         clock.now += 4 * seconds
     found = profile_of({"schema": SCHEMA, "ranks": [counts.raw(0, "here")]}, "", "")
     assert [(p.phase, p.per_rank, p.waiting) for p in found.phases] == [
         ("", (0.0,), False),
-        ("waiting for a shot", (15.0,), True),
+        ("source", (3.0,), False),
+        ("source, waiting", (12.0,), True),
     ]
+    assert (found.mpi_time, found.waiting) == (1.0, (11.0,))
+    assert found.waiting_percent == 80.0
 
 
 def test_bytes_of_buffers_as_mpi4py_takes_them():

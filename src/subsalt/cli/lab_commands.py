@@ -97,12 +97,12 @@ def prepared(file: Path | None, how: str) -> Path:
     return path
 
 
-def possible(file: Path | None, how: str) -> None:
+def possible(file: Path | None, how: str, option: str = "--out") -> None:
     """Refuse a kind of table or a file for the result that cannot be, before anything is measured."""
     if how not in FORMATS:
         raise asked.wrong(f"--table {how}: not known", f"choose from {', '.join(FORMATS)}")
     if file is not None and (file.is_dir() or not os.access(file.absolute().parent, os.W_OK)):
-        raise DiskError(f"{file} cannot be written", "give another name with --out", code="E620")
+        raise DiskError(f"{file} cannot be written", f"give another name with {option}", code="E620")
 
 
 def hand_over(out: Out, result: Result, file: Path | None) -> None:

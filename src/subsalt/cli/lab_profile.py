@@ -27,6 +27,19 @@ def profile(
         Path | None,
         typer.Option(readable=False, help="libmpi of the program, where it cannot be found out."),
     ] = None,
+    built_in: Annotated[
+        bool,
+        typer.Option(
+            "--built-in", help="Let subsalt itself count its calls: migrate, model, reimage; no compiler."
+        ),
+    ] = False,
+    page: Annotated[
+        Path | None, typer.Option(readable=False, help="HTML file for the profile with pictures.")
+    ] = None,
+    against_founding: Annotated[
+        bool,
+        typer.Option("--against-founding", help="Also print the four cases of the founding document 002."),
+    ] = False,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -39,4 +52,6 @@ def profile(
     """
     from subsalt.cli import lab_profile_commands
 
-    lab_profile_commands.profile(command or [], sites, mpi, table, out, json)
+    lab_profile_commands.profile(
+        command or [], sites, mpi, table, out, json, built_in=built_in, page=page, founding=against_founding
+    )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from subsalt.comm import Comm, thread_multiple
+from subsalt.waiting import announced
 
 #: bytes of a message, and letters of a reason that surely fit
 MESSAGE, REASON = 4096, 600
@@ -167,10 +168,12 @@ class Dealer:
         told : callable, optional
             Called now and then meanwhile.
         """
-        while self._asking and self._failure is None:
-            self.poll()
-            told()
-            time.sleep(LOOK)
+        if self._asking:
+            with announced():
+                while self._asking and self._failure is None:
+                    self.poll()
+                    told()
+                    time.sleep(LOOK)
         self.poll()
 
     def _serve(self) -> None:
@@ -226,15 +229,17 @@ class Player:
         if told is not None and "reason" in told:
             told = {**told, "reason": told["reason"][:REASON]}
         if self._telling is not None:
-            while not self._telling.Test():
-                time.sleep(LOOK)
+            with announced():
+                while not self._telling.Test():
+                    time.sleep(LOOK)
             self._telling = None
         answer = np.zeros(MESSAGE, np.uint8)
         request = self._mpi.Irecv(answer, 0)
         asked = {"rank": self._channel.rank, "told": told, "ready": ready, "last": False}
         self._mpi.Send(_pack(asked), 0)
-        while not request.Test():
-            time.sleep(LOOK)
+        with announced():
+            while not request.Test():
+                time.sleep(LOOK)
         found: dict[str, int | None] = _unpack(answer)
         if found["shot"] is None:
             self._mpi.Send(_pack({"last": True}), 0)

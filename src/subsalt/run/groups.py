@@ -20,6 +20,7 @@ from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
 from subsalt.run.deal import LOOK
 from subsalt.run.identity import of_the_run
 from subsalt.survey import Shot
+from subsalt.waiting import announced
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -67,8 +68,9 @@ class Groups:
         """Wait for all ranks without using a core; collective."""
         if self.channel.mpi is not None:
             everybody = self.channel.mpi.Ibarrier()
-            while not everybody.Test():
-                time.sleep(LOOK)
+            with announced():
+                while not everybody.Test():
+                    time.sleep(LOOK)
 
     def free(self) -> None:
         """Give the communicators back; collective."""

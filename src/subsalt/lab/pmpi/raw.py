@@ -108,12 +108,9 @@ def _bin(values: Sequence[Any]) -> SizeBin:
 def _phases(ranks: Sequence[Mapping[str, Any]]) -> list[PhaseRow]:
     """Return the seconds of every phase that a rank was in, in the order of the first rank that was."""
     numbers = dict.fromkeys(number for r in ranks for number, _ in r["phases"])
-    # a phase in which a rank does nothing but wait has one name for both of its numbers
-    found: dict[str, PhaseRow] = {}
+    found = []
     for number in numbers:
-        name, known = label(number), phase_of(number)
-        before = found[name].per_rank if name in found else (0.0,) * len(ranks)
-        here = (sum(s for k, s in r["phases"] if k == number) for r in ranks)
-        per_rank = tuple(a + b for a, b in zip(before, here, strict=True))
-        found[name] = PhaseRow(name, per_rank, known[1] if known else False)
-    return list(found.values())
+        known = phase_of(number)
+        per_rank = tuple(sum(s for k, s in r["phases"] if k == number) for r in ranks)
+        found.append(PhaseRow(label(number), per_rank, known[1] if known else False))
+    return found

@@ -169,6 +169,29 @@ class Profile:
         """Part of the wall time in MPI, as document 002 gives it: the mean over ranks, in percent."""
         return 100.0 * self.mpi_time / self.mean_wall if self.mean_wall > 0 else 0.0
 
+    @property
+    def waiting(self) -> tuple[float, ...]:
+        """Seconds in which every rank waited for others between its looks at MPI, as far as the program tells it.
+
+        A program that gives its core away while it waits, as ours does, is outside of MPI then: this comes on top of
+        `mpi_seconds`.
+        """
+        names = {p.phase for p in self.phases if p.waiting}
+        found = [0.0] * self.ranks
+        for p in self.phases:
+            if p.waiting:
+                found = [a + b for a, b in zip(found, p.per_rank, strict=True)]
+        for c in self.calls:
+            if c.phase in names:
+                found = [a - b for a, b in zip(found, c.per_rank, strict=True)]
+        return tuple(max(0.0, s) for s in found)
+
+    @property
+    def waiting_percent(self) -> float:
+        """Part of the wall time in MPI or waiting between looks at it: mean over ranks, in percent."""
+        both = self.mpi_time + sum(self.waiting) / len(self.waiting)
+        return 100.0 * both / self.mean_wall if self.mean_wall > 0 else 0.0
+
     def by_call(self) -> list[CallRow]:
         """Return one row for each function, the most expensive first."""
         return merged(self.calls, site=False, comm=False, phase=False)

@@ -23,6 +23,8 @@ WHOLE = [
     Column("mpi_percent", "MPI %", ".2f"),
     Column("least_percent", "least %", ".2f"),
     Column("most_percent", "most %", ".2f"),
+    Column("waiting", "waiting s", ".3f"),
+    Column("waiting_percent", "MPI and waiting %", ".2f"),
 ]
 _TIME = [
     Column("seconds", "s, all ranks", ",.4f"),
@@ -106,6 +108,11 @@ def whole_rows(profile: Profile) -> list[dict[str, Any]]:
         "least_percent": min(parts),
         "most_percent": max(parts),
     }
+    if any(p.waiting for p in profile.phases):
+        row |= {
+            "waiting": sum(profile.waiting) / profile.ranks,
+            "waiting_percent": profile.waiting_percent,
+        }
     if profile.mean_wall >= 60:
         row |= {"wall_text": clock(profile.mean_wall), "mpi_text": clock(profile.mpi_time)}
         del row["wall"], row["mpi_seconds"]
