@@ -230,15 +230,19 @@ def test_the_founding_machines_have_the_ratios_of_the_document():
 
 def test_this_machine_in_a_node_and_between_nodes():
     rows = [
-        {"what": "stream", "where": "socket", "value": 3.0},
-        {"what": "stream", "where": "node", "value": 2.0},
-        {"what": "bidirectional", "where": "socket", "value": 5.0},
-        {"what": "latency", "where": "across", "value": 9.0},
+        {"what": "stream", "where": "socket", "bytes": 65536, "value": 3.0},
+        {"what": "stream", "where": "node", "bytes": 1 << 20, "value": 2.0},
+        {"what": "bidirectional", "where": "socket", "bytes": 65536, "value": 5.0},
+        # what fits into a buffer on the way is no bandwidth
+        {"what": "stream", "where": "socket", "bytes": 1024, "value": 99.0},
+        {"what": "latency", "where": "across", "bytes": 8, "value": 9.0},
     ]
     (inside,) = balance.this_machine(rows, 50.0, 40.0, "here")
     assert (inside["machine"], inside["one_way"], inside["both_ways"]) == ("here, in a node", 3.0, 5.0)
     assert (inside["ratio"], inside["dgemm_gflops"]) == (0.1, 40.0)
-    _, across = balance.this_machine([*rows, {"what": "stream", "where": "across", "value": 1.0}], 50.0)
+    _, across = balance.this_machine(
+        [*rows, {"what": "stream", "where": "across", "bytes": 8, "value": 1.0}], 50.0
+    )
     assert (across["both_ways"], across["ratio"]) == (None, 0.02)
 
 

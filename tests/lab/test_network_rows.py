@@ -54,16 +54,25 @@ SIZES = [0, *(1 << k for k in range(23))]
 
 def test_a_line_is_found_again():
     a, b, worst = rows.line(SIZES, [1e-6 + s / 2e9 for s in SIZES])
-    assert (a, b) == (pytest.approx(1e-6), pytest.approx(2e9))
-    # solving for two numbers costs a few roundings
-    assert worst < 1e-12
+    # the search ends when its sum of squares does not change any more: at the root of rounding
+    assert (a, b) == (pytest.approx(1e-6, rel=1e-7), pytest.approx(2e9, rel=1e-7))
+    assert worst < 1e-7
+
+
+def test_one_time_far_off_moves_a_line_little():
+    seconds = [1e-6 + s / 2e9 for s in SIZES]
+    for k in (3, 15, 22):
+        a, b, worst = rows.line(SIZES, [t * (50 if i == k else 1) for i, t in enumerate(seconds)])
+        # one point pulls by FAR at most, against four at least that fix the start or the slope
+        assert a == pytest.approx(1e-6, rel=rows.FAR / 4)
+        assert b == pytest.approx(2e9, rel=rows.FAR / 4)
+        assert worst == pytest.approx(0.98, abs=0.01)
 
 
 def test_a_line_has_no_negative_start():
-    a, b, worst = rows.line([10, 20, 30], [1e-9, 3e-9, 5e-9])
-    assert a == 0.0
+    a, b, _ = rows.line([10, 20, 30], [1e-9, 3e-9, 5e-9])
+    assert a >= 0.0
     assert b > 0
-    assert worst > 0
 
 
 def test_short_messages_alone_have_no_line():

@@ -30,6 +30,9 @@ FOUNDING = (
     ("Thunder", 22.4, 1.0, 0.04),
 )
 
+#: bytes from where on a message is long: short ones may go by buffers that are full soon
+LONG = 1 << 16
+
 COLUMNS = [
     Column("machine", "machine"),
     Column("peak_gflops", "peak node GF/s", ".1f"),
@@ -73,6 +76,12 @@ def peak_rate(rounds: int = 7) -> float:
     return sweeps.operations(MULTIPLY_ADDS, threads=threads, isa=isa) / summary(taken).median / 2 / 1e9
 
 
+def _long(rows: Iterable[Mapping[str, Any]], what: str) -> float | None:
+    """Return the best rate of long messages; of all where there are no long ones."""
+    rates = [(r["bytes"] >= LONG, r["value"]) for r in rows if r["what"] == what]
+    return max(rates)[1] if rates else None
+
+
 def this_machine(
     rows: Iterable[Mapping[str, Any]], peak: float, dgemm: float | None = None, name: str = "this machine"
 ) -> list[dict[str, Any]]:
@@ -92,10 +101,8 @@ def this_machine(
     found = list(rows)
     out = []
     for label, places in (("in a node", ("socket", "node")), ("between nodes", ("across",))):
-        rates = {
-            what: max((r["value"] for r in found if r["what"] == what and r["where"] in places), default=None)
-            for what in ("stream", "bidirectional")
-        }
+        some = [r for r in found if r.get("where") in places]
+        rates = {what: _long(some, what) for what in ("stream", "bidirectional")}
         if rates["stream"] is None and rates["bidirectional"] is None:
             continue
         best = max(r for r in rates.values() if r is not None)

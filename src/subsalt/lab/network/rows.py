@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
 from subsalt.lab.network.lines import Answer, Block
 from subsalt.lab.network.places import Pairs, of_all
@@ -27,6 +27,8 @@ COLLECTIVES = ("allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier
 SMALL = 8
 #: points that a piece of a broken line needs: two for the line, one to be wrong by
 PIECE = 3
+#: logarithm of a ratio from where on a time counts as far off
+FAR = 0.2
 #: times as long as the shortest message the longest must take for a line through both
 LONGER = 2.0
 #: a step is one when it is this part of the time there
@@ -133,21 +135,23 @@ class Step:
 
 
 def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
-    """Fit t = a + s / b; return a in s, not negative, b in B/s, and the largest relative error.
+    """Fit t = a + s / b; return a in s, b in B/s, both positive, and the largest relative error.
 
     Notes
     -----
-    Least squares of the relative errors, so that 8 bytes count as much as 4 MiB.
+    Least squares of log(a + s / b) - log(t), so that 8 bytes count as much as 4 MiB, and a time that is half of what it
+    should be as much as one that is twice that; one far off counts little (the loss grows like its distance).
     """
-    fit = fit_line(sizes, seconds)
-    if fit.intercept >= 0.0 and fit.slope > 0.0:
-        return fit.intercept, 1.0 / fit.slope, fit.worst
-    # no message takes less than no time: a line through the origin
-    share = np.asarray(sizes, dtype=np.float64) / np.asarray(seconds, dtype=np.float64)
-    if not share.any():
-        return statistics.median(seconds), math.inf, 0.0
-    slope = float(share.sum() / (share * share).sum())
-    return 0.0, 1.0 / slope, float(np.abs(slope * share - 1.0).max())
+    s, t = np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+
+    def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        a, slope = np.exp(logs)
+        return np.asarray(np.log((a + s * slope) / t), dtype=np.float64)
+
+    begin = np.log([t.min(), t[s.argmax()] / s.max()])
+    fit = least_squares(off, begin, loss="soft_l1", f_scale=FAR, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    a, slope = np.exp(fit.x)
+    return float(a), float(1.0 / slope), float(np.abs(np.expm1(off(fit.x))).max())
 
 
 def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:

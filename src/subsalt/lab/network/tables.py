@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from subsalt.lab.network import balance, hpcc, imb
+from subsalt.lab.network.places import PLACES
 from subsalt.lab.network.rows import BETWEEN_TWO as MESSAGES
 from subsalt.lab.network.rows import COLLECTIVES, WINDOW
 from subsalt.lab.table import Column, render
@@ -113,4 +114,4 @@ def joined(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[
         if "value" in r:
             case = found.setdefault(tuple(r[k] for k in keys), {k: r[k] for k in (*keys, "note")})
             case |= {r["what"]: r["value"], f"{r['what']}_spread": r["spread"]}
-    return list(found.values())
+    return sorted(found.values(), key=lambda r: [PLACES.index(r[k]) if k == "where" else r[k] for k in keys])
