@@ -65,6 +65,21 @@ def test_what_the_cable_must_have_carried():
             two_nodes._crossed("messages", 10_000_000, carried)
 
 
+def test_how_fast_the_cable_is():
+    rows = [
+        {"what": what, "where": "across", "bytes": 65536, "ranks": 2, "value": value}
+        for what, value in (("stream", 0.024), ("bidirectional", 0.047))
+    ]
+    # what fits into the bucket at once goes faster than the cable
+    rows.append({"what": "stream", "where": "across", "bytes": 1024, "ranks": 2, "value": 0.5})
+    two_nodes._as_fast_as_the_cable(rows, 0.025)
+    for wrong in (0.015, 0.03):
+        with pytest.raises(two_nodes.Failed, match="the cable has"):
+            two_nodes._as_fast_as_the_cable([rows[0] | {"value": wrong}, *rows[1:]], 0.025)
+    with pytest.raises(two_nodes.Failed, match="no row of bidirectional"):
+        two_nodes._as_fast_as_the_cable(rows[:1], 0.025)
+
+
 def test_the_page_holds_what_was_found():
     row = {
         "where": "two nodes",
@@ -82,6 +97,11 @@ def test_the_page_holds_what_was_found():
         "halo": {"steps": 9, "grid": [8, 9, 10], "rows": [halo]},
         "migration": {"rows": [row, row | {"sent": 0}]},
         "input": {"sent": 2_000_000, "alone": {"carried": 2_020_000}, "full": {"rows": []}},
+        "network": {
+            "rows": [
+                {"what": "stream", "where": "across", "ranks": 2, "bytes": 8, "value": 0.0234, "spread": 0}
+            ]
+        },
     }
     text = two_nodes.page(found)
     for words in (
@@ -91,5 +111,6 @@ def test_the_page_holds_what_was_found():
         "|  | 5.1 |",
         "`abababababababab`",
         "2.02",
+        "| across | 1 | 8 | 0.0234 |",
     ):
         assert words in text

@@ -37,10 +37,11 @@ def test_figures_are_printed_kept_and_written(run, tmp_path):
     assert "Between two ranks; 64 messages in flight" in err
     assert "Balance" in err
     rows = machine.read(kept).sections.get("network", [])
-    names = {"latency", "stream", "bidirectional", "message_rate", "point_to_point"}
+    names = {"latency", "stream", "bidirectional", "message_rate"}
     names |= {"allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier"}
     # two ranks on a machine of one core take turns: nothing of that is kept
-    assert {r["what"] for r in rows} == (names if len(result["rows"]) and rows else set())
+    # and whether there is a line through the times is a matter of the times
+    assert {r["what"] for r in rows} - {"point_to_point"} == (names if rows else set())
     assert bool(rows) == (not any("oversubscribed" in n for n in result["notes"]))
     assert not list(tmp_path.glob("cache/subsalt/machine.json"))
 
@@ -106,5 +107,5 @@ def test_imb_of_another_mpi_is_refused(monkeypatch, tmp_path):
     other = "libmpi.so.12" if mpi.family == "openmpi" else "libmpi.so.40"
     monkeypatch.setattr(launcher, "answer", lambda words: f"\t{other} => /lib/{other} (0x7f)\n")
     with pytest.raises(DeviceError, match="is linked to") as caught:
-        imb.start(imb.Run(2, (8,)), mpi)
+        imb.executable(mpi)
     assert caught.value.code == "E956"

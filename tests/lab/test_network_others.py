@@ -8,6 +8,7 @@ import pytest
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.lab import launcher
 from subsalt.lab.network import balance, hpcc, hpcc_input, hpcc_output, imb, imb_output
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 DATA = Path(__file__).parent / "data"
 HPCC = (DATA / "hpccoutf.txt").read_text()
@@ -213,7 +214,7 @@ def test_imb_is_asked_for_our_sizes():
 def test_imb_that_is_not_there(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(DeviceError, match="not on PATH") as caught:
-        imb.executable()
+        imb.executable(MpiInUse("mpich", "5.0.2", Path("libmpi.so.12"), None, None, launcher.ALONE))
     assert caught.value.code == "E956"
 
 

@@ -131,7 +131,7 @@ def measure(
     ranks = ranks or usable_cores()
     notes: list[str] = []
     if start is None:
-        start, notes = _starts(ranks)
+        start, notes = starts(ranks)
     n = hpcc_input.order(memory_of(part))
     say(f"network: HPC Challenge, {ranks} ranks, matrix of {n} x {n}; from a minute to an hour")
     with tempfile.TemporaryDirectory(prefix="subsalt-hpcc-") as made:
@@ -153,8 +153,14 @@ def measure(
     )
 
 
-def _starts(ranks: int) -> tuple[Start, list[str]]:
-    """Return what starts hpcc, and what must be said of its libraries."""
+def starts(ranks: int) -> tuple[Start, list[str]]:
+    """Return what starts hpcc on some ranks, and what must be said of its libraries.
+
+    Raises
+    ------
+    DeviceError
+        When there is no hpcc (E954), or nothing that starts ranks of its MPI.
+    """
     program = executable()
     mpi = MpiInUse.find(program=program)
     blas, is_reference = blas_of(program)

@@ -79,13 +79,13 @@ class Run:
         return [*limits, "-thread_level", self.threads, *NAMES]
 
 
-def executable() -> Path:
-    """Return IMB-MPI1 on PATH.
+def executable(mpi: MpiInUse) -> Path:
+    """Return IMB-MPI1 on PATH, when it can run with an MPI.
 
     Raises
     ------
     DeviceError
-        When there is none (E956).
+        When there is none, or it is linked to another kind of MPI (E956).
     """
     found = shutil.which("IMB-MPI1")
     if found is None:
@@ -94,28 +94,21 @@ def executable() -> Path:
             "put the folder of a built one, or of the impi-rt wheel's, on PATH, or leave --imb out",
             code="E956",
         )
-    return Path(found)
-
-
-def start(run: Run, mpi: MpiInUse) -> str:
-    """Run IMB-MPI1 with the MPI in use and return what it printed.
-
-    Raises
-    ------
-    DeviceError
-        When it was linked to another kind of MPI (E956).
-    """
-    path = executable()
-    wants_openmpi = "libmpi.so.40" in launcher.answer(["ldd", str(path)])
+    wants_openmpi = "libmpi.so.40" in launcher.answer(["ldd", found])
     if wants_openmpi != (mpi.family == "openmpi"):
         raise DeviceError(
-            f"{path} is linked to {'Open MPI' if wants_openmpi else 'MPICH or Intel MPI'}, "
+            f"{found} is linked to {'Open MPI' if wants_openmpi else 'MPICH or Intel MPI'}, "
             f"and the MPI in use is {mpi.name}",
             "build IMB-MPI1 with the MPI in use, or leave --imb out",
             code="E956",
         )
+    return Path(found)
+
+
+def start(run: Run, mpi: MpiInUse) -> str:
+    """Run IMB-MPI1 with the MPI in use, whichever it was linked to, and return what it printed."""
     folders = {"LD_LIBRARY_PATH": str(mpi.library.parent)}
-    words = mpi.start(run.ranks, [str(path), *run.words()], folders)
+    words = mpi.start(run.ranks, [str(executable(mpi)), *run.words()], folders)
     return launcher.run(words, what="IMB-MPI1", timeout=PATIENCE).stdout
 
 

@@ -29,12 +29,12 @@ class Beside:
     hpcc: float = 0.0
     imb: bool = False
 
-    def check(self) -> None:
-        """Refuse what is not installed, before anything is measured."""
+    def check(self, mpi: MpiInUse | None) -> None:
+        """Refuse what is not installed, or does not fit the MPI in use, before anything is measured."""
         if self.hpcc:
-            hpcc.executable()
-        if self.imb:
-            imb.executable()
+            hpcc.starts(2)
+        if self.imb and mpi is not None:
+            imb.executable(mpi)
 
 
 def measure(
@@ -60,10 +60,10 @@ def measure(
     peak : callable
         Gives the peak rate of all cores, GFLOP/s.
     """
-    beside.check()
     mpi: MpiInUse | None = None
     if start is None:
         mpi, start = starts(settings)
+    beside.check(mpi)
     with Watch(min(max(settings.ranks), usable_cores())) as watch:
         found = messages(settings, start, say)
         all_rows, notes = [*found.rows], [*found.notes]
