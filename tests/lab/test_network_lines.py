@@ -110,13 +110,24 @@ def test_three_nodes_use_the_way_between_two():
     assert pairs == {2: ((0, 1),)}
 
 
-def test_taking_turns_is_noticed():
-    assert not oversubscribed([rank("a")] * 4)
-    assert oversubscribed([rank("a")] * 5)
-    assert not oversubscribed([rank("a")] * 4 + [rank("b")] * 4)
+def test_ranks_that_share_cores_are_noticed():
+    def shared(ranks):
+        return oversubscribed(ranks, len)
+
+    assert not shared([rank("a")] * 4)
+    assert shared([rank("a")] * 5)
+    assert not shared([rank("a")] * 4 + [rank("b")] * 4)
     # bound to one core although others are free
-    bound = [rank("a", 0, (0,)), rank("a", 0, (0,)), rank("a", 0, (1, 2, 3))]
-    assert oversubscribed(bound)
+    assert shared([rank("a", 0, (0,)), rank("a", 0, (0,)), rank("a", 0, (1, 2, 3))])
     unknown = Rank("a", 2, frozenset(), ())
-    assert not oversubscribed([unknown] * 2)
-    assert oversubscribed([unknown] * 3)
+    assert not shared([unknown] * 2)
+    assert shared([unknown] * 3)
+
+
+def test_threads_of_one_core_are_one_place():
+    def cores(cpus):
+        return len({cpu // 2 for cpu in cpus})
+
+    assert not oversubscribed([rank("a")] * 2, cores)
+    assert oversubscribed([rank("a")] * 3, cores)
+    assert not oversubscribed([rank("a", 0, (0, 2))] * 2, cores)

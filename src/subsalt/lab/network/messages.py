@@ -186,9 +186,7 @@ def _notes(answer: Answer, ranks: int, taking_turns: bool) -> list[str]:
     """Return what a reader of the figures of one start must know."""
     out = []
     if taking_turns:
-        out.append(
-            f"oversubscribed: {ranks} ranks took turns on the cores; such rows are never used for a plan"
-        )
+        out.append(f"oversubscribed: {ranks} ranks shared cores; such rows are never used for a plan")
     for _, test, nbytes in answer.left:
         out.append(f"{ranks} ranks, {test}: nothing from {nbytes} bytes on, for a call takes too long")
     return out

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from subsalt.lab.network.lines import Rank
+from subsalt.lab.topology import Topology
 
 #: from near to far
 PLACES = ("socket", "node", "across")
@@ -94,13 +95,27 @@ def _disjoint(
     return tuple(pairs)
 
 
-def oversubscribed(ranks: Iterable[Rank]) -> bool:
-    """Whether ranks must take turns: more of them than processors that they may use, on any node."""
+def cores_of(cpus: Iterable[int]) -> int:
+    """Return how many cores some hardware threads lie on, on this node; other nodes count as like it."""
+    return len(Topology.here(usable=set(cpus)).cores)
+
+
+def oversubscribed(ranks: Iterable[Rank], cores: Callable[[Iterable[int]], int] = cores_of) -> bool:
+    """Whether ranks must share cores: more of them than cores that they may use, on any node.
+
+    Parameters
+    ----------
+    ranks : iterable of Rank
+        All of them.
+    cores : callable
+        As `cores_of`.
+    """
     ranks = list(ranks)
     for host in {r.host for r in ranks}:
         here = [r for r in ranks if r.host == host]
-        room = len(frozenset().union(*(r.cpus for r in here))) or here[0].online
+        together = frozenset().union(*(r.cpus for r in here))
+        room = cores(together) if together else here[0].online
         same_place = Counter(r.cpus for r in here if r.cpus)
-        if len(here) > room or any(n > len(cpus) for cpus, n in same_place.items()):
+        if len(here) > room or any(n > cores(cpus) for cpus, n in same_place.items()):
             return True
     return False
