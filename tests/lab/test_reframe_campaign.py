@@ -46,6 +46,20 @@ def test_a_failed_run_is_named():
     assert error.value.code == "E964"
 
 
+def test_a_slurm_without_accounting_has_another_cure(tmp_path, monkeypatch):
+    def run(words, **more):
+        Path(words[words.index("--report-file") + 1]).write_text(FAILED)
+
+    monkeypatch.setattr(campaign.launcher, "run", run)
+    monkeypatch.chdir(tmp_path)
+    runs = [{"words": ["true"], "what": "it", "time_from": None, "ranks": 1, "threads": 1}] * 2
+    for scheduler, said in (("slurm", True), ("squeue", False)):
+        with pytest.raises(SubsaltError) as error:
+            campaign.ReFrame(Path("reframe"), "4.10.4", scheduler).run(runs, 1.0)
+        assert ("--scheduler squeue" in error.value.fix) == said
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.7, 0.99])
 def test_a_cut_report_is_none(part):
     assert code_of(report.parse, GOOD[: int(part * len(GOOD))], 4) == "E965"

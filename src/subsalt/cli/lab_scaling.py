@@ -96,7 +96,9 @@ def scaling(
             help="What makes the runs of COMMAND: reframe, own (this process); auto: ReFrame if there."
         ),
     ] = "auto",
-    scheduler: Annotated[str, typer.Option(help="Where ReFrame makes them: local, or slurm.")] = "local",
+    scheduler: Annotated[
+        str, typer.Option(help="Where ReFrame makes them: local, slurm, or squeue: Slurm without accounting.")
+    ] = "local",
     access: Annotated[
         str | None, typer.Option(help='Options of every job of the scheduler, such as "-p short -A account".')
     ] = None,

@@ -210,7 +210,9 @@ def through_reframe(
         return len(runs) - 1
 
     numbers = interleaved(settings.layouts, settings.repeats, wanted)
-    say(f"scaling: {len(runs)} runs through ReFrame {reframe.version}, one after the other")
+    say(
+        f"scaling: {len(runs)} run{'s' * (len(runs) != 1)} through ReFrame {reframe.version}, one after the other"
+    )
     made = reframe.run(runs, settings.timeout)
     notes = [f"runs were made by ReFrame {reframe.version}, serial policy, scheduler {reframe.scheduler}"]
     if not in_order(made):

@@ -28,7 +28,7 @@ OLDEST = (4, 7)
 CURE = "pip install 'subsalt[lab]', or use --engine own"
 #: seconds that ReFrame may take for a run beside the run, and for itself
 BESIDE, START = 60.0, 600.0
-SCHEDULERS = ("local", "slurm")
+SCHEDULERS = ("local", "slurm", "squeue")
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,11 @@ class ReFrame:
         told = [_told(run, folder / f"error-{i}.json", timeout) for i, run in enumerate(runs)]
         publish_text(plan, json.dumps({"runs": told}))
         publish_text(settings, json.dumps(self.settings(folder)))
+        # ReFrame names a test's module by its path from the current folder: a copy, run beside it, has a plain one
+        publish_text(folder / "checks.py", Path(__file__).with_name("checks.py").read_text(encoding="utf-8"))
         words = [
             str(self.path),
-            *("--config-file", str(settings), "--checkpath", str(Path(__file__).with_name("checks.py"))),
+            *("--config-file", str(settings), "--checkpath", "checks.py"),
             *("--prefix", str(folder), "--report-file", str(answer), "--nocolor"),
             *("--exec-policy", "serial", "--run"),
         ]
@@ -135,6 +137,7 @@ class ReFrame:
                 words,
                 what="the campaign in ReFrame",
                 extra={"SUBSALT_CAMPAIGN": str(plan), "TMPDIR": str(folder)},
+                folder=folder,
                 timeout=len(runs) * (timeout + BESIDE) + START,
             )
         except SubsaltError as error:
@@ -145,7 +148,14 @@ class ReFrame:
             text = answer.read_text(encoding="utf-8")
         except OSError:
             raise report.unreadable(f"it wrote none; {complaint}" if complaint else "it wrote none") from None
-        return report.parse(text, len(runs))
+        try:
+            return report.parse(text, len(runs))
+        except SubsaltError as error:
+            if error.code == "E964" and self.scheduler == "slurm":
+                error.fix = (
+                    "where Slurm keeps no accounting (sacct fails), use --scheduler squeue; " + error.fix
+                )
+            raise
 
 
 def _told(run: Mapping[str, Any], error: Path, timeout: float) -> dict[str, Any]:

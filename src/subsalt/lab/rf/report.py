@@ -12,6 +12,8 @@ from subsalt.errors import SubsaltError
 
 #: format of the reports that are known: of ReFrame 4.7 and later
 FORMAT = "4."
+#: letters of a reason that an error repeats
+SAID = 300
 #: seconds by which clocks of submission and completion may disagree
 CLOCK = 0.05
 
@@ -105,7 +107,7 @@ def in_order(runs: Sequence[Run]) -> bool:
 def _run(case: Mapping[str, Any]) -> Run:
     number = int(case["number"])
     if case["result"] != "pass":
-        raise failed(number, str(case.get("fail_reason") or case["result"]).splitlines()[0])
+        raise failed(number, " ".join(str(case.get("fail_reason") or case["result"]).split())[:SAID])
     # the names are system:partition:variable
     values = {key.rsplit(":", 1)[1]: float(given[0]) for key, given in case["perfvalues"].items()}
     return Run(
