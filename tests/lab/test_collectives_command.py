@@ -195,7 +195,7 @@ def test_an_interrupted_measurement_leaves_nothing(run, at):
         (("--table", "html"), "--table html"),
         (("--from-profile", "p.json", "--np", "2"), "--np and --from-profile"),
         (("--from-profile", "missing.json"), "missing.json"),
-        (("--from-profile", "plain"), "plain"),
+        (("--from-profile", "plain"), "no profile"),
         (("--io-hints", "x", "--sizes", "8"), "--sizes and --io-hints"),
         (("--io-hints", "x", "--", "mpiexec"), "a command and --io-hints"),
         (("--apply", "x"), "--apply without a command"),

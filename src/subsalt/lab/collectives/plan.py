@@ -11,6 +11,8 @@ from subsalt.lab.collectives.choice import Algorithm
 
 #: what starts the line with the answer; MPI libraries print lines of their own
 ANSWER = "subsalt-collectives "
+#: what is added to the name of the log for what the library said when it failed
+WHY = ".why"
 
 
 @dataclass(frozen=True)

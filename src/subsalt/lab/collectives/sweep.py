@@ -20,7 +20,7 @@ from subsalt.lab import launcher
 from subsalt.lab.collectives import knobs
 from subsalt.lab.collectives.choice import DEFAULT, Algorithm
 from subsalt.lab.collectives.mpit import Variable
-from subsalt.lab.collectives.plan import ANSWER, Cell, Start, Told
+from subsalt.lab.collectives.plan import ANSWER, WHY, Cell, Start, Told
 from subsalt.lab.collectives.request import Request
 from subsalt.lab.collectives.room import cores_of_others, crowded, refused
 from subsalt.lab.launcher import Launcher
@@ -335,7 +335,8 @@ def tried(
         waiting = [(whole, {})] if switches else _one_each(whole, random.Random(request.seed))
         while waiting:
             what, variables = waiting.pop(0)
-            log.unlink(missing_ok=True)
+            for old in (log, Path(f"{log}{WHY}")):
+                old.unlink(missing_ok=True)
             try:
                 told = start(ranks, what, variables)
             except SubsaltError as error:
@@ -346,7 +347,7 @@ def tried(
                 cell, bad = what.cells[i], what.cells[i].algorithms[k]
                 if bad.is_default:
                     raise _no_default(ranks, cell, error) from None
-                _leave_out(out, bad, ranks, cell.nbytes, _reason(error))
+                _leave_out(out, bad, ranks, cell.nbytes, _reason(error, Path(f"{log}{WHY}")))
                 for (collective, nbytes), some in good.items():
                     if collective == bad.collective and nbytes <= cell.nbytes and bad in some:
                         some.remove(bad)
@@ -388,13 +389,13 @@ def _leave_out(out: Sweep, bad: Algorithm, ranks: int, nbytes: int, why: str) ->
     out.left_out.append(LeftOut(bad, ranks, up_to, why))
 
 
-def _reason(error: SubsaltError) -> str:
-    """Return in a few words how a start ended."""
-    text = str(error)
-    if "did not end within" in text:
+def _reason(error: SubsaltError, said: Path) -> str:
+    """Return in a few words how a start ended; `said` may hold what the library told the program."""
+    if "did not end within" in error.message:
         return "it does not end"
-    for line in text.split(" | "):
-        if any(word in line for word in ("ERR_", "Assertion", "Fatal", "Out of memory", "SIGSEGV")):
+    lines = said.read_text().splitlines() if said.exists() else error.message.split(" | ")
+    for line in lines:
+        if any(word in line for word in ("ERR_", "Assertion", "Fatal", "Out of memory", "SIG")):
             return f"it ends the program ({line.strip()[:120]})"
     return "it ends the program"
 

@@ -21,7 +21,7 @@ import numpy as np
 from subsalt.lab.collectives.calls import Call
 from subsalt.lab.collectives.choice import Algorithm
 from subsalt.lab.collectives.mpit import Tool, loaded_library
-from subsalt.lab.collectives.plan import Cell, Start, Told
+from subsalt.lab.collectives.plan import WHY, Cell, Start, Told
 
 #: calls before the first timed one of an algorithm: connections are made, pages touched
 WARM = 3
@@ -232,8 +232,11 @@ def main(text: str) -> None:
         worker = Worker(MPI, start)
         told = {"list": worker.names, "probe": worker.probe, "measure": worker.measure}[start.what]()
     except BaseException as error:
-        # the other ranks wait in a call that will never end
+        # the other ranks wait in a call that will never end; what the launcher says about that hides this
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        if start.log:
+            with open(start.log + WHY, "w") as out:
+                out.write(str(error))
         MPI.COMM_WORLD.Abort(70)
         raise
     if told is not None:
