@@ -56,10 +56,10 @@ class Outcome:
             for r in self.removed
         ]
         if not self.written.empty:
-            out.append(
-                f"proven: {len(self.tried)} calls with a rule that none survives came to what was written"
-            )
-            out.append(f"safe: {self.checked} calls at every edge gave the right answer")
+            calls = f"{len(self.tried)} call{'s' * (len(self.tried) != 1)}"
+            out.append(f"proven: {calls} came to a mine in what was written, so this MPI uses it")
+            if self.checked:
+                out.append(f"safe: {self.checked} calls at every edge gave the right answer")
             out += [f"note: {n}" for n in self.written.notes]
         return [*out, self.written.how_to_use()]
 
@@ -134,6 +134,7 @@ class Use:
     tolerance: float = 0.0
     ignore: str | None = None
     time_from: str | None = None
+    library: Path | None = None
 
     def check(self) -> None:
         """Refuse options that do not belong together, before anything is measured.
@@ -177,7 +178,9 @@ class Use:
 
     def mpi(self, launcher: str | None) -> MpiInUse:
         """Return the MPI of the command, or of this Python."""
-        return mpi_of(LaunchLine.of(list(self.command))) if self.command else MpiInUse.find(launcher)
+        if self.command:
+            return mpi_of(LaunchLine.of(list(self.command)), self.library)
+        return MpiInUse.find(launcher, library=self.library) if self.library else MpiInUse.find(launcher)
 
 
 def apply(use: Use, launcher: str | None, how: str, file: Path | None, as_json: bool) -> None:
