@@ -8,7 +8,8 @@ from collective_choices import intel, mpich, openmpi
 
 from subsalt.errors import SubsaltError
 from subsalt.io.publish import set_fault
-from subsalt.lab.collectives import writers
+from subsalt.lab.collectives import known_calls, prove, writers
+from subsalt.lab.collectives.known_calls import Answers
 from subsalt.lab.collectives.openmpi_rules import FILE, read
 from subsalt.lab.launcher import Launcher
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
@@ -120,3 +121,21 @@ def test_why_an_algorithm_cannot_be_written_is_said(tmp_path):
     library.write_bytes(b"no tables")
     assert "has no table" in writers.writable(of("mpich", library), mpich("bcast", "binomial").algorithm)
     assert writers.writable(of("openmpi"), CHOICES[0].algorithm) == ""
+
+
+@pytest.mark.parametrize(
+    ("plain", "mined", "loaded"),
+    [
+        ("", "MPI startup(): Incorrect algorithm: BCAST=9999, will be ignored", True),
+        ("", "", False),
+        ("MPI startup(): Incorrect algorithm: BCAST=77, will be ignored",) * 2 + (False,),
+    ],
+)
+def test_intel_is_proven_by_what_it_says_at_its_start(tmp_path, monkeypatch, plain, mined, loaded):
+    def run(mpi, steps, environment, **more):
+        printed = mined if "9999" in environment["I_MPI_ADJUST_BCAST"] else plain
+        return Answers(tuple(steps), ("right",) * len(steps), printed=printed)
+
+    monkeypatch.setattr(known_calls, "run", run)
+    written = writers.write(of("intel"), [intel("bcast", 3)], tmp_path)
+    assert prove.examine(of("intel"), written).loaded == loaded

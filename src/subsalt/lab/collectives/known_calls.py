@@ -78,11 +78,14 @@ class Answers:
         Of each: ``"right"``, ``"wrong: ..."``, ``"raised: ..."``, or ``"not reached"`` after the program ended.
     ended : str
         How the program ended when not by itself; empty otherwise.
+    printed : str
+        What it printed when it ended by itself.
     """
 
     steps: tuple[Step, ...]
     said: tuple[str, ...]
     ended: str = ""
+    printed: str = ""
 
     @property
     def failed(self) -> int | None:
@@ -124,7 +127,7 @@ def run(
     timeout : float
         Seconds after which it is ended.
     """
-    ended = ""
+    ended = printed = ""
     # a part is one of a world with one rank more
     ranks = steps[0].ranks + (steps[0].comm == "part")
     with _scratch(folder) as scratch:
@@ -137,7 +140,8 @@ def run(
         program = [sys.executable, "-m", "subsalt.lab.collectives.known_calls_worker", str(request)]
         variables = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **environment}
         try:
-            launcher.run(mpi.start(ranks, program, variables), what="the program", timeout=timeout)
+            ran = launcher.run(mpi.start(ranks, program, variables), what="the program", timeout=timeout)
+            printed = ran.stdout + ran.stderr
         except SubsaltError as error:
             ended = BACKTRACE.sub("", error.message)
         of_ranks = [_read(scratch / f"rank-{r}.jsonl") for r in range(ranks)]
@@ -148,7 +152,7 @@ def run(
         said.append(
             next((a for a in answers if a not in ("right", "not reached")), max(answers, key="right".__ne__))
         )
-    return Answers(tuple(steps), tuple(said), ended)
+    return Answers(tuple(steps), tuple(said), ended, printed)
 
 
 def refuse_without(mpi: MpiInUse, step: Step, folder: Path, timeout: float) -> None:
