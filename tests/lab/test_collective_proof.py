@@ -8,7 +8,8 @@ from collective_choices import mpich, openmpi
 from launch import MPI
 from openmpi_environment import openmpi as openmpi_fixture
 
-from subsalt.errors import DeviceError
+from subsalt.cli import lab_collectives_files as command
+from subsalt.errors import DeviceError, SubsaltError
 from subsalt.lab.collectives import known_calls, openmpi_rules, prove, safety, writers
 from subsalt.lab.collectives.known_calls import Step
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
@@ -135,3 +136,17 @@ def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp
             check(broken, written)
         assert wrong.value.code == "E943"
     assert writers.read(tmp_path).choices == written.choices
+
+
+def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp_path):
+    written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
+    assert command.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
+    with pytest.raises(SubsaltError, match="for an MPI of the family openmpi, this is MPICH"):
+        command.proven(mine, replace(written, family="openmpi"), print)
+
+
+def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
+    monkeypatch.setattr(prove, "mine", lambda mpi, written, choice, **more: replace(written, files=()))
+    with pytest.raises(DeviceError, match="does not come to the choice"):
+        command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
+    assert not list(tmp_path.iterdir())

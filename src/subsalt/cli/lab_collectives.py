@@ -104,6 +104,9 @@ def collectives(
             help="Search hints of MPI-IO in place of algorithms, for files as large as this one.",
         ),
     ] = None,
+    mpi: Annotated[
+        Path | None, typer.Option(readable=False, help="libmpi of the programs, where it is not found.")
+    ] = None,
     launcher: Annotated[
         str | None,
         typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
@@ -146,6 +149,7 @@ def collectives(
         tolerance=tolerance,
         time_from=time_from,
         io_hints=io_hints,
+        mpi=mpi,
         launcher=launcher,
         timeout=timeout,
     )

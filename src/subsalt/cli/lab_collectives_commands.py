@@ -66,6 +66,7 @@ class Asked:
     tolerance: float = 0.0
     time_from: str | None = None
     io_hints: Path | None = None
+    mpi: Path | None = None
     launcher: str | None = None
     timeout: float | None = None
 
@@ -164,7 +165,7 @@ def collectives(given: Asked, how: str, file: Path | None, as_json: bool) -> Non
         if not places:
             out.json({"measurement": "collectives", "rows": [], "choices": [], "notes": [NOTHING]})
             return
-    mpi = MpiInUse.find(given.launcher)
+    mpi = files.mpi_for(given.command, given.launcher, given.mpi)
     with nothing_kept():
         result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
     show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
@@ -247,6 +248,11 @@ def _apply(given: Asked, folder: Path, how: str, file: Path | None, as_json: boo
     """Run a program with what an earlier measurement wrote, and without."""
     written = writers.read(folder)
     out = Out(as_json)
+    with nothing_kept():
+        outcome = files.proven(files.mpi_for(given.command, given.launcher, given.mpi), written, progress)
+    if how != "csv":
+        for line in outcome.lines():
+            out.say(line)
     verdict = _verified(given, written)
     _say_verdict(out, verdict, how)
     result = verification.result_of(given.command, written, verdict)
@@ -263,7 +269,7 @@ def _hints(given: Asked, like: Path, how: str, file: Path | None, as_json: bool)
         oversubscribe=given.oversubscribe_ok,
         timeout=given.timeout or io_hints.Request.timeout,
     )
-    files.hints(MpiInUse.find(given.launcher), request, how, file, as_json)
+    files.hints(files.mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
 
 
 NOTHING = f"no collective takes more than {LEAST_SHARE:.0%} of the time of that program: nothing to tune"

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
-from subsalt.cli.output import Out, plain
-from subsalt.io.publish import publish_text
+from subsalt.cli.output import Out
 from subsalt.lab.asked import wrong
 from subsalt.lab.collectives import io_hints, prove, safety, writers
 from subsalt.lab.collectives import verify as verification
 from subsalt.lab.collectives.choice import Choice
 from subsalt.lab.collectives.safety import Removed
 from subsalt.lab.collectives.writers import Written
-from subsalt.lab.external import checked_expression
 from subsalt.lab.launch_line import LaunchLine
+from subsalt.lab.launcher import Launcher
 from subsalt.lab.outputs import Outputs
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 from subsalt.lab.pmpi.run import mpi_of
 from subsalt.lab.table import Column, render
-from subsalt.lab.trials import FEWEST, Settings
+from subsalt.lab.trials import Settings
 
 Say = Callable[[str], None]
 
@@ -120,120 +118,67 @@ def write_prove_check(
     return Outcome(found.written, proof.tried, found.checked, found.removed)
 
 
-@dataclass(frozen=True)
-class Use:
-    """What the command line asks to be done with choices; the names are those of the options."""
+def mpi_for(command: Sequence[str], launcher: str | None, library: Path | None = None) -> MpiInUse:
+    """Return the MPI of a command, or of this Python without one.
 
-    command: Sequence[str] = ()
-    apply: Path | None = None
-    io_hints: Path | None = None
-    as_variables: bool = False
-    built_in_operations: bool = False
-    runs: int = verification.ROUNDS
-    outputs: Sequence[str] = ()
-    tolerance: float = 0.0
-    ignore: str | None = None
-    time_from: str | None = None
-    library: Path | None = None
-
-    def check(self) -> None:
-        """Refuse options that do not belong together, before anything is measured.
-
-        Raises
-        ------
-        ConfigError
-            E128.
-        """
-        if self.io_hints is not None and (self.apply is not None or self.command):
-            raise wrong(
-                "--io-hints stands alone: it searches hints of MPI-IO, and starts programs of its own",
-                "leave out --apply and the command",
-            )
-        given = {"--outputs": self.outputs, "--ignore": self.ignore, "--time-from": self.time_from}
-        if not self.command and (without := [o for o, value in given.items() if value]):
-            raise wrong(
-                f"{', '.join(without)}: there is no command whose runs are compared",
-                "give one: subsalt lab collectives ... -- mpiexec -n 2 PROGRAM ARGUMENTS",
-            )
-        if self.command:
-            self.settings()
-
-    def settings(self) -> Settings:
-        """Return the settings of the runs of the command.
-
-        Raises
-        ------
-        ConfigError
-            When they cannot be.
-        """
-        if self.runs < FEWEST:
-            raise wrong(
-                f"--runs {self.runs}: an interval of the saving needs {FEWEST}", f"use {FEWEST} or more"
-            )
-        if self.time_from is not None:
-            checked_expression(self.time_from)
-        return Settings(
-            rounds=self.runs, outputs=Outputs(tuple(self.outputs), self.ignore), time_from=self.time_from
-        )
-
-    def mpi(self, launcher: str | None) -> MpiInUse:
-        """Return the MPI of the command, or of this Python."""
-        if self.command:
-            return mpi_of(LaunchLine.of(list(self.command)), self.library)
-        return MpiInUse.find(launcher, library=self.library) if self.library else MpiInUse.find(launcher)
+    Parameters
+    ----------
+    command : sequence of str
+        A launch line.
+    launcher : str, optional
+        Of the programs of the lab; that of the command when left out.
+    library : path, optional
+        The libmpi, where it is not found.
+    """
+    if not command:
+        return MpiInUse.find(launcher, library=library) if library else MpiInUse.find(launcher)
+    mpi = mpi_of(LaunchLine.of(list(command)), library)
+    return replace(mpi, launcher=Launcher.find(launcher)) if launcher is not None else mpi
 
 
-def apply(use: Use, launcher: str | None, how: str, file: Path | None, as_json: bool) -> None:
-    """Prove what an earlier measurement wrote, check it, and verify it on the command."""
-    assert use.apply is not None
-    out = Out(as_json)
-    written = writers.read(use.apply)
-    mpi = use.mpi(launcher)
-    if not written.empty and mpi.family != written.family:
+def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
+    """Show that an MPI uses what an earlier measurement wrote.
+
+    Raises
+    ------
+    ConfigError
+        When it was written for another one (E128).
+    DeviceError
+        When it is not used (E942).
+    """
+    if written.empty:
+        return Outcome(written)
+    if mpi.family != written.family:
         raise wrong(
             f"{written.folder} was written for an MPI of the family {written.family}, this is {mpi.name}",
-            "measure with the MPI of the program, and use another folder",
+            "measure with the MPI of the program, and use another --folder",
         )
-    outcome = Outcome(written)
-    if not written.empty:
-        with nothing_kept():
-            as_variables = not written.files and written.family != "intel"
-            proof = prove.prove(mpi, written, as_variables=as_variables, say=progress)
-            outcome = Outcome(written, proof.tried)
-    if how != "csv":
-        for line in outcome.lines():
-            out.say(line)
-    used = {"applied": outcome.to_dict()}
-    if use.command:
-        used |= verified(out, use, written, how)
-    content = plain({"measurement": "collectives-apply", **used})
-    if file is not None:
-        publish_text(file, json.dumps(content, indent=1, allow_nan=False) + "\n")
-    out.json(content)
+    as_variables = not written.files and written.family != "intel"
+    return Outcome(written, prove.prove(mpi, written, as_variables=as_variables, say=say).tried)
 
 
-def verified(out: Out, use: Use, written: Written, how: str) -> dict[str, Any]:
-    """Run the command with and without choices, say what came of it, and return the record."""
-    if written.empty:
-        if how != "csv":
-            out.say("nothing to verify: the program runs as before")
-        return {}
-    with nothing_kept():
-        verdict = verification.verify(
-            use.command, written, use.settings(), tolerance=use.tolerance, say=progress
-        )
-    if how != "csv":
-        for line in verdict.lines():
-            out.say(line)
-    return {"verification": verification.result_of(use.command, written, verdict).to_dict()}
-
-
-def search_hints(
-    use: Use, request: io_hints.Request, launcher: str | None, how: str, file: Path | None, as_json: bool
-) -> None:
-    """Search hints of MPI-IO with the MPI of this Python."""
-    io_hints.check(request)
-    hints(use.mpi(launcher), request, how, file, as_json)
+def verify(
+    words: Sequence[str],
+    written: Written,
+    *,
+    rounds: int = verification.ROUNDS,
+    outputs: Sequence[str] = (),
+    ignore: str | None = None,
+    tolerance: float = 0.0,
+    time_from: str | None = None,
+    timeout: float | None = None,
+    oversubscribed_ok: bool = False,
+    say: Say = progress,
+) -> verification.Verdict:
+    """Run a program with and without choices, interleaved; parameters as `trials.Settings` and `verify.verify`."""
+    settings = Settings(
+        rounds=rounds,
+        outputs=Outputs(tuple(outputs), ignore),
+        time_from=time_from,
+        timeout=timeout,
+        oversubscribed_ok=oversubscribed_ok,
+    )
+    return verification.verify(words, written, settings, tolerance=tolerance, say=say)
 
 
 HINT_COLUMNS = (
