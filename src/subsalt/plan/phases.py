@@ -246,7 +246,7 @@ def survey_phases(
         workers = min(world.ranks, grid.shape3[0])
         partial = files.get("partial images", 0) // FLOAT
         found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
-        found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(world.ranks)
+        found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
         found["pictures"] = PICTURES if pictures else 0.0
         found["report"] = REPORT
     return found | total
