@@ -101,7 +101,7 @@ def test_shots_dealt_to_groups():
 
 def test_links_come_from_what_was_measured():
     rows = [
-        {"what": "latency", "where": "node", "value": 1e-6},
+        {"what": "point_to_point", "where": "node", "ranks": 8, "a_s": 9.0, "bytes_per_s": 1.0},
         {"what": "point_to_point", "where": "node", "a_s": -1e-9, "bytes_per_s": 5e9, "date": "2026-11-22T1"},
         {"what": "point_to_point", "where": "across", "a_s": 2e-6, "bytes_per_s": 1e9, "noisy": True},
     ]
@@ -114,6 +114,34 @@ def test_links_come_from_what_was_measured():
     assert network.link_of(Machine({}, {}), "across") is None
     # nodes are never taken for a neighbour across the network
     assert network.link_of(Machine({}, {"network": rows[:2]}), "across") is None
+
+
+def test_messages_take_what_those_of_their_size_took():
+    line = {
+        "what": "point_to_point",
+        "where": "socket",
+        "ranks": 2,
+        "mpi": "MPICH",
+        "a_s": 1.0,
+        "bytes_per_s": 1.0,
+    }
+    sizes = [(0, 2.0), (100, 4.0), (1000, 20.0)]
+    of_size = [
+        {"what": "latency", "where": "socket", "ranks": 2, "mpi": "MPICH", "bytes": s, "value": t}
+        for s, t in sizes
+    ]
+    others = [
+        {"what": "latency", "where": "socket", "ranks": 4, "mpi": "MPICH", "bytes": 100, "value": 77.0},
+        {"what": "latency", "where": "socket", "ranks": 2, "mpi": "another", "bytes": 100, "value": 77.0},
+    ]
+    link = network.link_of(Machine({}, {"network": [*others, line, *of_size]}), "node")
+    assert link.points == tuple((float(s), t) for s, t in sizes)
+    assert link.seconds(100) == 4.0
+    assert link.seconds(50) == 3.0
+    # two messages of 50 bytes; beyond the largest at its rate
+    assert link.seconds(100, 2) == 6.0
+    assert link.seconds(3000) == 60.0
+    assert link.seconds(0, 0) == 0.0
 
 
 @pytest.mark.parametrize(

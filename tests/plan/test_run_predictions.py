@@ -11,7 +11,7 @@ from subsalt.cli import guard
 from subsalt.cli.app import app
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
-from subsalt.plan import plan_job
+from subsalt.plan import measuring, plan_job
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +45,27 @@ def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
     # a run with nothing left to do predicts no time steps
     _, facts = migrate(capsys, job, tmp_path / "second")
     assert "source" not in facts["predicted"]["phases"]
+
+
+def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
+    monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
+    monkeypatch.setattr(
+        measuring.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True)
+    )
+    write_files(tmp_path, survey(1))
+    job = Job.from_toml(write_job(tmp_path))
+    said = []
+    row = shot_row(81 * 51, threads=1)
+    for noisy, date, times in (
+        (False, row["date"], 0),
+        (True, "2999-01-01T00:00:00Z", 0),
+        (True, row["date"], 1),
+    ):
+        machines.default_path().unlink(missing_ok=True)
+        machines.save(machines.default_path(), "shots", [row | {"noisy": noisy, "date": date}])
+        said.clear()
+        plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
+        assert sum("measuring a shot" in s for s in said) == times
 
 
 def test_a_time_migration_predicts_too(tmp_path, capsys):

@@ -77,7 +77,8 @@ def test_the_page_has_every_section_and_result(file, tmp_path, capsys):
     calls = [{"call": "MPI_Allreduce", "seconds": 3.0, "calls": 10, "bytes": 80}]
     calls += [{"call": "MPI_Barrier", "seconds": 1.0, "calls": 7, "bytes": 0}]
     profile = {"schema": "subsalt-mpi-profile-1", "calls": calls, "ranks": 2, "wall": [9.0, 11.0]}
-    (tmp_path / "p.json").write_text(json.dumps(profile | {"mpi_seconds": [1.0, 3.0], "command": "prog <x>"}))
+    profile |= {"mpi_seconds": [1.0, 3.0], "command": "prog <x>"}
+    (tmp_path / "p.json").write_text(json.dumps(result([], "profile", profile=profile)))
     (tmp_path / "other.html").write_text("")
     out = tmp_path / "out.html"
     given = [

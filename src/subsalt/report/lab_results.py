@@ -42,6 +42,9 @@ def block(content: Row) -> tuple[str, Markup]:
     """Return title and body of a result or a profile."""
     if content.get("schema") == PROFILE:
         return _profile(content)
+    whole = content.get("profile")
+    if isinstance(whole, dict) and whole.get("schema") == PROFILE and is_known(whole):
+        return _profile(whole)
     rows = [r for r in content["rows"] if isinstance(r, dict)]
     name = str(content.get("measurement", "result"))
     load = content.get("load")

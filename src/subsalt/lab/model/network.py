@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from subsalt.errors import ConfigError
 from subsalt.lab.machine import Machine
@@ -34,6 +36,9 @@ class Link:
         ``"measured"`` with its date, or ``"given"``.
     noisy : bool
         The measurement was disturbed.
+    points : tuple of (float, float)
+        Bytes and seconds of messages that were measured one by one, ascending: the line misses some of them, between
+        ranks of a node by much.
     """
 
     latency: float
@@ -41,10 +46,24 @@ class Link:
     where: str
     source: str
     noisy: bool = False
+    points: tuple[tuple[float, float], ...] = ()
 
     def seconds(self, size: float, messages: int = 1) -> float:
-        """Return the seconds of some messages one after the other, `size` bytes in all."""
-        return messages * self.latency + size / self.rate
+        """Return the seconds of some messages of one size after the other, `size` bytes in all."""
+        if messages < 1 or not self.points:
+            return messages * self.latency + size / self.rate
+        return messages * self._of_one(size / messages)
+
+    def _of_one(self, size: float) -> float:
+        """Return the seconds of a message: between those measured, beyond the largest at its rate."""
+        below = [p for p in self.points if p[0] <= size]
+        above = next((p for p in self.points if p[0] > size), None)
+        if not below:
+            return self.points[0][1]
+        nbytes, seconds = below[-1]
+        if above is None:
+            return seconds * size / nbytes if nbytes else seconds + size / self.rate
+        return seconds + (size - nbytes) / (above[0] - nbytes) * (above[1] - seconds)
 
     def text(self) -> str:
         """Return it in words."""
@@ -70,14 +89,26 @@ def link_of(machine: Machine | None, where: str) -> Link | None:
         return None
     for place in NEARER[where]:
         for row in machine.find("network", what="point_to_point", where=place):
+            if row.get("ranks", 2) != 2:
+                continue  # several pairs at once share the way
             a, rate = row.get("a_s"), row.get("bytes_per_s")
             if isinstance(a, int | float) and isinstance(rate, int | float) and rate > 0:
                 # a fit through noise may start below zero
                 day = str(row.get("date", ""))[:10]
-                return Link(
-                    max(0.0, a), float(rate), place, f"measured {day}".strip(), bool(row.get("noisy"))
-                )
+                source, noisy = f"measured {day}".strip(), bool(row.get("noisy"))
+                return Link(max(0.0, a), float(rate), place, source, noisy, _points(machine, row))
     return None
+
+
+def _points(machine: Machine, line: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    """Return bytes and seconds of the messages that a line was drawn through."""
+    rows = machine.find("network", what="latency", where=line["where"], mpi=line.get("mpi"))
+    found = {
+        float(r["bytes"]): float(r["value"])
+        for r in reversed(rows)  # the best come first, and stay
+        if r.get("ranks", 2) == 2 and r.get("value") and isinstance(r.get("bytes"), int)
+    }
+    return tuple(sorted(found.items()))
 
 
 def given(text: str, option: str = "--network") -> Link:
