@@ -13,7 +13,6 @@ from subsalt.lab import launcher
 from subsalt.lab.barriers.audit import Site
 from subsalt.lab.barriers.chosen import variable
 from subsalt.lab.barriers.classes import bound
-from subsalt.lab.barriers.records import barriers
 from subsalt.lab.pmpi import run as pmpi
 from subsalt.lab.pmpi.records import Profile
 from subsalt.lab.trials import Settings, Trials, Way, trials
@@ -129,7 +128,7 @@ class Profiles:
 
 def _reached(profile: Profile, sites: Sequence[Site]) -> None:
     """Refuse a trial that left nothing out: it would say that barriers cost nothing."""
-    skipped = {r.site for r in barriers(profile.audit) if any(r.skipped)}
+    skipped = {r.site for r in profile.barriers if any(r.skipped)}
     for s in sites:
         if s.name not in skipped:
             raise SubsaltError(
@@ -142,7 +141,7 @@ def _reached(profile: Profile, sites: Sequence[Site]) -> None:
 def bound_of(profiles: Sequence[Profile], sites: Sequence[Site]) -> float | None:
     """Return the seconds that leaving out these sites together saves at most, median over runs; None without a run."""
     names = {s.name for s in sites}
-    found = [bound([r for r in barriers(p.audit) if r.site in names], names) for p in profiles]
+    found = [bound([r for r in p.barriers if r.site in names], names) for p in profiles]
     return statistics.median(found) if found else None
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.lab.barriers.classes import Judgement, judge
-from subsalt.lab.barriers.records import BarrierRecord, barriers
+from subsalt.lab.barriers.records import BarrierRecord
 from subsalt.lab.load import Watch
 from subsalt.lab.pmpi.places import shown
 from subsalt.lab.pmpi.records import Profile
@@ -135,7 +135,7 @@ def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, lis
     command : str
         What was asked for.
     """
-    records = barriers(profile.audit)
+    records = profile.barriers
     names = {r.site: shown(r.site, profile.places, Path.cwd()) for r in records}
     sites = sites_of(records, names)
     wall = sum(profile.wall)

@@ -262,7 +262,7 @@ void audit_next(int function, MPI_Comm comm, unsigned flags, long long bytes, do
 }
 
 int audit_skip(MPI_Comm comm, const char* site) {
-    if (!skipped_sites || !site) return 0;
+    if (!skipped_sites || !site || comm == MPI_COMM_NULL) return 0;
     for (char** s = skipped_sites; *s; s++) {
         if (strcmp(*s, site) != 0) continue;
         pthread_mutex_lock(&lock);
@@ -276,6 +276,8 @@ int audit_skip(MPI_Comm comm, const char* site) {
 }
 
 void audit_barrier(MPI_Comm comm, const char* site, int phase, double begin, double end) {
+    /* an error, which MPI has reported */
+    if (comm == MPI_COMM_NULL) return;
     pthread_mutex_lock(&lock);
     int is_barrier = kinds[mine.function] == BARRIER;
     if (mine.pending && is_barrier) follow(mine.function, comm, 0, 0, begin, site);

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from subsalt.errors import DataError, MissingInputError
+from subsalt.lab.barriers.records import BarrierRecord, barriers
 
 #: name and version of the format of a profile
 SCHEMA = "subsalt-mpi-profile-1"
@@ -126,8 +127,6 @@ class Profile:
         Seconds of every phase; they sum to `wall`.
     background : tuple of CallRow
         Calls of other threads.
-    barriers : tuple
-        Records of the audit of barriers.
     audit : mapping
         What the audit of barriers wrote.
     init_seconds : tuple of float
@@ -148,11 +147,15 @@ class Profile:
     source: Literal["interposer", "wrapper"] = "interposer"
     phases: tuple[PhaseRow, ...] = ()
     background: tuple[CallRow, ...] = ()
-    barriers: tuple[Any, ...] = ()
     audit: Mapping[str, Any] = field(default_factory=dict)
     init_seconds: tuple[float, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def barriers(self) -> tuple[BarrierRecord, ...]:
+        """Records of the audit of barriers, one for each place, communicator and phase."""
+        return barriers(self.audit)
 
     @property
     def mean_wall(self) -> float:
@@ -210,8 +213,7 @@ class Profile:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        own = asdict(replace(self, barriers=()))
-        own["barriers"] = [b.to_dict() if hasattr(b, "to_dict") else b for b in self.barriers]
+        own = asdict(self)
         own["rows"] = own.pop("calls")
         # for readers that want no more than that: one entry for each function
         calls = [
@@ -251,7 +253,6 @@ class Profile:
                     PhaseRow(p["phase"], tuple(p["per_rank"]), p["waiting"]) for p in values["phases"]
                 ),
                 background=tuple(_row(r) for r in values["background"]),
-                barriers=tuple(values["barriers"]),
                 audit=values["audit"],
                 init_seconds=tuple(values["init_seconds"]),
                 places=values["places"],
