@@ -235,8 +235,11 @@ def main(text: str) -> None:
         # the other ranks wait in a call that will never end; what the launcher says about that hides this
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         if start.log:
-            with open(start.log + WHY, "w") as out:
+            # renamed, since another rank may end this one in the middle
+            own = f"{start.log}.{os.getpid()}"
+            with open(own, "w") as out:
                 out.write(str(error))
+            os.replace(own, start.log + WHY)
         MPI.COMM_WORLD.Abort(70)
         raise
     if told is not None:
