@@ -139,3 +139,15 @@ def test_intel_is_proven_by_what_it_says_at_its_start(tmp_path, monkeypatch, pla
     monkeypatch.setattr(known_calls, "run", run)
     written = writers.write(of("intel"), [intel("bcast", 3)], tmp_path)
     assert prove.examine(of("intel"), written).loaded == loaded
+
+
+@pytest.mark.parametrize(
+    ("collective", "low", "nbytes"),
+    [("alltoall", 0, 8), ("bcast", 0, 8), ("bcast", 181, 184), ("allreduce", 0, 32), ("barrier", 0, 0)],
+)
+def test_a_proof_calls_with_data(collective, low, nbytes):
+    choice = openmpi(
+        collective, "recursive_doubling" if collective in ("allreduce", "barrier") else "linear", 4, low
+    )
+    # a call without data returns before an algorithm is looked for
+    assert prove._inside(choice).nbytes == nbytes

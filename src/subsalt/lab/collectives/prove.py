@@ -147,8 +147,10 @@ def mine(mpi: MpiInUse, written: Written, choice: Choice, *, as_variables: bool 
 
 
 def _inside(choice: Choice) -> Step:
-    """Return calls in the middle of a choice: the smallest whole number of elements that is inside."""
-    nbytes = -(-choice.bytes_from // ELEMENT) * ELEMENT
+    """Return calls in the middle of a choice: the smallest whole number of elements that is inside, not none of them."""
+    # calls without any data return before an algorithm is looked for
+    least = 0 if choice.collective == "barrier" else max(choice.bytes_from, 1)
+    nbytes = -(-least // ELEMENT) * ELEMENT
     if choice.collective in ("allreduce", "reduce"):
         # shorter vectors than ranks go the library's way, see mpich_table.guarded
         nbytes = max(nbytes, choice.comm_size * ELEMENT)
