@@ -19,7 +19,17 @@ from subsalt.lab.pmpi import generate
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 HERE = Path(__file__).parent
-FLAGS = ("-D_GNU_SOURCE", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-shared", "-pthread")
+#: the variables of threads lie where a preloaded library finds them without a call
+FLAGS = (
+    "-D_GNU_SOURCE",
+    "-g",
+    "-fPIC",
+    "-ftls-model=initial-exec",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+)
+LINKED = ("-shared", "-pthread")
 
 #: the packages that have the headers
 PACKAGES = {
@@ -88,7 +98,7 @@ def interposer(mpi: MpiInUse) -> Path:
             f"pmpi-{mpi.family}.so",
             [*own, wrappers],
             [str(compiler())],
-            [*FLAGS, *sessions, "-I", str(HERE), *_header_flags(mpi)],
+            [*FLAGS, *LINKED, *sessions, "-I", str(HERE), *_header_flags(mpi)],
             made_from="".join([header, *(h.read_text() for h in headers)]),
         )
 

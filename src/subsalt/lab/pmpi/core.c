@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PUBLIC __attribute__((visibility("default")))
 
@@ -33,12 +32,6 @@ static int* phase_numbers;
 static double* phase_seconds;
 static int phase_count, phase_room;
 static double phase_since;
-
-double core_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 struct core_thread* core_self(void) {
     if (self) return self;
@@ -205,8 +198,9 @@ static void start(double since) {
     all_sites = sites && *sites && strcmp(sites, "0");
     core_self()->is_main = 1;
     core_comm_begin();
+    init_seconds = core_now() - since;
+    core_clock_begin();
     began = phase_since = core_now();
-    init_seconds = began - since;
     running = 1;
 }
 

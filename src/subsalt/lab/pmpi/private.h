@@ -42,6 +42,9 @@ struct core_thread* core_self(void);
 /* seconds of the main thread by phase; the last one begins anew */
 int core_phases(const int** phases, const double** seconds);
 
+/* clock.c: from here on the counter of the processor, where that is a clock */
+void core_clock_begin(void);
+
 /* comms.c */
 extern unsigned core_comm_generation;
 int core_comm_lookup(MPI_Comm comm);
