@@ -70,12 +70,16 @@ int core_phases(const int** phases, const double** seconds) {
     return phase_count;
 }
 
-PUBLIC int MPI_Pcontrol(const int level, ...) {
+void core_pcontrol(int level) {
     /* levels 0, 1 and 2 have a meaning of their own in the standard: off, normal, flush; as a phase 1 is as good as any
      */
     struct core_thread* t = core_self();
     if (running && t->is_main && level != t->phase) leave_phase(t->phase, core_now());
     t->phase = level;
+}
+
+PUBLIC int MPI_Pcontrol(const int level, ...) {
+    core_pcontrol(level);
     return MPI_SUCCESS;
 }
 
@@ -187,7 +191,7 @@ int core_drop(struct core_call* call) {
 
 /* -- begin and end of MPI ---------------------------------------------------------------------------------------- */
 
-static void start(double since) {
+void core_begin(double since) {
     if (running || ended) return;
     for (int i = 0; i < core_functions; i++) {
         if (!strcmp(core_names[i], "MPI_Barrier")) barrier_function = i;
@@ -213,11 +217,19 @@ static void finish(MPI_Comm world) {
     core_write(world, now - began, init_seconds);
 }
 
+void core_end(void) {
+    if (running && !by_session) finish(MPI_COMM_WORLD);
+}
+
+void core_abort(int code) {
+    if (running) core_write_abort(code, core_now() - began);
+}
+
 PUBLIC int MPI_Init(int* argc, char*** argv) {
     double since = core_now();
     core_check_library();
     int result = PMPI_Init(argc, argv);
-    if (result == MPI_SUCCESS) start(since);
+    if (result == MPI_SUCCESS) core_begin(since);
     return result;
 }
 
@@ -225,17 +237,17 @@ PUBLIC int MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
     double since = core_now();
     core_check_library();
     int result = PMPI_Init_thread(argc, argv, required, provided);
-    if (result == MPI_SUCCESS) start(since);
+    if (result == MPI_SUCCESS) core_begin(since);
     return result;
 }
 
 PUBLIC int MPI_Finalize(void) {
-    if (running && !by_session) finish(MPI_COMM_WORLD);
+    core_end();
     return PMPI_Finalize();
 }
 
 PUBLIC int MPI_Abort(MPI_Comm comm, int code) {
-    if (running) core_write_abort(code, core_now() - began);
+    core_abort(code);
     return PMPI_Abort(comm, code);
 }
 
@@ -246,7 +258,7 @@ PUBLIC int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
     int result = PMPI_Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS) {
         __atomic_add_fetch(&sessions, 1, __ATOMIC_SEQ_CST);
-        if (!running && !ended) by_session = 1, start(since);
+        if (!running && !ended) by_session = 1, core_begin(since);
     }
     return result;
 }

@@ -240,6 +240,8 @@ def wrapper(p: Prototype) -> str:
     enter = f"core_enter(&call, k{p.name}, __builtin_return_address(0), {comm_of(p)}, {flags_of(p)})"
     lines = [
         f"#undef {p.name}",
+        # weak: the library may be older than the header
+        f"#pragma weak P{p.name}",
         f"PUBLIC int {p.name}({declared}) {{",
         "    struct core_call call;",
         f"    if (!{enter}) return P{p.name}({given});",
@@ -279,6 +281,61 @@ def _tag_of(p: Prototype) -> tuple[str, str]:
     return "", "NULL"
 
 
+def fortran_wrapper(p: Prototype) -> str | None:
+    """Return the C text of the wrapper of the Fortran function of the same name; None where it has other arguments.
+
+    Arguments are addresses, in the order of C, with the error code behind them; what C takes by value is read through
+    them under its own name, so that bytes are counted by the same expression. Texts have hidden lengths: left out.
+    """
+    if p.name.endswith("_c") or any(re.search(r"char|function|\*\*", a.type + a.name) for a in p.arguments):
+        return None
+    name = p.name.lower() + "_"
+    names = [f"f_{a.name}" for a in p.arguments] + ["f_ierror"]
+    declared, given = ", ".join(f"void* {n}" for n in names), ", ".join(names)
+    size, made = bytes_of(p) or "0", made_by(p)
+    enter = f"core_enter(&call, k{p.name}, __builtin_return_address(0), {comm_of(p)}, {flags_of(p)})"
+    # an array of types has other handles in Fortran
+    size = "0" if re.search(r"types\b", size) else size
+    used = set(re.findall(r"\w+", f"{size} {enter}"))
+    lines = [
+        # weak: a program in C has no such function, and loads all the same where everything is bound at once
+        f"__attribute__((weak)) void p{name}({declared});",
+        f"PUBLIC void {name}({declared}) {{",
+        "    struct core_call call;",
+        *(f"    {_read(a)}" for a in p.arguments if a.name in used),
+        f"    if (!{enter}) {{",
+        f"        p{name}({given});",
+        "        return;",
+        "    }",
+        f"    call.bytes = {size};",
+        "    core_start(&call);",
+    ]
+    if p.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
+        lines.append("    core_comm_freed(*comm);")
+    if p.name == "MPI_Barrier":
+        lines += ["    if (audit_skip(comm, call.site)) {", "        *(MPI_Fint*)f_ierror = core_drop(&call);"]
+        lines += ["        return;", "    }"]
+    lines += [f"    p{name}({given});", "    core_leave(&call);"]
+    if made is not None and comm_of(p) != "MPI_COMM_NULL" and "group" not in p.name and "idup" not in p.name:
+        new = f"PMPI_Comm_f2c(*(MPI_Fint*)f_{made.name})"
+        lines.append(
+            f"    if (*(MPI_Fint*)f_ierror == MPI_SUCCESS) core_comm_made({comm_of(p)}, {new}, NULL);"
+        )
+    return "\n".join([*lines, "}"])
+
+
+def _read(a: Argument) -> str:
+    """Return the declaration of a C variable with the value of a Fortran argument."""
+    if a.type == "MPI_Comm*":
+        return f"MPI_Comm one = PMPI_Comm_f2c(*(MPI_Fint*)f_{a.name}), *{a.name} = &one;"
+    for type_, short in (("MPI_Comm", "Comm"), ("MPI_Datatype", "Type")):
+        if a.type == type_:
+            return f"{type_} {a.name} = PMPI_{short}_f2c(*(MPI_Fint*)f_{a.name});"
+    if a.type.endswith("*"):
+        return f"{a.type} {a.name} = f_{a.name};"
+    return f"{a.type} {a.name} = *({'MPI_Fint' if a.type == 'int' else a.type}*)f_{a.name};"
+
+
 HEAD = """\
 /* Made by subsalt from the prototypes of mpi.h. */
 #include "audit.h"
@@ -307,5 +364,6 @@ def source(functions: Sequence[Prototype]) -> str:
         f"const int core_functions = {len(names)};",
         "const unsigned char core_carries[] = {" + ", ".join(map(str, carries)) + "};",
         *(wrapper(p) for p in wrapped),
+        *filter(None, map(fortran_wrapper, wrapped)),
     ]
     return "\n\n".join(parts) + "\n"

@@ -39,6 +39,11 @@ struct core_thread {
 /* core.c */
 extern struct core_thread* core_threads;
 struct core_thread* core_self(void);
+/* the begin and the end of MPI, a phase, and an end that this rank forces */
+void core_begin(double since);
+void core_end(void);
+void core_abort(int code);
+void core_pcontrol(int level);
 /* seconds of the main thread by phase; the last one begins anew */
 int core_phases(const int** phases, const double** seconds);
 
