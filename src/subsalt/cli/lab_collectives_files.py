@@ -184,9 +184,9 @@ def verify(
 HINT_COLUMNS = (
     Column("hints", "hints"),
     Column("write_slabs", "write slabs s", ".4g"),
-    Column("read_slabs", "read s", ".4g"),
+    Column("read_slabs", "read slabs s", ".4g"),
     Column("write_columns", "write columns s", ".4g"),
-    Column("read_columns", "read s", ".4g"),
+    Column("read_columns", "read columns s", ".4g"),
     Column("ours_write", "subsalt's own write s", ".4g"),
     Column("total", "all s", ".4g"),
     Column("ratio", "default / this", ".2f"),

@@ -87,7 +87,7 @@ class Hints:
 DEFAULT = Hints("default")
 
 
-def candidates(family: str, ranks: int, file_system: str = "") -> list[Hints]:
+def candidates(family: str, ranks: int, file_system: str = "", version: str = "5") -> list[Hints]:
     """Return the sets of hints that are compared, the library's own first.
 
     Parameters
@@ -98,6 +98,8 @@ def candidates(family: str, ranks: int, file_system: str = "") -> list[Hints]:
         Of the program: at most so many write.
     file_system : str
         Such as ``"ext4"``; hints of striping are for those that stripe.
+    version : str
+        Of the MPI: the component with ROMIO in it is called after ROMIO's version.
     """
     romio = [
         Hints("collective buffering on", {"romio_cb_write": "enable", "romio_cb_read": "enable"}),
@@ -124,7 +126,7 @@ def candidates(family: str, ranks: int, file_system: str = "") -> list[Hints]:
         ]
     if family != "openmpi":
         return [DEFAULT, *romio]
-    other = {"io": "romio341"}
+    other = {"io": "romio321" if version.startswith("4.") else "romio341"}
     return [
         DEFAULT,
         *(Hints(f"fcoll {name}", {}, {"fcoll": name}) for name in ("vulcan", "dynamic_gen2", "individual")),
@@ -273,7 +275,7 @@ def measure(
         What to know.
     """
     shape = check(request)
-    found = candidates(mpi.family, request.ranks, mount_of(request.file).kind)
+    found = candidates(mpi.family, request.ranks, mount_of(request.file).kind, mpi.version)
     left_out: list[Compared] = []
     kept: dict[str, list[dict[str, float]]] = {h.name: [] for h in found}
     back: dict[str, dict[str, str]] = {}
@@ -503,6 +505,6 @@ def result_of(
         "patterns": list(request.patterns),
         "mpi": mpi.name,
     }
-    return Result(
-        "io-hints", settings, rows, {"total": "s", "write_slabs": "s", "read_slabs": "s"}, load, notes
-    )
+    parts = [f"{way}_{pattern}" for pattern in request.patterns for way in ("write", "read")]
+    units = dict.fromkeys(["total", "ours_write", *parts], "s, median, of the slowest rank")
+    return Result("io-hints", settings, rows, units, load, notes)
