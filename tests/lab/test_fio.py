@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import fio, storage, storage_fio, storage_founding, storage_own, storage_rows, storage_tables
+from subsalt.lab import (
+    fio,
+    machine,
+    storage,
+    storage_fio,
+    storage_founding,
+    storage_own,
+    storage_rows,
+    storage_tables,
+)
 from subsalt.lab.storage_settings import Settings
 
 SAMPLES = Path(__file__).with_name("samples")
@@ -159,6 +168,16 @@ def test_an_interrupted_fio_leaves_nothing(fake, monkeypatch):
         list(storage_fio.transfers(found, place, settings(place), direct=False))
     assert seen
     assert not list(place.iterdir())
+
+
+def test_rows_of_fio_stand_beside_ours_and_old_rows_go(tmp_path):
+    base = {"mount": "/d", "pattern": "random", "what": "read", "bytes": 4096, "threads": 1, "how": "direct"}
+    # as versions before fio wrote it
+    old = base | {"reaches": "storage", "rate": 1.0, "date": "2026-01-01"}
+    known = machine.Machine.here().merged("storage", [old])
+    new = [old | {"rate": 2.0, "date": "2026-02-02"}, old | {"engine": "fio", "rate": 3.0}]
+    rows = known.merged("storage", new).sections["storage"]
+    assert [(r.get("engine"), r["rate"]) for r in rows] == [(None, 2.0), ("fio", 3.0)]
 
 
 @real

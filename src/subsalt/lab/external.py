@@ -289,8 +289,7 @@ def measure(
             "engine": "own" if settings.reframe is None else f"ReFrame {settings.reframe.version}",
         },
         table,
-        {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))}
-        | {"rating": UNITS["rating"]},
+        {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))},
         watch.facts(),
         [*notes, *filter(None, [watch.text()])],
     )

@@ -20,8 +20,9 @@ from subsalt.lab.layouts import Layout
 from subsalt.lab.load import Watch
 from subsalt.lab.memory import wrong_answer
 from subsalt.lab.result import Result
-from subsalt.lab.scaling_rows import Timed, add_rates, rows
+from subsalt.lab.scaling_rows import Timed, add_rates, add_sockets, rows
 from subsalt.lab.scaling_worker import ANSWER, Work
+from subsalt.lab.topology import Topology
 
 Say = Callable[[str], None]
 
@@ -44,6 +45,9 @@ UNITS = {
     "rate_per_rank": "point-steps/s",
     "rate_per_core": "point-steps/s",
     "rating": "runs per day",
+    "rating_per_core": "runs per day and core, each counted as its share of work",
+    "rating_per_socket": "runs per day and socket, each counted as its share of work",
+    "socket_gain": "speed over that of the fewest cores on as many sockets, by rounds",
     "total": "s, from the start of the command to its end",
     "kernel_share": "seconds of time steps over total",
 }
@@ -219,6 +223,7 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     ]
     table = rows(timed)
     add_rates(table)
+    add_sockets(table, timed, Topology.here().per_socket)
     what = "weak" if settings.weak else "strong"
     return Result(
         "scaling",

@@ -31,6 +31,8 @@ KERNEL = (
     Column("rate", "Mpt-steps/s", ".0f", 1e-6),
     Column("rate_per_rank", "/rank", ".0f", 1e-6),
     Column("rate_per_core", "/core", ".0f", 1e-6),
+    Column("sockets", "sockets", "d"),
+    Column("socket_gain", "socket gain", ".2f"),
     Column("against_fewest_ranks", "x fewest ranks", ".3f"),
     Column("marks", "note"),
 )
@@ -120,6 +122,9 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: st
     idle = set()
     if all(row.get("nodes") in (None, 0, 1) for row in found):
         idle.add("nodes")
+    if columns is KERNEL and all(row.get("sockets") in (None, 1) for row in found):
+        # it would repeat the speed-up
+        idle |= {"sockets", "socket_gain"}
     if all(row.get("work") in (None, 1.0) for row in found):
         idle.add("work")
     if len({row.get("grid") for row in found}) <= 1:
