@@ -20,6 +20,7 @@ from subsalt.lab import (
     storage_tables,
 )
 from subsalt.lab.storage_settings import Settings
+from subsalt.lab.streams import Slabs
 
 SAMPLES = Path(__file__).with_name("samples")
 #: 50-50 reads and writes of 4 KiB, four under way, for a tenth of a second, by fio 3.33
@@ -256,6 +257,26 @@ def test_our_writer_is_marked_when_it_is_slower_by_more_than_a_tenth():
     assert marks([0.5, 9.0, 0.5], [1.0, 1.0, 1.0]) == ""
     # a millisecond is what the clock of fio can tell
     assert marks([0.0019] * 3, [0.001] * 3) == ""
+
+
+@pytest.mark.parametrize(
+    ("mib", "most", "threads", "cut"),
+    [
+        (224, 32, 1, (1, 32, 7)),
+        (224, 32, 4, (4, 28, 2)),  # slabs of 56 MiB in equal transfers
+        (224, 32, 16, (16, 14, 1)),
+        (224, 1, 3, (3, 1, 74)),  # 2 MiB are left over
+        (4, 32, 16, (4, 1, 1)),  # no more threads than blocks
+        (7, 4, 2, (2, 3, 1)),
+    ],
+)
+def test_slabs_are_whole_transfers(mib, most, threads, cut):
+    slabs = Slabs.of(mib * MIB, MIB, most * MIB, threads)
+    assert (slabs.threads, slabs.size // MIB, slabs.each) == cut
+    assert slabs.size <= most * MIB
+    # at most a block of each transfer of each thread is left out
+    assert mib * MIB - slabs.nbytes < (slabs.each * slabs.threads + threads) * MIB
+    assert slabs.nbytes <= mib * MIB
 
 
 def test_the_founding_tables_stand_beside_a_directory():
