@@ -147,7 +147,7 @@ def mine(mpi: MpiInUse, written: Written, choice: Choice, *, as_variables: bool 
 
 
 def _inside(choice: Choice) -> Step:
-    """Return calls in the middle of a choice: the smallest whole number of elements that is inside, not none of them."""
+    """Return calls in the middle of a choice: the smallest whole number of elements, one or more, that is inside."""
     # calls without any data return before an algorithm is looked for
     least = 0 if choice.collective == "barrier" else max(choice.bytes_from, 1)
     nbytes = -(-least // ELEMENT) * ELEMENT
