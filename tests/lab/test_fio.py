@@ -116,7 +116,7 @@ def settings(place, **more):
     return Settings([place], 2 * MIB, (1,), MIB, False, repeats=1, seconds=0.02, engine="fio", **more)
 
 
-@pytest.mark.parametrize("version", ["fio-2.99", "flexible", ""])
+@pytest.mark.parametrize("version", ["fio-2.99", "flexible", "", "a fio-3.1 of sorts"])
 def test_another_fio_is_refused(fake, version):
     fake("", version)
     assert code_of(fio.Fio.find) == "E960"

@@ -47,6 +47,9 @@ def test_json_names_its_file(run, tmp_path):
         (["--record", "100"], 2, "smaller than"),
         (["--threads", "0"], 2, "--threads 0"),
         (["--table", "html"], 2, "--table html"),
+        (["--engine", "vdbench"], 2, "--engine vdbench"),
+        (["--streams", "0,4"], 2, "--streams 0"),
+        (["--sustained", "1"], 2, "--sustained 1: too short"),
         (["missing"], 74, "missing is no directory"),
     ],
 )

@@ -56,7 +56,7 @@ def storage(
     streams: Annotated[
         list[str] | None,
         typer.Option(
-            "--streams", help="Threads that write one file, such as 1,4,16; 0 leaves that test out."
+            "--streams", help="Threads that write one file, 1,2,4,8,16 when left out; 0 leaves that test out."
         ),
     ] = None,
     sustained: Annotated[
@@ -82,7 +82,10 @@ def storage(
     out: MachineFile = None,
     json: Json = False,
 ) -> None:
-    """Measure put and get of snapshots, 4 KiB at random, 1 MiB in sequence, and service times by transfer size."""
+    """Measure put and get of snapshots, transfers of every size by fio, and one stream against many.
+
+    With --advise, rank directories for the checkpoints of a job.
+    """
     from subsalt.cli import lab_storage_commands
 
     wanted = lab_storage_commands.settings(

@@ -15,6 +15,8 @@ from subsalt.lab.records import refuse
 from subsalt.lab.storage_settings import ENGINES, STREAMS
 from subsalt.lab.transfers import PAGE
 
+#: seconds of which a first and a last third can be told
+LEAST_SUSTAINED = 3
 #: bytes of `--quick`
 QUICK = 256_000_000
 
@@ -39,6 +41,11 @@ def settings(
     ConfigError
         When one of them asks for something impossible.
     """
+    if 0 < sustained < LEAST_SUSTAINED:
+        raise asked.wrong(
+            f"--sustained {sustained:g}: too short for a burst and what follows it",
+            f"use {LEAST_SUSTAINED} or more, 180 for figures",
+        )
     each = asked.size("--record", record, PAGE)
     nbytes = asked.size("--size", size, PAGE)
     places = list(dict.fromkeys(directories or [Path(".")]))

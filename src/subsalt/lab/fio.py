@@ -22,6 +22,8 @@ from subsalt.lab import launcher, page_cache
 OLDEST = 3
 #: how to get it
 CURE = "install it (Debian: apt install fio), or use --engine own"
+#: seconds in which it says its version
+ANSWERS = 120.0
 #: seconds beside those of a test that fio may take to start, lay out files and report
 SLACK = 600.0
 
@@ -56,15 +58,15 @@ class Fio:
         found = path or shutil.which("fio")
         if found is None:
             raise DeviceError("fio is not on PATH", CURE, code="E960")
-        said = launcher.run([str(found), "--version"], what="fio --version", timeout=60.0).stdout
-        version = re.fullmatch(r"fio-((\d+)\.\d+\S*)", said.strip())
+        said = launcher.answer([str(found), "--version"], ANSWERS)
+        version = re.search(r"^fio-((\d+)\.\d+\S*)\s*$", said, re.MULTILINE)
         if version is None or int(version[2]) < OLDEST:
             raise DeviceError(
                 f"{found} says it is {said.strip()[:40]!r}, version {OLDEST} or later is needed",
                 CURE,
                 code="E960",
             )
-        known = launcher.run([str(found), "--enghelp"], what="fio --enghelp", timeout=60.0).stdout
+        known = launcher.answer([str(found), "--enghelp"], ANSWERS)
         return cls(
             Path(found), version[1], frozenset(w for line in known.splitlines()[1:] for w in line.split())
         )

@@ -28,6 +28,8 @@ OLDEST = (4, 7)
 CURE = "pip install 'subsalt[lab]', or use --engine own"
 #: seconds that ReFrame may take for a run beside the run, and for itself
 BESIDE, START = 60.0, 600.0
+#: seconds in which it says its version
+ANSWERS = 120.0
 SCHEDULERS = ("local", "slurm", "squeue")
 
 
@@ -65,7 +67,7 @@ class ReFrame:
         found = str(beside) if os.access(beside, os.X_OK) else shutil.which("reframe")
         if found is None:
             raise DeviceError("ReFrame is not installed", CURE, code="E963")
-        said = launcher.run([found, "--version"], what="reframe --version", timeout=120.0).stdout.strip()
+        said = launcher.answer([found, "--version"], ANSWERS).partition("\n")[0].strip()
         version = re.match(r"(\d+)\.(\d+)", said)
         if version is None or (int(version[1]), int(version[2])) < OLDEST:
             raise DeviceError(
