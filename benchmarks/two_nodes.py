@@ -226,8 +226,8 @@ def _crossed(what: str, sent: int, carried: int, more: int = START) -> None:
 def _as_fast_as_the_cable(rows: list[dict[str, Any]], rate: float) -> None:
     """Raise unless windows of at least 4 MB across nodes took as long as the cable must take for them.
 
-    The bucket of the cable lets 256 kB pass at once: 6 % of such a window. Headers take up to 12 %, and waiting for each
-    other another 30 % on a machine whose processors both nodes share.
+    The bucket of the cable lets 256 kB pass at once: 6 % of such a window. Headers take up to 12 %, and waiting for
+    each other another 30 % on a machine whose processors both nodes share.
     """
     windows = [
         r for r in rows if r.get("where") == "across" and r.get("bytes", 0) * 64 >= 4 << 20 and "value" in r

@@ -8,9 +8,10 @@ import pytest
 from launch import MPI
 from openmpi_environment import clean_environment, openmpi  # noqa: F401
 
+from subsalt.errors import SubsaltError
 from subsalt.lab.compiled import compiled
 from subsalt.lab.network.lines import read
-from subsalt.lab.network.messages import SOURCE, program
+from subsalt.lab.network.messages import SOURCE, WRONG, Settings, program, starts
 from subsalt.lab.network.rows import COLLECTIVES
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
@@ -74,9 +75,26 @@ def test_a_corrupted_message_stops_it(place, size):
     mpi, _ = place
     path = compiled("net-planted", [SOURCE], [str(mpi.compiler)], [f"-DPLANT_CORRUPTION={size}"])
     done = run(place, path, 2, *SETTINGS, "pairs=0-1")
-    assert done.returncode != 0
+    assert done.returncode == WRONG
     assert f"what arrived is not what was sent: messages between two ranks, {size} bytes" in done.stderr
     assert f" {size} " not in "".join(x for x in done.stdout.splitlines() if "block" in x)
+
+
+def test_the_command_says_what_is_wrong_and_gives_no_figure(monkeypatch):
+    mpi = MpiInUse.find()
+    if mpi.compiler is None:
+        pytest.skip("no mpicc")
+    planted = compiled("net-planted", [SOURCE], [str(mpi.compiler)], ["-DPLANT_CORRUPTION=4096"])
+    monkeypatch.setattr("subsalt.lab.network.messages.program", lambda mpi: planted)
+    _, start = starts(Settings([2], [4096]))
+    with pytest.raises(
+        SubsaltError, match=r"what arrived is not what was sent.*no figure is given"
+    ) as caught:
+        start(2, [*SETTINGS, "pairs=0-1"])
+    assert caught.value.code == "E710"
+    with pytest.raises(SubsaltError, match="no such pair") as caught:
+        start(2, [*SETTINGS, "pairs=0-7"])
+    assert caught.value.code == "E781"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +114,7 @@ def test_a_wrong_answer_of_all_ranks_stops_it(operation, said):
     done = run(
         (mpi, clean_environment()), path, 2, "sizes=8,4096", f"collectives={operation}", "microseconds=1"
     )
-    assert done.returncode != 0
+    assert done.returncode == WRONG
     assert f"{said}, 4096 bytes" in done.stderr
 
 

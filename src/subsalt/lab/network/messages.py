@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from subsalt.errors import DeviceError, MemoryPlanError
+from subsalt.errors import DeviceError, MemoryPlanError, SubsaltError
 from subsalt.host import machine_facts
 from subsalt.lab import launcher
 from subsalt.lab.compiled import compiled
@@ -15,6 +16,8 @@ from subsalt.lab.network.lines import Answer, Rank, name_of, read
 from subsalt.lab.network.places import choose, oversubscribed
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
+#: exit code of the program when what arrived is not what was sent, or a sum is wrong
+WRONG = 97
 #: the program
 SOURCE = Path(__file__).with_name("net.c")
 #: part of the memory of a node that the messages of its ranks may take
@@ -81,6 +84,28 @@ def program(mpi: MpiInUse) -> Path:
     return compiled("net", [SOURCE], [str(mpi.compiler)], made_from=text)
 
 
+def explained(error: SubsaltError, what: str) -> SubsaltError:
+    """Return E710 in place of the error of a program that found a wrong answer, other errors as they are.
+
+    Parameters
+    ----------
+    error : SubsaltError
+        Of `launcher.run`.
+    what : str
+        What was measured.
+    """
+    if not re.search(rf"exit code {WRONG}\b", error.message):
+        return error
+    # launchers say more after it, not all of it is in the message
+    said = re.search(r"net: ([^|]+)", error.message)
+    found = said[1].strip() if said else "what arrived is not what was sent, or a sum is wrong"
+    return SubsaltError(
+        f"{what}: {found}; no figure is given",
+        "let the network, its driver and this MPI be looked at; try --launcher with another transport",
+        code="E710",
+    )
+
+
 def starts(settings: Settings) -> tuple[MpiInUse, Start]:
     """Return the MPI in use, and what starts the program on ranks of it."""
     mpi = MpiInUse.find(settings.launcher, library=settings.library)
@@ -88,7 +113,11 @@ def starts(settings: Settings) -> tuple[MpiInUse, Start]:
 
     def start(ranks: int, words: Sequence[str]) -> str:
         command = mpi.start(ranks, [str(path), *words])
-        return launcher.run(command, what=f"messages between {ranks} ranks", timeout=PATIENCE).stdout
+        what = f"messages between {ranks} ranks"
+        try:
+            return launcher.run(command, what=what, timeout=PATIENCE).stdout
+        except SubsaltError as error:
+            raise explained(error, what) from None
 
     return mpi, start
 
