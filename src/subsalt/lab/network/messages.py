@@ -94,10 +94,10 @@ def explained(error: SubsaltError, what: str) -> SubsaltError:
     what : str
         What was measured.
     """
-    if not re.search(rf"exit code {WRONG}\b", error.message):
+    # launchers say more after it, so that it may be missing in the last lines, or leave with the code of another rank
+    said = re.search(r"net: ((?:what arrived|a sum)[^|]+)", error.message)
+    if not said and not re.search(rf"exit code {WRONG}\b", error.message):
         return error
-    # launchers say more after it, not all of it is in the message
-    said = re.search(r"net: ([^|]+)", error.message)
     found = said[1].strip() if said else "what arrived is not what was sent, or a sum is wrong"
     return SubsaltError(
         f"{what}: {found}; no figure is given",
