@@ -1,0 +1,102 @@
+"""Does leaving barriers out save what the audit says at most, and where does the rest of their time go?
+
+Three planted programs on two ranks: even steps, steps in which one rank in turn comes late, and the same with messages
+in place of an Allreduce. Each is tried with and without its barrier by `subsalt lab barriers --try`; the time is that
+of its loop, which it prints.
+
+    python benchmarks/barrier_trial.py [--ranks 2] [--steps 4000] [--rounds 10]
+
+Prints a table and, last, one JSON object; ends with 1 when a saving is above its bound by more than chance, or outputs
+differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE)]
+
+from facts import machine  # noqa: E402
+
+from subsalt import __version__  # noqa: E402
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse  # noqa: E402
+from subsalt.lab.table import Column, render  # noqa: E402
+
+COLUMNS = (
+    Column("program", "program"),
+    Column("loop", "loop s", ".3f"),
+    Column("barrier", "in barriers s", ".3f"),
+    Column("percent", "% of loop", ".1f"),
+    Column("late", "late %", ".0f", 100.0),
+    Column("bound", "saves at most s", ".4f"),
+    Column("saving", "saving s", "+.4f"),
+    Column("low", "95 % from", "+.4f"),
+    Column("high", "to", "+.4f"),
+    Column("next", "next call", ""),
+    Column("moved", "it grows by s", "+.3f"),
+    Column("verdict", "verdict"),
+)
+
+
+def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """Return the row of one program."""
+    launch = mpi.start(asked.ranks, [str(program), how, str(asked.steps)])
+    options = ["--try", "1", "--rounds", str(asked.rounds), "--time-from", "elapsed ([0-9.]+)"]
+    options += ["--ignore", "elapsed .*", "--json"]
+    words = [sys.executable, "-m", "subsalt", "lab", "barriers", *options, "--", *launch]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    result = json.loads(said.splitlines()[-1])
+    (site,), trial = result["rows"], result["trial"]
+    calls = {r["call"]: r for r in trial["rows"]}
+    loop = sorted(trial["seconds_a"])[len(trial["seconds_a"]) // 2]
+    barrier = calls["MPI_Barrier"]["before"] / asked.ranks
+    return {
+        "program": how,
+        "loop": loop,
+        "barrier": barrier,
+        "percent": 100 * barrier / loop,
+        "late": site["late_share"],
+        "bound": trial["bound"],
+        "saving": trial["paired"]["median_saving"],
+        "low": trial["paired"]["low"],
+        "high": trial["paired"]["high"],
+        "next": site["next"],
+        "moved": calls[site["next"]]["moved"] / asked.ranks,
+        "verdict": trial["verdict"],
+        "identical": trial["identical"],
+        "noisy": trial["load"]["noisy"],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--rounds", type=int, default=10)
+    asked = parser.parse_args()
+    mpi = MpiInUse.find()
+    if mpi.compiler is None:
+        sys.exit(f"no mpicc of {mpi.name}")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "barrier_trial")
+        words = [str(mpi.compiler), "-O2", str(HERE / "barrier_trial.c"), "-o", str(program)]
+        subprocess.run(words, check=True)
+        rows = [tried(mpi, program, how, asked) for how in ("even", "uneven", "messages")]
+    print(render(rows, COLUMNS))
+    kept = all(r["low"] <= r["bound"] and r["identical"] for r in rows)
+    settings = {"mpi": mpi.name, "ranks": asked.ranks, "steps": asked.steps, "rounds": asked.rounds}
+    print(json.dumps({"version": __version__, "machine": machine(1), **settings, "rows": rows, "kept": kept}))
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
