@@ -6,7 +6,7 @@ from subsalt.lab.barriers.audit import time_steps
 from subsalt.lab.result import Result
 from subsalt.lab.table import Column, render
 
-SITES = (
+SITES = [
     Column("number", "#", "d"),
     Column("place", "site"),
     Column("comm", "communicator"),
@@ -20,8 +20,10 @@ SITES = (
     Column("next", "next call"),
     Column("class", "class"),
     Column("bound", "saves at most s", ".4f"),
-)
+]
 REASON = Column("reason", "reason")
+#: only where some do not block
+CALL = Column("call", "call")
 
 PHASES = (
     Column("phase", "phase"),
@@ -58,6 +60,8 @@ def tables(result: Result, how: str) -> list[str]:
             head += f", {settings['wall']:.3f} s"
         # reasons are sentences: below the table, so that it stays narrow
         columns = [*SITES, REASON] if how == "csv" else SITES
+        if {r["call"] for r in result.rows} != {"MPI_Barrier"}:
+            columns = [*columns[:2], CALL, *columns[2:]]
         found.append(title(head) + render(result.rows, columns, how))
         if how != "csv":
             found.append("\n".join(f"{r['number']} {r['place']}: {r['verdict']}" for r in result.rows))
