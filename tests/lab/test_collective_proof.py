@@ -145,6 +145,25 @@ def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp
         command.proven(mine, replace(written, family="openmpi"), print)
 
 
+def test_a_crash_of_one_rule_costs_the_others_nothing(mine, tmp_path):
+    good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
+    outcome = command.write_prove_check(mine, [bad, good], tmp_path, print)
+    assert [r.choice for r in outcome.removed] == [bad]
+    assert outcome.written.choices == (good,)
+    assert outcome.tried == ("bcast of 1024 bytes on 3 ranks",)
+    assert any(line.startswith("taken out: allgather by recursive_doubling") for line in outcome.lines())
+
+
+def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        writers, "publish_text", lambda path, text: path.write_text(text.replace("MPIR_", "X_"))
+    )
+    with pytest.raises(DeviceError, match="programs do not start with it") as wrong:
+        command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
+    assert wrong.value.code == "E942"
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "mine", lambda mpi, written, choice, **more: replace(written, files=()))
     with pytest.raises(DeviceError, match="does not come to the choice"):

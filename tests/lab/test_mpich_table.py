@@ -219,6 +219,8 @@ def test_a_composition_is_taken_where_the_library_may_take_it(source):
     assert walk(tree, "allreduce", 4, 1024) == key + "alpha"
     assert walk(tree, "allreduce", 4, 1025) == key + "gamma"
     assert walk(tree, "allreduce", 4, 1024, is_commutative="no") == key + "gamma"
+    # what has several ways in the table is taken by the one that asks least
+    assert table.conditions(COMPOSITION["collective=allreduce"]["comm_type=intra"], key + "beta") == []
 
 
 def test_parameters_of_an_algorithm_are_those_of_its_variables(source):

@@ -106,6 +106,7 @@ def run(
     steps: Sequence[Step],
     environment: Mapping[str, str],
     *,
+    ranks: int | None = None,
     folder: Path,
     threads: str = "multiple",
     timeout: float = TIMEOUT,
@@ -120,6 +121,8 @@ def run(
         One after the other; all on as many ranks, and all of them on the world or on a part.
     environment : mapping of str to str
         Variables for the ranks.
+    ranks : int, optional
+        Of the world; those of the steps when left out.
     folder : path
         Seen by all nodes; what is made in it is removed.
     threads : str
@@ -129,7 +132,7 @@ def run(
     """
     ended = printed = ""
     # a part is one of a world with one rank more
-    ranks = steps[0].ranks + (steps[0].comm == "part")
+    ranks = ranks or steps[0].ranks + (steps[0].comm == "part")
     with _scratch(folder) as scratch:
         request = scratch / "request.json"
         asked = {

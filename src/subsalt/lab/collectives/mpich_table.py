@@ -303,7 +303,7 @@ def guarded(collective: str, node: Tree, default: Tree) -> Tree:
 
 
 def conditions(tree: Tree, key: str) -> list[str] | None:
-    """Return what must hold on the way to a leaf of a tree, but for sizes; None when it is not there.
+    """Return the fewest conditions, but for sizes, on a way to a leaf of a tree; None when it is not there.
 
     Parameters
     ----------
@@ -314,12 +314,13 @@ def conditions(tree: Tree, key: str) -> list[str] | None:
     """
     if key in tree:
         return []
+    ways = []
     for condition, below in tree.items():
         found = conditions(below, key)
         if found is not None:
             sized = "size" in condition.partition("=")[0] and condition != "comm_size=node_comm_size"
-            return found if sized or condition.endswith("any") else [condition, *found]
-    return None
+            ways.append(found if sized or condition.endswith("any") else [condition, *found])
+    return min(ways, key=len, default=None)
 
 
 def under(wanted: Sequence[str], node: Tree, default: Tree) -> Tree:

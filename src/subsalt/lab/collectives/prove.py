@@ -76,13 +76,33 @@ def prove(
     """
     proof = examine(mpi, written, as_variables=as_variables, say=say, timeout=timeout)
     if not proof.loaded:
-        where = ", ".join(f"{n}={v}" for n, v in written.environment.items())
-        raise DeviceError(
-            f"{mpi.name} does not use what was written ({where}): {proof.failed}",
-            "nothing was applied; look whether its ranks see the file and get the variables",
-            code="E942",
-        )
+        raise _not_used(mpi, written, proof.failed)
     return proof
+
+
+def _not_used(mpi: MpiInUse, written: Written, why: str) -> DeviceError:
+    where = ", ".join(f"{n}={v}" for n, v in written.environment.items())
+    return DeviceError(
+        f"{mpi.name} does not use what was written ({where}): {why}",
+        "nothing was applied; look whether its ranks see the file and get the variables",
+        code="E942",
+    )
+
+
+def refuse_no_start(mpi: MpiInUse, written: Written, timeout: float = known_calls.TIMEOUT) -> None:
+    """Refuse files with which programs do not even start: no single rule of theirs is to blame.
+
+    Raises
+    ------
+    DeviceError
+        When a program without any collective call ends with them (E942), or without them too (E943).
+    """
+    ranks = min(c.comm_size for c in written.choices)
+    folder = written.folder
+    answers = known_calls.run(mpi, [], written.environment, ranks=ranks, folder=folder, timeout=timeout)
+    if answers.ended:
+        known_calls.refuse_without(mpi, Step("barrier", ranks, 0), folder, timeout)
+        raise _not_used(mpi, written, f"programs do not start with it: {answers.ended}")
 
 
 def examine(
