@@ -169,3 +169,8 @@ def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
     with pytest.raises(DeviceError, match="does not come to the choice"):
         command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_barrier_of_a_program_without_threads_comes_to_its_choice(mine, tmp_path):
+    written = writers.write(mine, [mpich("barrier", "recexch")], tmp_path, threads="single")
+    assert prove.examine(mine, written).loaded

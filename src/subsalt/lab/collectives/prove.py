@@ -179,7 +179,8 @@ def _inside(choice: Choice) -> Step:
 
 def _run(mpi: MpiInUse, written: Written, step: Step, timeout: float) -> known_calls.Answers:
     threads = "single" if written.threads == "single" else "multiple"
-    before = Step("bcast" if step.collective == "barrier" else "barrier", step.ranks, 0, calls=CALLS)
+    other = "bcast" if step.collective == "barrier" else "barrier"
+    before = Step(other, step.ranks, 0 if other == "barrier" else ELEMENT, calls=CALLS)
     return known_calls.run(
         mpi, [before, step], written.environment, folder=written.folder, threads=threads, timeout=timeout
     )
