@@ -57,7 +57,7 @@ def test_mpich_without_threads_comes_past_the_shared_memory_level(mine, tmp_path
 
 def test_mpich_variables_are_proven_by_a_name_that_does_not_exist(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path, as_variables=True)
-    assert prove.examine(mine, written, as_variables=True).loaded
+    assert prove.examine(mine, written).loaded
 
 
 def test_mpich_that_does_not_start_with_the_file_is_told(mine, tmp_path):
@@ -165,7 +165,7 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
 
 
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
-    monkeypatch.setattr(prove, "mine", lambda mpi, written, choice, **more: replace(written, files=()))
+    monkeypatch.setattr(prove, "mine", lambda mpi, written, choice: replace(written, files=()))
     with pytest.raises(DeviceError, match="does not come to the choice"):
         command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
     assert not list(tmp_path.iterdir())

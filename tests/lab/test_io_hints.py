@@ -10,8 +10,10 @@ from openmpi_environment import openmpi as openmpi  # a fixture
 
 from subsalt.cli import lab_collectives_files as command
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
-from subsalt.lab.collectives import io_hints
-from subsalt.lab.collectives.io_hints import DEFAULT, Compared, Hints, Request
+from subsalt.lab.collectives import hint_programs, hint_sets, io_hints
+from subsalt.lab.collectives.hint_programs import Request
+from subsalt.lab.collectives.hint_sets import DEFAULT, Hints
+from subsalt.lab.collectives.hint_verdicts import Compared, decide
 from subsalt.lab.collectives.io_hints_worker import part_of, values
 from subsalt.lab.launcher import Launcher
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
@@ -58,7 +60,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch):
     def put(fake, candidates=(DEFAULT, FAST, SLOW, DEAF)):
-        monkeypatch.setattr(io_hints._Runner, "run", lambda self, h, ours=False: fake(self, h, ours=ours))
+        monkeypatch.setattr(io_hints.Programs, "run", lambda self, h, ours=False: fake(self, h, ours=ours))
         monkeypatch.setattr(io_hints, "candidates", lambda *about: list(candidates))
         return fake
 
@@ -88,7 +90,7 @@ def test_noise_chooses_nothing_in_95_of_100_seeds(fake, file):
         noise = np.random.default_rng(seed)
         rounds = [{"write_slabs": float(t)} for t in np.exp(0.2 * noise.standard_t(3, 40))]
         some = [Compared(h, tuple(rounds[i::4]), {}) for i, h in enumerate((DEFAULT, FAST, SLOW, DEAF))]
-        chosen += any(c.switch for c in io_hints.decide(some))
+        chosen += any(c.switch for c in decide(some))
     assert chosen <= 5
 
 
@@ -119,9 +121,10 @@ def test_an_interrupt_leaves_nothing(fake, file):
 
 def test_what_was_measured_with_ranks_that_take_turns_is_never_written(fake, file, monkeypatch, capsys):
     fake(Fake({"default": 2.0, "fast": 1.0, "slow": 3.0, "deaf": 1.0}))
-    monkeypatch.setattr(io_hints, "usable_cores", lambda: 1)
+    for module in (io_hints, hint_programs):
+        monkeypatch.setattr(module, "usable_cores", lambda: 1)
     with pytest.raises(DeviceError, match="take turns") as turned:
-        io_hints.check(request(file))
+        hint_programs.check(request(file))
     assert turned.value.code == "E921"
     assert command.hints(NOWHERE, request(file, oversubscribe=True), "text", None, False) is None
     printed = capsys.readouterr().out
@@ -132,20 +135,20 @@ def test_what_was_measured_with_ranks_that_take_turns_is_never_written(fake, fil
 
 def test_what_cannot_be_measured_is_refused(file, tmp_path):
     with pytest.raises(MissingInputError, match="no such file"):
-        io_hints.check(request(tmp_path / "none"))
+        hint_programs.check(request(tmp_path / "none"))
     small = tmp_path / "small"
     small.write_bytes(b"x")
     with pytest.raises(SubsaltError, match="too small"):
-        io_hints.check(request(small))
+        hint_programs.check(request(small))
     with pytest.raises(SubsaltError, match="--rounds 3"):
-        io_hints.check(request(file, rounds=3))
+        hint_programs.check(request(file, rounds=3))
 
 
 def test_patterns_cut_the_whole_volume_once():
     shape = (4, 6, 5)
     whole = values(shape, (slice(0, 4), slice(0, 6)))
     np.testing.assert_array_equal(whole.ravel(), np.arange(120))
-    for pattern in io_hints.PATTERNS:
+    for pattern in hint_programs.PATTERNS:
         parts = [part_of(pattern, shape, r, 2) for r in range(2)]
         covered = np.zeros(shape, int)
         for part in parts:
@@ -156,17 +159,17 @@ def test_patterns_cut_the_whole_volume_once():
 
 def test_a_volume_is_about_as_large_as_the_file():
     for nbytes in (1 << 20, 10_000_000, 123_456_789):
-        nx, ny, nz = io_hints.shape_of(nbytes, 2)
+        nx, ny, nz = hint_programs.shape_of(nbytes, 2)
         assert nx % 2 == ny % 2 == 0
         assert nbytes - 2 * ny * nz * 4 < nx * ny * nz * 4 <= nbytes
 
 
 def test_stripes_are_asked_for_where_there_are_some():
-    names = [h.name for h in io_hints.candidates("mpich", 4, "lustre")]
+    names = [h.name for h in hint_sets.candidates("mpich", 4, "lustre")]
     assert "16 stripes" in names
-    assert "16 stripes" not in [h.name for h in io_hints.candidates("mpich", 4, "ext4")]
+    assert "16 stripes" not in [h.name for h in hint_sets.candidates("mpich", 4, "ext4")]
     for family in ("mpich", "openmpi", "intel"):
-        found = io_hints.candidates(family, 2)
+        found = hint_sets.candidates(family, 2)
         assert found[0].is_default
         assert len({h.name for h in found}) == len(found)
         assert len({str((h.hints, h.variables)) for h in found}) == len(found)

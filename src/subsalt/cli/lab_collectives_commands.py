@@ -16,7 +16,7 @@ from subsalt.errors import DiskError
 from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
 from subsalt.lab.asked import choices, wrong
-from subsalt.lab.collectives import io_hints, tuning, writers
+from subsalt.lab.collectives import hint_programs, tuning, writers
 from subsalt.lab.collectives import request as asked
 from subsalt.lab.collectives import verify as verification
 from subsalt.lab.collectives.choice import Algorithm
@@ -261,13 +261,13 @@ def _apply(given: Asked, folder: Path, how: str, file: Path | None, as_json: boo
 
 def _hints(given: Asked, like: Path, how: str, file: Path | None, as_json: bool) -> None:
     """Search hints of MPI-IO."""
-    request = io_hints.Request(
+    request = hint_programs.Request(
         like,
         asked.ranks_of(given.np, usable_cores())[-1],
         given.folder,
-        io_hints.LEAST_ROUNDS if given.quick else io_hints.ROUNDS,
+        hint_programs.LEAST_ROUNDS if given.quick else hint_programs.ROUNDS,
         oversubscribe=given.oversubscribe_ok,
-        timeout=given.timeout or io_hints.Request.timeout,
+        timeout=given.timeout or hint_programs.Request.timeout,
     )
     files.hints(files.mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
 from subsalt.cli.output import Out
 from subsalt.lab.asked import wrong
-from subsalt.lab.collectives import io_hints, prove, safety, writers
+from subsalt.lab.collectives import hint_verdicts, io_hints, prove, safety, writers
 from subsalt.lab.collectives import verify as verification
 from subsalt.lab.collectives.choice import Choice
+from subsalt.lab.collectives.hint_programs import Request
+from subsalt.lab.collectives.hint_verdicts import Compared
 from subsalt.lab.collectives.safety import Removed
-from subsalt.lab.collectives.writers import Written
+from subsalt.lab.collectives.writers import Say, Written
 from subsalt.lab.launch_line import LaunchLine
 from subsalt.lab.launcher import Launcher
 from subsalt.lab.outputs import Outputs
@@ -22,8 +24,6 @@ from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 from subsalt.lab.pmpi.run import mpi_of
 from subsalt.lab.table import Column, render
 from subsalt.lab.trials import Settings
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ def write_prove_check(
         return Outcome(written)
     try:
         prove.refuse_no_start(mpi, written)
-        found = safety.safety(mpi, written, as_variables=as_variables, built_in_only=built_in_only, say=say)
+        found = safety.safety(mpi, written, built_in_only=built_in_only, say=say)
         # what is left after that is proven: right answers of a file that nobody reads prove nothing
         proof = prove.Proof(True, ())
         if not found.written.empty:
-            proof = prove.prove(mpi, found.written, as_variables=as_variables, say=say)
+            proof = prove.prove(mpi, found.written, say=say)
     except BaseException:
         # what is not known to be used and to be right is nobody's
         writers.remove(written.folder)
@@ -157,8 +157,7 @@ def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
             f"{written.folder} was written for an MPI of the family {written.family}, this is {mpi.name}",
             "measure with the MPI of the program, and use another --folder",
         )
-    as_variables = not written.files and written.family != "intel"
-    return Outcome(written, prove.prove(mpi, written, as_variables=as_variables, say=say).tried)
+    return Outcome(written, prove.prove(mpi, written, say=say).tried)
 
 
 def verify(
@@ -199,9 +198,7 @@ HINT_COLUMNS = (
 )
 
 
-def hints(
-    mpi: MpiInUse, request: io_hints.Request, how: str, file: Path | None, as_json: bool
-) -> io_hints.Compared | None:
+def hints(mpi: MpiInUse, request: Request, how: str, file: Path | None, as_json: bool) -> Compared | None:
     """Search hints of MPI-IO, print the table, write and prove what is faster; return it."""
     possible(file, how)
     out = Out(as_json)
@@ -213,16 +210,14 @@ def hints(
             chosen = None
         environment, files = io_hints.write(mpi, request, chosen)
     told = hint_lines(chosen, environment, files)
-    result = io_hints.result_of(mpi, request, compared, load, [*notes, *told])
+    result = hint_verdicts.result_of(mpi, request, compared, load, [*notes, *told])
     result.settings = {**result.settings, "environment": environment}
     show(out, result, [render(result.rows, HINT_COLUMNS, how)], how)
     hand_over(out, result, file)
     return chosen
 
 
-def hint_lines(
-    chosen: io_hints.Compared | None, environment: dict[str, str], files: Sequence[Path]
-) -> list[str]:
+def hint_lines(chosen: Compared | None, environment: dict[str, str], files: Sequence[Path]) -> list[str]:
     """Return what a person is told about hints."""
     own = "subsalt itself writes by positioned writes, not by MPI-IO: hints are for other programs"
     if chosen is None:

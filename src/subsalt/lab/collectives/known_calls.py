@@ -109,7 +109,6 @@ def run(
     ranks: int | None = None,
     folder: Path,
     threads: str = "multiple",
-    timeout: float = TIMEOUT,
 ) -> Answers:
     """Run steps in a program of their own.
 
@@ -127,8 +126,6 @@ def run(
         Seen by all nodes; what is made in it is removed.
     threads : str
         ``"multiple"`` or ``"single"``: what the program asks MPI for.
-    timeout : float
-        Seconds after which it is ended.
     """
     ended = printed = ""
     # a part is one of a world with one rank more
@@ -143,7 +140,7 @@ def run(
         program = [sys.executable, "-m", "subsalt.lab.collectives.known_calls_worker", str(request)]
         variables = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **environment}
         try:
-            ran = launcher.run(mpi.start(ranks, program, variables), what="the program", timeout=timeout)
+            ran = launcher.run(mpi.start(ranks, program, variables), what="the program", timeout=TIMEOUT)
             printed = ran.stdout + ran.stderr
         except SubsaltError as error:
             ended = BACKTRACE.sub("", error.message)
@@ -158,7 +155,7 @@ def run(
     return Answers(tuple(steps), tuple(said), ended, printed)
 
 
-def refuse_without(mpi: MpiInUse, step: Step, folder: Path, timeout: float) -> None:
+def refuse_without(mpi: MpiInUse, step: Step, folder: Path) -> None:
     """Refuse to blame files and variables for a call that fails without them too.
 
     Raises
@@ -166,7 +163,7 @@ def refuse_without(mpi: MpiInUse, step: Step, folder: Path, timeout: float) -> N
     DeviceError
         When it does (E943).
     """
-    answers = run(mpi, [step], {}, folder=folder, timeout=timeout)
+    answers = run(mpi, [step], {}, folder=folder)
     if answers.failed is not None or answers.ended:
         raise DeviceError(
             f"{mpi.name} fails without any choice of ours: {answers.text()}",

@@ -8,7 +8,7 @@ without the mine must go through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from subsalt.errors import DeviceError
@@ -17,7 +17,7 @@ from subsalt.lab.collectives import known_calls, writers
 from subsalt.lab.collectives.choice import Choice
 from subsalt.lab.collectives.known_calls import Step
 from subsalt.lab.collectives.known_calls_worker import ELEMENT
-from subsalt.lab.collectives.writers import Written
+from subsalt.lab.collectives.writers import Say, Written
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 #: calls of another collective before: MPICH takes another way after the first few of a communicator
@@ -45,28 +45,8 @@ class Proof:
     failed: str = ""
 
 
-def prove(
-    mpi: MpiInUse,
-    written: Written,
-    *,
-    as_variables: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    timeout: float = known_calls.TIMEOUT,
-) -> Proof:
+def prove(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) -> Proof:
     """Show that calls come to what was written.
-
-    Parameters
-    ----------
-    mpi : MpiInUse
-        Which MPI.
-    written : Written
-        What `writers.write` gave.
-    as_variables : bool
-        As given to `writers.write`.
-    say : callable
-        Is told about progress.
-    timeout : float
-        Seconds that one program may take.
 
     Raises
     ------
@@ -74,7 +54,7 @@ def prove(
         When a program does not end badly that should, or does not run with what was written (E942); when it does not
         run without it either (E943).
     """
-    proof = examine(mpi, written, as_variables=as_variables, say=say, timeout=timeout)
+    proof = examine(mpi, written, say=say)
     if not proof.loaded:
         raise _not_used(mpi, written, proof.failed)
     return proof
@@ -89,7 +69,7 @@ def _not_used(mpi: MpiInUse, written: Written, why: str) -> DeviceError:
     )
 
 
-def refuse_no_start(mpi: MpiInUse, written: Written, timeout: float = known_calls.TIMEOUT) -> None:
+def refuse_no_start(mpi: MpiInUse, written: Written) -> None:
     """Refuse files with which programs do not even start: no single rule of theirs is to blame.
 
     Raises
@@ -99,32 +79,35 @@ def refuse_no_start(mpi: MpiInUse, written: Written, timeout: float = known_call
     """
     ranks = min(c.comm_size for c in written.choices)
     folder = written.folder
-    answers = known_calls.run(mpi, [], written.environment, ranks=ranks, folder=folder, timeout=timeout)
+    answers = known_calls.run(mpi, [], written.environment, ranks=ranks, folder=folder)
     if answers.ended:
-        known_calls.refuse_without(mpi, Step("barrier", ranks, 0), folder, timeout)
+        known_calls.refuse_without(mpi, Step("barrier", ranks, 0), folder)
         raise _not_used(mpi, written, f"programs do not start with it: {answers.ended}")
 
 
-def examine(
-    mpi: MpiInUse,
-    written: Written,
-    *,
-    as_variables: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    timeout: float = known_calls.TIMEOUT,
-) -> Proof:
-    """Return what `prove` judges; parameters as there."""
+def examine(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) -> Proof:
+    """Try whether calls come to what was written.
+
+    Parameters
+    ----------
+    mpi : MpiInUse
+        Which MPI.
+    written : Written
+        What `writers.write` gave.
+    say : callable
+        Is told about progress.
+    """
     tried: list[str] = []
     for choice in representatives([c for c in written.choices if _has_rule(c)]):
         step = _inside(choice)
         say(f"collectives: does {mpi.name} read the choice for {step}?")
-        plain = _run(mpi, written, step, timeout)
+        plain = _run(mpi, written, step)
         if plain.failed is not None or plain.ended:
-            known_calls.refuse_without(mpi, step, written.folder, timeout)
+            known_calls.refuse_without(mpi, step, written.folder)
             return Proof(False, tuple(tried), f"without a mine, {plain.text()}")
-        mined = mine(mpi, written, choice, as_variables=as_variables)
+        mined = mine(mpi, written, choice)
         try:
-            answers = _run(mpi, mined, step, timeout)
+            answers = _run(mpi, mined, step)
         finally:
             for file in mined.files:
                 file.unlink(missing_ok=True)
@@ -150,10 +133,11 @@ def _has_rule(choice: Choice) -> bool:
     return list(choice.algorithm.settings) != ["coll_han_priority"]
 
 
-def mine(mpi: MpiInUse, written: Written, choice: Choice, *, as_variables: bool = False) -> Written:
+def mine(mpi: MpiInUse, written: Written, choice: Choice) -> Written:
     """Write what was written once more, under other names, with a mine in the place of one choice."""
-    threads = "single" if written.threads == "single" else "multiple"
-    texts = writers.compose(mpi, written.choices, threads=threads, as_variables=as_variables, mined=choice)
+    texts = writers.compose(
+        mpi, written.choices, threads=written.level, as_variables=written.as_variables, mined=choice
+    )
     environment, files = dict(written.environment), []
     if not texts.files:
         environment = dict(texts.environment)
@@ -177,10 +161,9 @@ def _inside(choice: Choice) -> Step:
     return Step(choice.collective, choice.comm_size, nbytes)
 
 
-def _run(mpi: MpiInUse, written: Written, step: Step, timeout: float) -> known_calls.Answers:
-    threads = "single" if written.threads == "single" else "multiple"
+def _run(mpi: MpiInUse, written: Written, step: Step) -> known_calls.Answers:
     other = "bcast" if step.collective == "barrier" else "barrier"
     before = Step(other, step.ranks, 0 if other == "barrier" else ELEMENT, calls=CALLS)
     return known_calls.run(
-        mpi, [before, step], written.environment, folder=written.folder, threads=threads, timeout=timeout
+        mpi, [before, step], written.environment, folder=written.folder, threads=written.level
     )

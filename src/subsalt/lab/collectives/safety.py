@@ -6,14 +6,14 @@ ranks; some do not work in place. The library asks such questions before it choo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from subsalt.lab.collectives import known_calls, writers
 from subsalt.lab.collectives.choice import Choice
-from subsalt.lab.collectives.known_calls import Answers, Step
+from subsalt.lab.collectives.known_calls import Step
 from subsalt.lab.collectives.known_calls_worker import ELEMENT
-from subsalt.lab.collectives.writers import Written
+from subsalt.lab.collectives.writers import Say, Written
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 #: largest vector that is tried, bytes of one rank: the answers are kept whole
@@ -56,30 +56,16 @@ class Safety:
 
 
 def safety(
-    mpi: MpiInUse,
-    written: Written,
-    *,
-    as_variables: bool = False,
-    built_in_only: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    timeout: float = known_calls.TIMEOUT,
+    mpi: MpiInUse, written: Written, *, built_in_only: bool = False, say: Say = lambda text: None
 ) -> Safety:
     """Try what was written at every edge, and write it anew without what fails until nothing does.
 
     Parameters
     ----------
-    mpi : MpiInUse
-        Which MPI.
-    written : Written
-        What `writers.write` gave.
-    as_variables : bool
-        As given to `writers.write`.
     built_in_only : bool
         The programs that will use it reduce by built-in operations only: others are not tried.
-    say : callable
-        Is told about progress.
-    timeout : float
-        Seconds that one program may take.
+    mpi, written, say
+        As `prove.examine` takes them.
 
     Raises
     ------
@@ -94,10 +80,13 @@ def safety(
             for comm in ("world", "part"):
                 say(f"collectives: are calls on {ranks} ranks right at every edge, {comm}?")
                 tries = [(c, s) for c in here for s in steps(c, comm, built_in_only=built_in_only)]
-                answers = _run(mpi, written, [s for _, s in tries], written.environment, timeout)
+                tried = [s for _, s in tries]
+                answers = known_calls.run(
+                    mpi, tried, written.environment, folder=written.folder, threads=written.level
+                )
                 if answers.failed is not None or answers.ended:
                     failed = tries[answers.failed or 0]
-                    known_calls.refuse_without(mpi, failed[1], written.folder, timeout)
+                    known_calls.refuse_without(mpi, failed[1], written.folder)
                     bad = Removed(_responsible(here, *failed), answers.text())
                     break
                 checked += len(tries)
@@ -108,8 +97,9 @@ def safety(
         say(f"collectives: {bad.choice.collective} by {bad.choice.algorithm.name} is taken out: {bad.reason}")
         removed.append(bad)
         left = [c for c in written.choices if c is not bad.choice]
-        threads = "single" if written.threads == "single" else "multiple"
-        written = writers.write(mpi, left, written.folder, threads=threads, as_variables=as_variables)
+        written = writers.write(
+            mpi, left, written.folder, threads=written.level, as_variables=written.as_variables
+        )
 
 
 def _responsible(choices: Sequence[Choice], origin: Choice, step: Step) -> Choice:
@@ -119,13 +109,6 @@ def _responsible(choices: Sequence[Choice], origin: Choice, step: Step) -> Choic
         if c.collective == step.collective and c.bytes_from <= step.bytes < end:
             return c
     return origin
-
-
-def _run(
-    mpi: MpiInUse, written: Written, tried: Sequence[Step], environment: Mapping[str, str], timeout: float
-) -> Answers:
-    threads = "single" if written.threads == "single" else "multiple"
-    return known_calls.run(mpi, tried, environment, folder=written.folder, threads=threads, timeout=timeout)
 
 
 def steps(choice: Choice, comm: str, *, built_in_only: bool = False) -> list[Step]:

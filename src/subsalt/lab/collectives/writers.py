@@ -64,6 +64,16 @@ class Written:
         """Whether nothing changes."""
         return not self.choices
 
+    @property
+    def as_variables(self) -> bool:
+        """Whether it is variables in place of a file that the library would have."""
+        return not self.files and self.family != "intel"
+
+    @property
+    def level(self) -> str:
+        """What a program asks MPI for in which it is to be tried: ``"multiple"`` or ``"single"``."""
+        return "single" if self.threads == "single" else "multiple"
+
     def how_to_use(self) -> str:
         """Return the lines that tell a person how programs get the choices."""
         if self.empty:
@@ -146,7 +156,7 @@ def write(
         tuple(folder / n for n in texts.files),
         environment,
         tuple(arguments(mpi.family, environment)),
-        threads if mpi.family == "mpich" and texts.files else "any",
+        threads if mpi.family == "mpich" else "any",
         texts.notes,
     )
     record(written)
