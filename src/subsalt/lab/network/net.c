@@ -141,15 +141,25 @@ static const struct {
 
 // ---- among all ranks ------------------------------------------------------------------------------------------------
 
+// The root of a call is the next rank: one that stays root would run ahead, or behind, and never be waited for.
+static int turn;
+
+static int next_root(void) {
+    int root = turn;
+    turn = (turn + 1) % ranks;
+    return root;
+}
+
 // Bytes of the message of one rank; for alltoall and allgather of what it has for each.
 static void allreduce(long long b) {
     MPI_Allreduce(out, in, (int)(b / 8), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 static void reduce(long long b) {
-    MPI_Reduce(out, in, (int)(b / 8), MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(out, in, (int)(b / 8), MPI_DOUBLE, MPI_SUM, next_root(), MPI_COMM_WORLD);
 }
 static void bcast(long long b) {
-    MPI_Bcast(rank ? in : out, (int)b, MPI_BYTE, 0, MPI_COMM_WORLD);
+    int root = next_root();
+    MPI_Bcast(rank == root ? out : in, (int)b, MPI_BYTE, root, MPI_COMM_WORLD);
 }
 static void allgather(long long b) {
     MPI_Allgather(out, (int)b, MPI_BYTE, in, (int)b, MPI_BYTE, MPI_COMM_WORLD);
@@ -177,6 +187,7 @@ enum { ALLREDUCE, REDUCE, BCAST, ALLGATHER, ALLTOALL, BARRIER, COLLECTIVES };
 static void verify_collective(int c, long long bytes) {
     const char* name = collectives[c].name;
     double *give = (double*)out, *got = (double*)in;
+    turn = 0;
     memset(in, 0, (size_t)(bytes * (collectives[c].kind & TO_EACH ? ranks : 1)));
     if (collectives[c].kind & SUMS) {
         for (long long i = 0; i < bytes / 8; i++)
