@@ -32,6 +32,7 @@ import subsalt as ss
 from subsalt import __version__
 from subsalt.io import segy, volume
 from subsalt.job.job import Job
+from subsalt.kernels import cpu
 from subsalt.lab.model.compare import MATTERS, UNEXPLAINED, Row
 from subsalt.lab.model.compare import compare as against
 from subsalt.plan import plan_job
@@ -236,8 +237,9 @@ def main() -> None:
     )
     asked = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    # steps of whole grids: what the wave has not reached is left out otherwise, and no plan knows how soon it comes
+    # steps of whole grids: what the wave has not reached is left out otherwise, and a plan knows only about how much
     os.environ["SUBSALT_FRONT"] = "off"
+    cpu.set_front(False)
     facts = machine(1)
     print(
         f"{facts['cpu']}, {facts['cores']} cores, {facts['ram_gib']} GiB  subsalt {__version__}  {facts['date']}"

@@ -9,6 +9,7 @@ import kirchhoff_jobs
 from job_files import survey, write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app import app
+from subsalt.kernels import cpu
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.network import Link
@@ -17,6 +18,13 @@ from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import decide
 from subsalt.plan.halo import Network, exchange_of, plane_points
 from subsalt.plan.phases import Surroundings
+
+
+@pytest.fixture(autouse=True)
+def _whole_grids():
+    # shots that reach more of their grid than others would take longer
+    with cpu.forced(front=False):
+        yield
 
 
 @pytest.fixture

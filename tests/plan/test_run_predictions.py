@@ -52,6 +52,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.setattr(
         measuring.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True)
     )
+    monkeypatch.setattr(measuring.storage, "measure_directory", lambda *asked: [])
     write_files(tmp_path, survey(1))
     job = Job.from_toml(write_job(tmp_path))
     said = []

@@ -66,6 +66,11 @@ def set_front(on: bool) -> None:
     _Settings.front = on
 
 
+def leaves_out() -> bool:
+    """Return whether what a wavefield has not reached is left out."""
+    return _Settings.front
+
+
 def in_use() -> tuple[int, str]:
     """Return the threads, and the instruction set that is forced ("": the chosen one)."""
     return _Settings.threads, _Settings.isa

@@ -145,6 +145,16 @@ class Needs:
         return self.window(self.worst_shots[0]).size
 
     @cached_property
+    def volumes(self) -> tuple[str, ...]:
+        """Parameters of the model that are used. Collective at first when ranks read the model together."""
+        return tuple(self.setup.model.as_medium(self.medium).volumes)
+
+    @cached_property
+    def mean_speed(self) -> float:
+        """The mean of the slowest vp and the fastest wave, m/s. Collective as `volumes`."""
+        return 0.5 * (self.setup.model.vp_min + self.setup.model.fastest)
+
+    @cached_property
     def largest_group(self) -> int:
         """Ranks that can share every shot of the survey: the narrowest one rules."""
         options = self.setup.propagation

@@ -17,8 +17,10 @@ from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import FLOAT, receivers_on
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.kernels import cpu
 from subsalt.lab import publishing
 from subsalt.lab.machine import Machine
+from subsalt.lab.model.front import reached
 from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import Files
 from subsalt.lab.model.survey import sum_seconds, survey_seconds
@@ -128,6 +130,7 @@ def shot_phases(
         written = FLOAT * setup.record.nt * len(shot.rcv)
         return {"setup": making, "propagation": steps * step, "output": around.publish + written / write}
     choice = decision.choice_of(shot, group)
+    parts_reached = _reached(needs, shot, group)
     window = planes * needs.window(shot).size
     snapshot, product = (sharing * window / r for r in (parts.snapshot, parts.product))
     samples = len(setup.imaged_samples)
@@ -136,9 +139,9 @@ def shot_phases(
         "trace input": FLOAT * traces * setup.record.nt / read,
         "traces": TRACE_SAMPLE * traces * setup.axis.nt,
         "setup": making,
-        "source": _source_steps(choice, samples * setup.image_step, planes, needs, shot) * step
+        "source": _source_steps(choice, samples * setup.image_step, parts_reached[0], needs, shot) * step
         + samples * snapshot,
-        "receivers": steps * step + samples * product + injection,
+        "receivers": parts_reached[1] * steps * step + samples * product + injection,
     }
     if choice is not None:
         found |= _kept(choice, needs, shot, group, decision, parts, found)
@@ -167,18 +170,38 @@ def exchange_in(
     return exchange_of(needs.slabs(shot, group), plane, fields, step, link)
 
 
-def _source_steps(choice: Choice | None, forward: int, planes: float, needs: Needs, shot: Shot) -> float:
+def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
+    """Return the part of the grid that the source wavefield and that of the receivers reach, mean over their steps.
+
+    Slabs and tilted media are computed whole (`native/isa/front.hpp`).
+    """
+    setup = needs.setup
+    if group > 1 or needs.medium == "tti" or not cpu.leaves_out():
+        return 1.0, 1.0
+    domain = needs.domain(shot)
+    grid = setup.model.grid
+    # positions in cells of the computational grid; a third number, the depth, in 2-D as well
+    first = [low - p for low, p in zip(domain.window.lo, domain.pad[::2], strict=True)]
+    src, rcv = (grid.to_index(points) - first for points in (shot.src[None], shot.rcv))
+    cells = needs.mean_speed * setup.axis.dt / min(grid.spacing)
+    steps = setup.axis.nt - 1
+    shape3 = domain.grid.shape3
+    return tuple(reached(shape3, points, cells, steps) for points in (src, rcv))  # type: ignore[return-value]
+
+
+def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Needs, shot: Shot) -> float:
     """Return the time steps of the source wavefield, in steps of a whole computational grid.
 
-    Where shells are kept, the way back is computed without any layer: its steps are those of the window alone.
+    Where shells are kept, the way back is computed without any layer: its steps are those of the window alone. What is
+    computed again begins anywhere, and is counted whole.
     """
     if choice is None:
-        return forward
+        return reached * forward
     steps = choice.counts.source_steps
     if choice.scheme.strategy != "boundary":
-        return steps
+        return reached * min(forward, steps) + max(0, steps - forward)
     part = needs.window(shot).size / math.prod(needs.domain(shot).grid.shape3)
-    return forward + part * max(0, steps - forward)
+    return reached * forward + part * max(0, steps - forward)
 
 
 def _kept(
@@ -230,10 +253,7 @@ def survey_phases(
     left = list(needs.shots if shots is None else shots)
     total = _of_shots(needs, left, decision, rates, around)
     grid = setup.model.grid
-    volumes = 1 + sum(
-        n in ("epsilon", "delta", "theta", "phi") for n in setup.model.as_medium(needs.medium).volumes
-    )
-    found = {"start": parts.start, "check": 0.1 + volumes * FLOAT * grid.size / READ}
+    found = {"start": parts.start, "check": 0.1 + len(needs.volumes) * FLOAT * grid.size / READ}
     found["ledger"] = LEDGER_FILES * around.publish
     if isinstance(setup, MigrationSetup):
         choice = decision.choice

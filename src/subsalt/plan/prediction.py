@@ -27,18 +27,24 @@ if TYPE_CHECKING:
     from subsalt.job.kirchhoff_job import KirchhoffJob
 
 
-def of_shots(job: Job, decision: Decision, left: Sequence[Shot], folder: Path) -> dict[str, Any]:
-    """Return what a reverse time migration of the shots that are left is predicted to take.
+def of_shots(
+    job: Job, decision: Decision, left: Sequence[Shot], folder: Path, *, is_root: bool = True
+) -> dict[str, Any]:
+    """Return what a reverse time migration of the shots that are left is predicted to take. Collective.
 
     Returns
     -------
     dict
         ``phases``, seconds by phase as rank 0 spends them, empty where nothing was measured; ``halo_seconds`` of
         waiting for ghost planes in them, None where the network is not known; ``points_per_s`` and ``measured``: the
-        rate of a node and when it was measured; ``notes``.
+        rate of a node and when it was measured; ``notes``. Empty on ranks that are not `is_root`.
     """
     needs = decision.needs
     if needs is None:
+        return {}
+    # what of the model is found by all ranks together
+    _ = needs.volumes, needs.mean_speed
+    if not is_root:
         return {}
     try:
         machine, why_not = _machine()

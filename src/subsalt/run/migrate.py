@@ -249,9 +249,9 @@ def migrate_shots_job(
                 ledger.again(set(reuse.names) - done)
             left = shots_left(survey, ledger, everybody)
             with everybody.together():
-                if everybody.is_root:
-                    to_do = [s for s in left if not reuse.source_of(s.id)]
-                    facts["predicted"] = of_shots(job, plan, to_do, folder)
+                to_do = [s for s in left if not reuse.source_of(s.id)]
+                predicted = of_shots(job, plan, to_do, folder, is_root=everybody.is_root)
+                facts |= {"predicted": predicted} if everybody.is_root else {}
         if text := reuse.said([s.id for s in survey.shots], done):
             say(text)
         with clock("setup"):

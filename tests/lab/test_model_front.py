@@ -1,0 +1,72 @@
+"""The part of a grid that a wavefield reaches, against wavefields that were computed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subsalt import kernels
+from subsalt.grid import Grid
+from subsalt.lab.model.front import reached
+from subsalt.model import EarthModel
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
+
+
+def computed(shape, points, steps):
+    """Return the mean part of all rows above their last number that is not zero, and what the model says of it."""
+    grid = Grid(shape, (10.0,) * len(shape))
+    model = EarthModel(grid, 2000.0)
+    options = PropagationOptions(order=8, boundary="none", threads=1)
+    kernels.prepare("cpu", 1)
+    dt = model.choose_dt(8, None, options.dt_reserve)
+    t = np.arange(steps) * dt
+    a = (np.pi * 12.0 * (t - 0.1)) ** 2
+    signature = ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
+    where = np.array(points, float)
+    parts = []
+    with Propagator(model, options, dt, points=where) as prop:
+        source, state = prop.source(where, np.tile(signature, (len(where), 1))), prop.new_state()
+        shape3 = prop.domain.grid.shape3
+        first = np.array([low - p for low, p in zip(prop.window.lo, prop.domain.pad[::2], strict=True)])
+        for n in range(steps // 20, steps, steps // 10):
+            prop.advance(state, n - state.it, sources=[source])
+            u = np.asarray(state.curr[0]) != 0
+            last = u.shape[-1] - np.argmax(u[..., ::-1], axis=-1)
+            # rows of padding are zero; those of the grid begin M numbers in at most
+            parts.append(np.where(u.any(axis=-1), last, 0).sum() / np.prod(shape3))
+    return float(np.mean(parts)), reached(shape3, grid.to_index(where) - first, 2000.0 * dt / 10.0, steps)
+
+
+@pytest.mark.parametrize(
+    ("shape", "points", "steps"),
+    [
+        ((400, 300), [[2000.0, 0.0, 20.0]], 200),
+        ((400, 300), [[x, 0.0, 20.0] for x in range(500, 3600, 100)], 200),
+        ((400, 300), [[300.0, 0.0, 20.0]], 60),
+        ((90, 80, 110), [[450.0, 400.0, 20.0]], 100),
+    ],
+)
+def test_waves_reach_what_the_model_says(shape, points, steps):
+    real, said = computed(shape, points, steps)
+    # a plan's bar is 15 %; padding and ten times that stand for all are within it
+    assert said == pytest.approx(real, rel=0.15)
+
+
+@given(
+    st.tuples(*[st.integers(1, 200)] * 3),
+    st.tuples(*[st.floats(0, 200)] * 3),
+    st.floats(0.01, 1.0),
+    st.integers(1, 2000),
+)
+def test_more_steps_and_faster_waves_reach_no_less(shape, point, cells, steps):
+    one = reached(shape, [point], cells, steps)
+    assert 0 <= one <= 1
+    assert reached(shape, [point], cells, 2 * steps) >= one - 1e-12
+    assert reached(shape, [point], 2 * cells, steps) >= one - 1e-12
+
+
+def test_what_is_reached_at_once_is_all():
+    assert reached((20, 20, 20), [[10, 10, 10]], 1e6, 100) == 1.0
+    assert reached((20, 20, 20), np.empty((0, 3)), 0.5, 100) == 1.0
+    assert reached((20, 20, 20), [[1, 1, 1]], 0.5, 0) == 1.0
