@@ -91,8 +91,8 @@ def run(monkeypatch, tmp_path, files):
     real = tuning.tune
 
     def go(*words, machine=None):
-        fake = functools.partial(real, start=machine or Machine(), others=lambda: 0.0)
-        monkeypatch.setattr(tuning, "tune", fake)
+        fake = functools.partial(tuning.sweep, start=machine or Machine(), others=lambda: 0.0)
+        monkeypatch.setattr(tuning, "tune", functools.partial(real, measure=fake))
         return CliRunner().invoke(app, ["lab", "collectives", *words])
 
     return go

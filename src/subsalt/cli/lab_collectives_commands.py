@@ -223,18 +223,17 @@ def _brought_about(given: Asked, mpi: MpiInUse, result: Tuning, out: Out, how: s
 
 
 def _verified(given: Asked, written: Written) -> verification.Verdict:
-    with nothing_kept():
-        return files.verify(
-            given.command,
-            written,
-            rounds=given.runs,
-            outputs=given.outputs,
-            ignore=given.ignore,
-            tolerance=given.tolerance,
-            time_from=given.time_from,
-            timeout=given.timeout,
-            oversubscribed_ok=given.oversubscribe_ok,
-        )
+    return files.verify(
+        given.command,
+        written,
+        rounds=given.runs,
+        outputs=given.outputs,
+        ignore=given.ignore,
+        tolerance=given.tolerance,
+        time_from=given.time_from,
+        timeout=given.timeout,
+        oversubscribed_ok=given.oversubscribe_ok,
+    )
 
 
 def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:

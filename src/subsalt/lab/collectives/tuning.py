@@ -10,8 +10,7 @@ from subsalt.host import usable_cores
 from subsalt.lab.collectives.choice import Algorithm, Choice
 from subsalt.lab.collectives.decide import LEAST_RATIO, Verdict, choices, verdicts
 from subsalt.lab.collectives.request import Request
-from subsalt.lab.collectives.room import cores_of_others
-from subsalt.lab.collectives.sweep import Say, Starter, Sweep, sweep
+from subsalt.lab.collectives.sweep import Say, Sweep, sweep
 from subsalt.lab.load import Watch
 from subsalt.lab.result import Result
 from subsalt.lab.table import Column
@@ -81,8 +80,7 @@ def tune(
     request: Request,
     *,
     writable: Callable[[Algorithm], str] = lambda algorithm: "",
-    start: Starter | None = None,
-    others: Callable[[], float] = cores_of_others,
+    measure: Callable[..., Sweep] = sweep,
     say: Say = lambda text: None,
 ) -> Tuning:
     """Measure the algorithms of an MPI and decide which of them to use.
@@ -95,13 +93,13 @@ def tune(
         What is measured.
     writable : callable
         Says why an algorithm cannot be chosen for a program; empty: it can.
-    start, others : callable
-        As `sweep.sweep` takes them.
+    measure : callable
+        As `sweep.sweep`.
     say : callable
         Told what is being done.
     """
     with Watch(min(request.ranks[-1], usable_cores())) as watch:
-        found = sweep(mpi, request, start=start, others=others, say=say)
+        found = measure(mpi, request, say=say)
     decided = verdicts(found.samples, found.floor, writable)
     noisy = found.crowded or watch.text()
     switches = choices(decided)
