@@ -175,7 +175,7 @@ def _count(path: str, mpi: Any | None = None) -> Any:
     global _counter
     if preloaded := _preloaded():
         preloaded(PROFILE)  # it makes some calls of its own first
-    _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version())
+    _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)
     return _counter.world
 
 

@@ -87,6 +87,24 @@ def test_waiting_is_a_phase_of_its_own_and_on_top_of_the_time_in_mpi():
     assert found.waiting_percent == 80.0
 
 
+def test_probes_say_what_cold_calls_take_around_mpi():
+    clock = Clock()
+    counts = Counts(clock)
+    for number in range(20):
+        if number % 2:
+            counts.probed("MPI_Testall", ("", 0), 2.0**-20)
+        counts.add("MPI_Testall", ("", 0), 2.0**-18)
+    # an interruption says nothing, nor does a probe alone
+    counts.probed("MPI_Testall", ("", 0), 0.004)
+    counts.add("MPI_Startall", ("", 0), 2.0**-18)
+    counts.probed("MPI_Startall", ("", 0), 2.0**-20)
+    found = {c["call"]: c for c in counts.raw(0, "here")["calls"]}
+    # the ten calls without a probe each owe what one took; the others were warm
+    assert found["MPI_Testall"]["seconds"] == 20 * 2.0**-18 - 10 * 2.0**-20
+    assert found["MPI_Testall"]["calls"] == 20
+    assert found["MPI_Startall"]["seconds"] == 2.0**-18
+
+
 def test_bytes_of_buffers_as_mpi4py_takes_them():
     a = np.zeros(12, np.float32)
     assert size_of(a) == 48

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+#: probes that say something together; s of one that was interrupted and says nothing
+ENOUGH, INTERRUPTED = 8, 50e-6
+
 
 @dataclass(slots=True)
 class Row:
@@ -20,12 +23,24 @@ class Row:
     most: float = 0.0
     #: by length of their bytes in bits: calls, seconds, bytes
     sizes: dict[int, list[Any]] = field(default_factory=dict)
+    #: calls with a probe before them, and what the probes took beyond what was allowed for
+    probes: int = 0
+    beyond: float = 0.0
+
+    @property
+    def net(self) -> float:
+        """Seconds less what the calls took around MPI as the probes found it: caches are colder than in a trial.
+
+        A call with a probe before it is warm, and owes nothing beyond what was allowed for.
+        """
+        owed = (self.calls - self.probes) * self.beyond / self.probes if self.probes >= ENOUGH else 0.0
+        return max(0.0, self.seconds - owed)
 
     def add(self, seconds: float, size: int | None) -> None:
         """Count one call of `size` bytes, None where the function carries none."""
         self.calls += 1
         self.seconds += seconds
-        self.least, self.most = min(self.least, seconds), max(self.most, seconds)
+        self.least, self.most = min(self.least, max(0.0, seconds)), max(self.most, seconds)
         if size is not None:
             self.bytes += size
             bin_ = self.sizes.setdefault(size.bit_length(), [0, 0.0, 0])
@@ -46,19 +61,19 @@ class Counts:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
         self.began = self._since = clock()
-        self._phase, self._phases = 0, dict[int, float]()
+        self.phase, self._phases = 0, dict[int, float]()
         # every thread has rows of its own: nothing is locked
         self._main = threading.main_thread().ident
         self._rows: dict[int | None, dict[tuple[str, str, int, int], Row]] = {self._main: {}}
 
     def tell(self, number: int) -> None:
         """Begin a phase, as `MPI_Pcontrol` does; of the main thread."""
-        if number != self._phase:
+        if number != self.phase:
             self._leave(self.clock())
-            self._phase = number
+            self.phase = number
 
     def _leave(self, now: float) -> None:
-        self._phases[self._phase] = self._phases.get(self._phase, 0.0) + now - self._since
+        self._phases[self.phase] = self._phases.get(self.phase, 0.0) + now - self._since
         self._since = now
 
     def add(self, call: str, comm: tuple[str, int], seconds: float, size: int | None = None) -> None:
@@ -75,13 +90,31 @@ class Counts:
         size : int, optional
             Bytes, of functions that carry some.
         """
+        self._row(call, comm).add(seconds, size)
+
+    def probed(self, call: str, comm: tuple[str, int], beyond: float) -> None:
+        """Note what a call that does nothing took, just before one that does, beyond what is allowed for.
+
+        Parameters
+        ----------
+        call, comm
+            As in `add`.
+        beyond : float
+            Seconds; may be negative.
+        """
+        if beyond < INTERRUPTED:
+            row = self._row(call, comm)
+            row.probes += 1
+            row.beyond += beyond
+
+    def _row(self, call: str, comm: tuple[str, int]) -> Row:
         thread = threading.get_ident()
         rows = self._rows.setdefault(thread, {})
-        key = (call, *comm, self._phase if thread == self._main else 0)
+        key = (call, *comm, self.phase if thread == self._main else 0)
         row = rows.get(key)
         if row is None:
             row = rows[key] = Row()
-        row.add(seconds, size)
+        return row
 
     def raw(self, rank: int, host: str) -> dict[str, Any]:
         """Return all of it, as the interposer writes the part of a rank; the time ends here."""
@@ -96,7 +129,7 @@ class Counts:
                 "comm": comm,
                 "size": ranks,
                 "calls": row.calls,
-                "seconds": row.seconds,
+                "seconds": row.net,
                 "least": row.least,
                 "most": row.most,
                 "bytes": row.bytes,

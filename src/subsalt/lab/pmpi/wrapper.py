@@ -12,6 +12,7 @@ import os
 import shlex
 import statistics
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,9 +21,11 @@ from typing import Any
 
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.lab.pmpi.counts import Counts
+from subsalt.mpi_library import PROFILE
 
-#: times that something is tried whose own cost is wanted, and requests that are looked at together then
-TRIES, MANY = 200, 8
+#: times that something is tried whose own cost is wanted; calls of which one has a probe before it: a prime, for bursts
+#: of looks have a length of their own
+TRIES, EVERY = 200, 17
 #: a call without communicator
 NO_COMM = ("", 0)
 
@@ -133,15 +136,28 @@ class Wrapper:
         mpi4py.MPI, started; None for a process alone.
     version : str
         What the library says of itself.
+    aside : callable, optional
+        Told `PROFILE` before calls of our own, for another profile of the same run, and the phase after them.
     """
 
-    def __init__(self, path: str, mpi: Any | None = None, version: str = "no MPI") -> None:
+    def __init__(
+        self,
+        path: str,
+        mpi: Any | None = None,
+        version: str = "no MPI",
+        aside: Callable[[int], Any] | None = None,
+    ) -> None:
         self.path, self.mpi, self.version = Path(path), mpi, version
+        self.aside = aside or (lambda number: None)
         self.counts = Counts()
         self.world: Any = None
+        self._calls, self._main = 0, threading.main_thread().ident
+        self._idle: list[Any] = []
+        self._looks: dict[int, tuple[float, Callable[[], Any]]] = {}
         if mpi is not None:
             self._requests = _request_classes(self, mpi)
             self._cost = _costs(mpi, self.counts.clock)
+            self._idle.append(_idle(mpi))
             counted = _communicator(self, mpi, self._requests)
             self.world = counted(mpi.COMM_WORLD)
             self.world.told = ("world", mpi.COMM_WORLD.Get_size())
@@ -162,14 +178,35 @@ class Wrapper:
         return None
 
     def timed(
-        self, call: str, comm: tuple[str, int], free: float, work: Callable[[], Any], size: int | None = None
+        self,
+        call: str,
+        comm: tuple[str, int],
+        free: float,
+        work: Callable[[], Any],
+        size: int | None = None,
+        probe: Callable[[], Any] | None = None,
     ) -> Any:
-        """Do a call and count it; `free` seconds of it are not MPI's."""
+        """Do a call and count it; `free` seconds of it are not MPI's.
+
+        Now and then `probe`, a call of the same kind that does nothing, is timed before it: after a time step the code
+        around MPI is not in the caches, and takes several times as long as in a row of such calls.
+        """
         clock = self.counts.clock
+        if probe is not None and self._turn():
+            self.aside(PROFILE)
+            begin = clock()
+            probe()
+            self.counts.probed(call, comm, clock() - begin - free)
+            self.aside(self.counts.phase)
         begin = clock()
         found = work()
-        self.counts.add(call, comm, max(0.0, clock() - begin - free), size)
+        self.counts.add(call, comm, clock() - begin - free, size)
         return found
+
+    def _turn(self) -> bool:
+        """Return whether this call is one with a probe; those of other threads have none."""
+        self._calls += 1
+        return self._calls % EVERY == 0 and threading.get_ident() == self._main
 
     def free_of(self, method: str) -> float:
         """Return the seconds that mpi4py takes for a call that does nothing."""
@@ -178,16 +215,30 @@ class Wrapper:
     def start_all(self, requests: Sequence[Any]) -> None:
         """Start persistent requests, counted."""
         work = partial(self.mpi.Prequest.Startall, requests)  # type: ignore[union-attr]
-        self.timed("MPI_Startall", NO_COMM, self._free_all(len(requests)), work)
+        free, probe = self._nothing(len(requests))
+        self.timed("MPI_Startall", NO_COMM, free, work, probe=probe)
 
     def test_all(self, requests: Sequence[Any]) -> bool:
         """Return whether all requests are complete, counted."""
         work = partial(self.mpi.Request.Testall, requests)  # type: ignore[union-attr]
-        return bool(self.timed("MPI_Testall", NO_COMM, self._free_all(len(requests)), work))
+        free, probe = self._nothing(len(requests))
+        return bool(self.timed("MPI_Testall", NO_COMM, free, work, probe=probe))
 
-    def _free_all(self, count: int) -> float:
-        """Return what mpi4py takes for a list of requests."""
-        return self._cost["one"] + self._cost["more"] * (count - 1)
+    def look(self) -> None:
+        """Look at one request that is not started."""
+        self._idle[0].Test()
+
+    def _nothing(self, count: int) -> tuple[float, Callable[[], Any]]:
+        """Return what mpi4py takes for so many requests that are not started, and a look at them."""
+        if count not in self._looks:
+            assert self.mpi is not None
+            self.aside(PROFILE)
+            while len(self._idle) < count:
+                self._idle.append(_idle(self.mpi))
+            look = partial(self.mpi.Request.Testall, self._idle[:count])
+            self._looks[count] = _typical(look, self.counts.clock), look
+            self.aside(self.counts.phase)
+        return self._looks[count]
 
     def finish(self, pickup: Callable[[], None] = lambda: None) -> None:
         """Write the profile; collective, at the end of the program.
@@ -201,6 +252,8 @@ class Wrapper:
         rank = 0 if comm is None else comm.Get_rank()
         own = self.counts.raw(rank, os.uname().nodename)
         pickup()
+        for request in self._idle:
+            request.Free()
         ranks = [own] if comm is None else _gathered(comm, own)
         if ranks is not None:
             try:
@@ -245,28 +298,25 @@ def _typical(work: Callable[[], Any], clock: Callable[[], float]) -> float:
     return statistics.median(times)
 
 
+def _idle(mpi: Any) -> Any:
+    """Return a persistent request that is never started."""
+    return mpi.COMM_SELF.Send_init(bytearray(8), mpi.PROC_NULL)
+
+
 def _costs(mpi: Any, clock: Callable[[], float]) -> dict[str, float]:
     """Return the seconds that mpi4py takes around calls in which MPI has nothing to do.
 
     Returns
     -------
     dict
-        ``test``: a look at one request; ``one``, ``more``: at a list of one, and for each further one; ``post``: a
-        message. The requests are persistent and not started, the message goes to nobody.
+        ``test``: a look at a request that is not started; ``post``: a message to nobody.
     """
-    import numpy as np
-
-    word = np.zeros(1)
-    idle = [mpi.COMM_SELF.Send_init(word, mpi.PROC_NULL) for _ in range(MANY)]
-    one, many = (_typical(partial(mpi.Request.Testall, some), clock) for some in (idle[:1], idle))
+    idle = _idle(mpi)
     out = {
-        "test": _typical(idle[0].Test, clock),
-        "one": one,
-        "more": max(0.0, many - one) / (MANY - 1),
-        "post": _typical(partial(mpi.COMM_SELF.Send, word, mpi.PROC_NULL), clock),
+        "test": _typical(idle.Test, clock),
+        "post": _typical(partial(mpi.COMM_SELF.Send, bytearray(8), mpi.PROC_NULL), clock),
     }
-    for request in idle:
-        request.Free()
+    idle.Free()
     return out
 
 
@@ -279,7 +329,8 @@ def _request_classes(wrapper: Wrapper, mpi: Any) -> tuple[type, type]:
         def counted(self: Any, *given: Any, **named: Any) -> Any:
             nonlocal free
             free = wrapper.free_of(name) if free is None else free
-            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named))
+            probe = wrapper.look if name == "Test" else None
+            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named), probe=probe)
 
         return counted
 
