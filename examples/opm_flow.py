@@ -80,8 +80,6 @@ FOPR
 FWPR
 FPR
 SCHEDULE
-RPTRST
- BASIC=0 /
 WELSPECS
  'INJ' 'G' 1 1 2000 'WATER' /
  'PROD' 'G' {nx} {ny} 2000 'OIL' /
@@ -124,7 +122,7 @@ def main() -> int:
     if missing(PROGRAMS):
         return 0
     asked.folder.mkdir(parents=True, exist_ok=True)
-    size = (8, 8, 2, 2) if asked.quick else (30, 30, 10, 24)
+    size = (8, 8, 2, 2) if asked.quick else (20, 20, 5, 12)
     Path(asked.folder, "FLOOD.DATA").write_text(deck(*size))
     if asked.quick:
         asked.repeats = min(asked.repeats, 1)
