@@ -49,7 +49,7 @@ lint: $(STAMP) ## style, types, layers, spelling
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	@# misspelt on purpose in tests of "did you mean"; statics are corrections of traces
-	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz src tests native docs examples benchmarks *.md Makefile CMakeLists.txt
+	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src tests native docs examples benchmarks *.md Makefile CMakeLists.txt
 
 demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off
 	$(BIN)/subsalt demo --out demo
