@@ -77,6 +77,7 @@ def test_the_faster_disk_comes_first_and_memory_is_no_disk(job, folders):
     assert "computes samples again" in by_name["slow"].reason
     assert "no disk" in by_name["memory"].reason
     assert "not measured" in by_name["new"].reason
+    assert not by_name["new"].hides
     assert found.lines() == ["[checkpoint]", f'directories = ["{folders["fast"]}"]', "threads = 1"]
     # a shot this small needs no disk, and that is said
     assert found.needs_none

@@ -84,7 +84,7 @@ def lines(advice: Advice, how: str) -> Iterator[str]:
             # nothing was predicted
             for key in ("puts", "gets", "put_bytes", "get_bytes", "put_seconds", "get_seconds", "threads"):
                 row[key] = None
-            row |= {"kernel_seconds": None, "again": None, "waits": None, "access": ""}
+            row |= {"kernel_seconds": None, "again": None, "waits": None, "needed": None, "access": ""}
     if how == "csv":
         yield render(rows, [*COLUMNS, Column("problem", "problem")], how)
         return

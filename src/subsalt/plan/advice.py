@@ -56,7 +56,7 @@ class Place:
     puts, gets : int
         Records (snapshots and states) of one rank for the largest shot.
     put_bytes, get_bytes : int
-        Of all ranks of the node that work at the same time.
+        Of all ranks of the node that work at the same time, each taken as the one that has most.
     put_seconds, get_seconds : float
         Of these bytes at the measured rates.
     kernel_seconds, waits, again : float
@@ -90,7 +90,7 @@ class Place:
     @property
     def hides(self) -> bool:
         """Whether putting and getting hide behind the time steps of a shot that computes nothing twice."""
-        return self.waits + self.again <= UNNOTICED * (self.kernel_seconds - self.again)
+        return not self.problem and self.waits + self.again <= UNNOTICED * (self.kernel_seconds - self.again)
 
     @property
     def rank(self) -> tuple[bool, bool, float, float]:
