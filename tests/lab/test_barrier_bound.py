@@ -6,6 +6,8 @@ next rank lets its receiver go when both have come. The audit sees, of each barr
 the gap g to its next call, and adds up own, tight and loose as `audit_write.c` does.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -167,3 +169,13 @@ def test_the_class_of_a_place_is_that_of_its_most_needed_barrier():
     )
     assert by_site["b"].judgement.kind == "candidate"
     assert "no receive from any source" in by_site["b"].judgement.reason
+
+
+def test_a_barrier_of_one_rank_orders_nothing():
+    _, seen = run(["a", "root"], np.ones((3, RANKS)), np.zeros(2))
+    (record,) = audited(seen)
+    assert judge([record]).kind == "weak"
+    alone = replace(record, comm_size=1, reasons={"fresh": 1})
+    assert (judge([alone]).kind, judge([alone]).reason) == ("candidate", "its communicator has one rank")
+    # on other communicators the same place may do more
+    assert judge([alone, record]).kind == "weak"

@@ -136,6 +136,8 @@ def judge(records: Sequence[BarrierRecord]) -> Judgement:
 def _of_record(r: BarrierRecord) -> tuple[Class, str]:
     if r.call != "MPI_Barrier":
         return "keep", "it does not block: its cost is in the wait for it"
+    if r.comm_size == 1:
+        return "candidate", "its communicator has one rank"
     if not r.aligned:
         return "keep", "not all ranks come through this place together"
     if r.reasons:
