@@ -158,6 +158,14 @@ def test_the_sentence_on_what_was_saved(b, crowded, words):
     assert text.endswith("(x.dat)")
 
 
+def test_a_program_that_prints_nothing_is_not_called_the_same():
+    given = (2.0,) * 10
+    found = trials.Trials(given, given, (), (), paired(given, given), False, {})
+    text = attempt.verdict(attempt.Attempt(("a",), 1.5, found, ()))
+    assert "nothing was compared: name files with --outputs" in text
+    assert "the same outputs" not in text
+
+
 def test_barriers_of_the_phases_of_our_own_runs():
     def row(call, phase, calls):
         return CallRow(call, "", "world", 2, phase, calls, 1.0, 0, (0.5, 0.5))

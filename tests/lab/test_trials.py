@@ -223,6 +223,11 @@ def test_lines_of_ranks_may_come_in_any_order_and_the_folder_has_no_name():
     assert trials.trials(A, B, trials.Settings(), run=run).identical
 
 
+def test_a_program_that_prints_nothing_is_compared_in_nothing():
+    found = trials.trials(A, B, trials.Settings(rounds=5), run=Program(says=lambda way, n: ""))
+    assert (found.identical, found.compared) == (True, ())
+
+
 def test_nothing_is_left_and_folders_are_not_shared(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

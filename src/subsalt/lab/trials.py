@@ -20,7 +20,7 @@ from subsalt.lab import launcher, stats
 from subsalt.lab.asked import wrong
 from subsalt.lab.external import printed_time
 from subsalt.lab.load import Watch
-from subsalt.lab.outputs import FOLDER, Compare, Difference, Outputs, bytes_differ
+from subsalt.lab.outputs import FOLDER, STDOUT, Compare, Difference, Outputs, bytes_differ
 from subsalt.lab.stats import Paired
 
 #: rounds that an interval of a median can be drawn from
@@ -101,7 +101,7 @@ class Trials:
     differences : tuple of Difference
         How outputs of B differ from those of A; empty: the same.
     compared : tuple of str
-        Names of the outputs.
+        Names of the outputs; empty when the program printed nothing.
     paired : Paired, optional
         The saving of B over A; none without times.
     oversubscribed : bool
@@ -207,7 +207,8 @@ def trials(
             tuple(seconds["a"]),
             tuple(seconds["b"]),
             tuple(differences),
-            tuple(bench.kept),
+            # a program that prints nothing was compared in nothing
+            tuple(name for name, file in bench.kept.items() if name != STDOUT or file.stat().st_size),
             stats.paired(seconds["a"], seconds["b"]) if rounds else None,
             crowded,
             watch.facts(),

@@ -213,6 +213,8 @@ def verdict(found: Attempt) -> str:
         return "no time was taken: the outputs differ"
     n, names = len(t.seconds_a), ", ".join(t.compared[:3]) + (" and others" if len(t.compared) > 3 else "")
     same = f"the same outputs in all runs ({names})" if t.identical else "different outputs"
+    if not t.compared:
+        same = "it prints nothing, so that nothing was compared: name files with --outputs"
     middle = statistics.median(t.seconds_a)
     p = t.paired
     numbers = (

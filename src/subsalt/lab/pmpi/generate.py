@@ -313,7 +313,10 @@ def fortran_wrapper(p: Prototype) -> str | None:
     if p.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
         lines.append("    core_comm_freed(*comm);")
     if p.name == "MPI_Barrier":
-        lines += ["    if (audit_skip(comm, call.site)) {", "        *(MPI_Fint*)f_ierror = core_drop(&call);"]
+        lines += [
+            "    if (audit_skip(comm, call.site)) {",
+            "        *(MPI_Fint*)f_ierror = core_drop(&call);",
+        ]
         lines += ["        return;", "    }"]
     lines += [f"    p{name}({given});", "    core_leave(&call);"]
     if made is not None and comm_of(p) != "MPI_COMM_NULL" and "group" not in p.name and "idup" not in p.name:
