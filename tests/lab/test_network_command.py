@@ -9,8 +9,9 @@ from launch import needs_mpi
 
 from subsalt.errors import DeviceError
 from subsalt.lab import machine
+from subsalt.lab.launcher import Launcher
 from subsalt.lab.network import imb
-from subsalt.lab.network.messages import program
+from subsalt.lab.network.messages import fits_launcher, program
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 
@@ -94,6 +95,23 @@ def test_an_mpi_without_a_compiler_is_told_how_to_get_one():
         program(replace(MpiInUse.find(), compiler=None))
     assert caught.value.code == "E952"
     assert "mpicc" in caught.value.fix
+
+
+@needs_mpi
+@pytest.mark.parametrize(("family", "name"), [("mpich", "mpiexec.openmpi"), ("openmpi", "mpiexec.hydra")])
+def test_a_launcher_of_another_mpi_is_refused(family, name):
+    mpi = replace(MpiInUse.find(), family=family, launcher=Launcher((f"/opt/{name}", "-n", "{ranks}")))
+    with pytest.raises(DeviceError, match=f"{name} -n '{{ranks}}' starts ranks of") as caught:
+        fits_launcher(mpi)
+    assert caught.value.code == "E782"
+    assert "--mpi" in caught.value.fix
+    # its own, and one that is not known, are left to what happens
+    for words in (
+        ("mpiexec.openmpi" if family == "openmpi" else "mpiexec.hydra",),
+        ("srun",),
+        ("site-mpirun",),
+    ):
+        fits_launcher(replace(mpi, launcher=Launcher(words)))
 
 
 @needs_mpi

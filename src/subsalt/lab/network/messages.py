@@ -11,6 +11,7 @@ from subsalt.errors import DeviceError, MemoryPlanError, SubsaltError
 from subsalt.host import machine_facts
 from subsalt.lab import launcher
 from subsalt.lab.compiled import compiled
+from subsalt.lab.launch_line import kind_of
 from subsalt.lab.network import rows as make
 from subsalt.lab.network.lines import Answer, Rank, name_of, read
 from subsalt.lab.network.places import choose, oversubscribed
@@ -84,6 +85,24 @@ def program(mpi: MpiInUse) -> Path:
     return compiled("net", [SOURCE], [str(mpi.compiler)], made_from=text)
 
 
+def fits_launcher(mpi: MpiInUse) -> None:
+    """Refuse a launcher of another MPI: its ranks would not see each other.
+
+    Raises
+    ------
+    DeviceError
+        When the launcher is known, and known to belong to another MPI (E782).
+    """
+    kind = kind_of(mpi.launcher.words[0]) if mpi.launcher.words else "none"
+    if kind in ("hydra", "openmpi") and (kind == "openmpi") != (mpi.family == "openmpi"):
+        whose = "Open MPI" if kind == "openmpi" else "MPICH or Intel MPI"
+        raise DeviceError(
+            f"{mpi.launcher.name} starts ranks of {whose}, and the MPI in use is {mpi.name}",
+            "name a launcher of that MPI with --launcher, or the library of this one with --mpi /path/to/libmpi.so",
+            code="E782",
+        )
+
+
 def explained(error: SubsaltError, what: str) -> SubsaltError:
     """Return E710 in place of the error of a program that found a wrong answer, other errors as they are.
 
@@ -109,6 +128,7 @@ def explained(error: SubsaltError, what: str) -> SubsaltError:
 def starts(settings: Settings) -> tuple[MpiInUse, Start]:
     """Return the MPI in use, and what starts the program on ranks of it."""
     mpi = MpiInUse.find(settings.launcher, library=settings.library)
+    fits_launcher(mpi)
     path = program(mpi)
 
     def start(ranks: int, words: Sequence[str]) -> str:
