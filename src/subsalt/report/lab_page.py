@@ -210,7 +210,7 @@ def _header(machine: Machine | None, path: Path, results: Sequence[tuple[Path, M
         "header",
         tag("h1", "What this machine can do"),
         tag("p", told),
-        tag("p", code(str(path)) if machine is not None else None, f" {when}, written {made}", class_="soft"),
+        tag("p", code(path.name) if machine is not None else None, f" {when}, written {made}", class_="soft"),
     )
 
 

@@ -51,7 +51,7 @@ def model(facts: RunFacts) -> Markup | None:
                 class_="wide",
             ),
         )
-        for r in found.rows
+        for r in found.shown
     ]
     wall = found.wall
     foot = (

@@ -93,6 +93,11 @@ class Comparison:
     rate_of: str
 
     @property
+    def shown(self) -> list[Row]:
+        """The rows that people are shown: all but the shortest, and `unexplained`."""
+        return [r for r in self.rows if r.phase == UNEXPLAINED or r.share >= SHOWN]
+
+    @property
     def largest_miss(self) -> Row | None:
         """The phase with the most seconds between prediction and run, of those that matter; None when none does."""
         some = [r for r in self.rows if r.share >= MATTERS and r.phase != UNEXPLAINED]
@@ -129,8 +134,7 @@ class Comparison:
             Column("ratio", "ratio", ".2f"),
             Column("share", "of wall %", ".1f", 100),
         )
-        some = [r for r in self.rows if r.phase == UNEXPLAINED or r.share >= SHOWN]
-        rows = [r.to_dict() for r in (*some, self.wall)]
+        rows = [r.to_dict() for r in (*self.shown, self.wall)]
         return [*render(rows, columns).splitlines(), *self.notes()]
 
     def notes(self) -> list[str]:
