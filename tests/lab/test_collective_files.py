@@ -87,6 +87,7 @@ def test_intel_gets_ranges_with_both_ends(tmp_path):
     }
     assert written.files == ()
     assert written.arguments[:2] == ("-genv", "I_MPI_ADJUST_ALLREDUCE")
+    assert "srun '--export=ALL,I_MPI_ADJUST_ALLREDUCE=2:0-1023@4-4;5:1024-4096@4-4," in written.how_to_use()
     # the semicolon must not end the line of a shell
     assert (
         "export I_MPI_ADJUST_ALLREDUCE='2:0-1023@4-4;5:1024-4096@4-4'"

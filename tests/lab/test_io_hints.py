@@ -144,6 +144,15 @@ def test_what_cannot_be_measured_is_refused(file, tmp_path):
         hint_programs.check(request(file, rounds=3))
 
 
+def test_a_folder_that_cannot_be_written_is_told(file, monkeypatch):
+    def refuse(**about):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(hint_programs.tempfile, "mkdtemp", refuse)
+    with pytest.raises(SubsaltError, match=f"{file.parent}"):
+        io_hints.measure(NOWHERE, request(file))
+
+
 def test_patterns_cut_the_whole_volume_once():
     shape = (4, 6, 5)
     whole = values(shape, (slice(0, 4), slice(0, 6)))

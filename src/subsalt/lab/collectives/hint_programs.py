@@ -15,7 +15,7 @@ from typing import Any
 
 from subsalt.errors import DeviceError, DiskError, MissingInputError
 from subsalt.host import usable_cores
-from subsalt.io.os_errors import free_bytes, human
+from subsalt.io.os_errors import explain_os_error, free_bytes, human
 from subsalt.io.publish import publish_text
 from subsalt.lab import launcher
 from subsalt.lab.asked import wrong
@@ -158,7 +158,10 @@ class Programs:
 @contextmanager
 def beside(file: Path) -> Iterator[Path]:
     """Make a folder beside a file, and remove it in the end with what is in it."""
-    folder = Path(tempfile.mkdtemp(prefix=".subsalt-io-hints-", dir=file.absolute().parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".subsalt-io-hints-", dir=file.absolute().parent))
+    except OSError as error:
+        raise explain_os_error(error, file.absolute().parent) from error
     try:
         yield folder
     finally:

@@ -78,14 +78,11 @@ class Written:
         """Return the lines that tell a person how programs get the choices."""
         if self.empty:
             return "no change: the library's own choices stay, nothing needs to be set"
-        exported = ",".join(f"{n}={v}" for n, v in self.environment.items())
-        # a comma or semicolon in a value would end it in the list of srun
-        srun = f"srun --export=ALL,{exported}" if "," not in "".join(self.environment.values()) else ""
         lines = [f"bash    source {shlex.quote(str(self.folder / SHELL))}"]
-        if srun:
-            lines.append(
-                f"Slurm   {shlex.join(shlex.split(srun)) if ';' not in srun else shlex.quote(srun)} ..."
-            )
+        # a comma in a value would end it for srun
+        if "," not in "".join(self.environment.values()):
+            exported = ",".join(["--export=ALL", *(f"{n}={v}" for n, v in self.environment.items())])
+            lines.append(f"Slurm   {shlex.join(['srun', exported])} ...")
         lines.append(f"mpiexec {shlex.join(['mpiexec', *self.arguments])} ...")
         return "\n".join(lines)
 
