@@ -1,5 +1,7 @@
 """Which switches are proposed: planted winners are found where they are, noise gives none."""
 
+import dataclasses
+
 import pytest
 from fake_collectives import SIZES, samples
 
@@ -109,3 +111,14 @@ def test_an_algorithm_comes_back_from_plain_values():
     a = Algorithm("bcast", "tree", 7, {"V": "tree"})
     assert Algorithm.from_dict(a.to_dict()) == a
     assert not a.is_default
+
+
+def test_a_place_where_all_others_are_far_slower_says_so():
+    # four times slower ones are timed in three rounds only
+    far = [
+        s if s.algorithm.is_default else dataclasses.replace(s, seconds=tuple(line[:3] for line in s.seconds))
+        for s in samples(0, "normal", sizes=(64, 512))
+    ]
+    found = verdicts(far)
+    assert {v.why for v in found} == {"no change: no other comes near the library's own choice"}
+    assert "best" not in found[0].row()

@@ -212,7 +212,7 @@ def _verdict(
 
     order = sorted(found[place], key=lambda c: c.us)
     if not order:
-        return told(None, "no change: nothing to compare")
+        return told(None, "no change: no other comes near the library's own choice")
     convincing = [c for c in order if c.convinces(floor)]
     allowed = [c for c in convincing if not writable(c.algorithm)]
     good = [c for c in allowed if agrees(c)]
