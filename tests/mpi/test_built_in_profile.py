@@ -182,6 +182,7 @@ def test_a_file_that_cannot_be_made_is_refused_before_anything_starts(tmp_path, 
     assert done.rc not in (0, None), done
     said = "".join(done.err)
     assert said.count("E910") == 1, done
+    assert "is not written" not in said, done
     assert not (tmp_path / "run").exists()
 
 

@@ -151,6 +151,7 @@ class Wrapper:
         self.aside = aside or (lambda number: None)
         self.counts = Counts()
         self.world: Any = None
+        self._refused = False
         self._calls, self._main = 0, threading.main_thread().ident
         self._idle: list[Any] = []
         self._looks: dict[int, tuple[float, Callable[[], Any]]] = {}
@@ -170,6 +171,7 @@ class Wrapper:
         """Return why nothing can be written, before anything is counted in vain."""
         folder = self.path.parent
         if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            self._refused = True
             return DiskError(
                 f"SUBSALT_MPI_PROFILE={self.path}: no file can be written there",
                 "name a file in a folder that exists and that you may write to",
@@ -255,7 +257,7 @@ class Wrapper:
         for request in self._idle:
             request.Free()
         ranks = [own] if comm is None else _gathered(comm, own)
-        if ranks is not None:
+        if ranks is not None and not self._refused:
             try:
                 self._write(ranks)
             except (SubsaltError, OSError) as error:
