@@ -12,6 +12,10 @@ from subsalt.lab.table import Column, render
 
 #: rows of a table before the rest is summed into one
 MOST = 16
+#: functions with a histogram of sizes in the text; the result has those of all
+MOST_SIZES = 4
+#: part of the wall below which phases are summed into one row
+SMALL_PHASE = 1e-3
 
 WHOLE = [
     Column("case", "case"),
@@ -190,11 +194,11 @@ def phase_rows(profile: Profile) -> list[dict[str, Any]]:
 
 
 def size_rows(profile: Profile) -> list[dict[str, Any]]:
-    """Return the rows of the message sizes: all calls that carry bytes together, then by call."""
+    """Return the rows of the message sizes: all calls together, then the most expensive by themselves."""
     carrying = [r for r in profile.by_call() if r.sizes]
     together = add_sizes(b for r in carrying for b in r.sizes)
     groups = [("all of them", together)] if len(carrying) > 1 else []
-    groups += [(r.call, r.sizes) for r in carrying]
+    groups += [(r.call, r.sizes) for r in carrying[:MOST_SIZES]]
     return [row for name, bins in groups for row in _bins(name, bins)]
 
 
@@ -250,6 +254,16 @@ def shortened(found: list[dict[str, Any]], most: int = MOST) -> list[dict[str, A
     return [*found[:most], {"call": f"{len(rest)} more", **sums}]
 
 
+def _large_phases(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of phases, the small ones summed into one."""
+    small = [r for r in found if (r["wall_part"] or 0) < SMALL_PHASE]
+    if len(small) < 2:
+        return found
+    sums = {k: sum(r[k] or 0 for r in small) for k in ("seconds", "wall_part", "mpi_seconds")}
+    part = sums["mpi_seconds"] / sums["seconds"] if sums["seconds"] > 0 else None
+    return [r for r in found if r not in small] + [{"phase": f"{len(small)} more", **sums, "mpi_part": part}]
+
+
 def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
     """Return the tables of a profile; as CSV one, with everything that is told apart.
 
@@ -269,7 +283,7 @@ def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
         ("Calls (T2): sums over ranks", shortened(rows(profile.by_call(), profile)), CALLS),
     ]
     if any(p.phase for p in profile.phases):
-        found.append(("Phases: mean over ranks", phase_rows(profile), PHASES))
+        found.append(("Phases: mean over ranks", _large_phases(phase_rows(profile)), PHASES))
     if sites:
         found.append(("Call sites", shortened(rows(profile.by_site(), profile), 2 * MOST), SITES))
     comms = [r for r in profile.by_comm() if r.comm]
@@ -281,7 +295,9 @@ def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
         found.append(("Files (MPI-IO)", files, FILES))
     if background := background_rows(profile):
         found.append(("Other threads: not in the time in MPI above", shortened(background), CALLS))
-    return [f"{title}\n{render(content, columns, how)}" for title, content, columns in found]
+    # Markdown takes a line right above a table for its head
+    below = "\n\n" if how == "markdown" else "\n"
+    return [title + below + render(content, columns, how) for title, content, columns in found]
 
 
 def calls_for_programs(profile: Profile) -> list[Mapping[str, Any]]:
