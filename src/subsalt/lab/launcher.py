@@ -158,13 +158,31 @@ def run(
     SubsaltError
         When it cannot be started, does not end with 0, or takes too long (E781).
     """
+    code, stdout, stderr, seconds = _to_its_end(
+        words, what, extra, timeout, folder, subprocess.PIPE, subprocess.PIPE
+    )
+    if code:
+        raise failed(f"{what} ended with exit code {code}", stderr.strip() or stdout.strip())
+    return Ran(stdout, stderr, seconds)
+
+
+def _to_its_end(
+    words: Sequence[str],
+    what: str,
+    extra: Mapping[str, str] | None,
+    timeout: float | None,
+    folder: Path | None,
+    stdout: IO[str] | int | None,
+    stderr: int | None,
+) -> tuple[int, str, str, float]:
+    """Run a program; return its code, what went into pipes, and its seconds. Nothing of it outlives an error."""
     begin = time.perf_counter()
     try:
         child = subprocess.Popen(
             list(words),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             env={**os.environ, **(extra or {})},
             cwd=folder,
             start_new_session=True,
@@ -174,17 +192,14 @@ def run(
     except OSError as error:
         raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
     try:
-        stdout, stderr = child.communicate(timeout=timeout)
+        said = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         _end(child)
         raise failed(f"{what} did not end within {timeout:g} s", "") from None
     except BaseException:
         _end(child)
         raise
-    seconds = time.perf_counter() - begin
-    if child.returncode:
-        raise failed(f"{what} ended with exit code {child.returncode}", stderr.strip() or stdout.strip())
-    return Ran(stdout, stderr, seconds)
+    return child.returncode, said[0] or "", said[1] or "", time.perf_counter() - begin
 
 
 @dataclass(frozen=True)
@@ -238,30 +253,11 @@ def watch(
     SubsaltError
         When it cannot be started, or takes too long (E781).
     """
-    begin = time.perf_counter()
     # what we have said so far comes before what it says
     sys.stdout.flush()
     sys.stderr.flush()
-    try:
-        child = subprocess.Popen(
-            list(words),
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            env={**os.environ, **(extra or {})},
-            start_new_session=True,
-            text=True,
-        )
-    except OSError as error:
-        raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
-    try:
-        code = child.wait(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _end(child)
-        raise failed(f"{what} did not end within {timeout:g} s", "") from None
-    except BaseException:
-        _end(child)
-        raise
-    return Ended(128 - code if code < 0 else code, time.perf_counter() - begin)
+    code, _, _, seconds = _to_its_end(words, what, extra, timeout, None, stdout, None)
+    return Ended(128 - code if code < 0 else code, seconds)
 
 
 def answer(words: Sequence[str], timeout: float = 30.0) -> str:
