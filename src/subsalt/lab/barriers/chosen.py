@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import quote
 
 from subsalt.errors import ConfigError, DataError
 from subsalt.lab.barriers.audit import Site, sites_of
@@ -18,8 +17,15 @@ ALL = "all-candidates"
 
 def variable(sites: Sequence[Site]) -> dict[str, str]:
     """Return the variable that leaves out the barriers of these sites."""
-    # a semicolon between names; what a launcher could take for something else is written as %XX
-    return {VARIABLE: ";".join(quote(s.name, safe="/.+:") for s in sites)}
+    return {VARIABLE: ";".join(_quoted(s.name) for s in sites)}
+
+
+def _quoted(name: str) -> str:
+    """Return a name without a sign that a launcher, or a list, could take for something else: those are %XX."""
+    return "".join(
+        chr(b) if chr(b).isascii() and (chr(b).isalnum() or chr(b) in "/.+:_-") else f"%{b:02X}"
+        for b in name.encode(errors="surrogateescape")
+    )
 
 
 def chosen(asked: str, sites: Sequence[Site]) -> list[Site]:
