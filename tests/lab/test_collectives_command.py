@@ -281,3 +281,11 @@ def test_a_profile_without_heavy_collectives_starts_nothing(run):
     assert "nothing to tune" in got.stdout
     assert json.loads(got.stdout.splitlines()[-1])["choices"] == []
     assert machine.starts == []
+
+
+def test_a_table_for_other_programs_stands_alone(run):
+    got = run(*SMALL, "--table", "csv", "--", "mpiexec", "-n", "2", "program", machine=Machine())
+    assert got.exit_code == 0, got.output
+    lines = got.stdout.splitlines()
+    assert lines[0].startswith("collective,ranks,size,default_us,best,")
+    assert len(lines) == 11
