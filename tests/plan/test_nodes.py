@@ -119,6 +119,7 @@ def test_a_survey_that_does_not_fit_says_so_in_its_row(folder, capsys):
         (("--nodes", "2", "--network", "quick"), 78, "E970"),
         (("--nodes", "2", "--files", "-1"), 78, "E970"),
         (("--network", "10"), 78, "E971"),
+        (("--nodes", "2", "--ranks", "4"), 78, "E971"),
         (("--nodes", "2", "--measured", "nothing.json"), 66, "E110"),
         (("--nodes", "2", "--memory-per-rank", "much"), 78, "E662"),
     ],

@@ -241,6 +241,7 @@ def plan(
     from subsalt.cli import plan_command
 
     if nodes is not None:
+        plan_command.no_ranks(ranks)
         cluster = plan_command.Cluster(nodes, ranks_per_node, memory_per_rank, threads, network, files)
         plan_command.nodes(job, cluster, machine, run, shots, measured or [], json, measure)
         return

@@ -93,6 +93,14 @@ def nodes(
     out.json(result)
 
 
+def no_ranks(ranks: int) -> None:
+    """Refuse ``--ranks`` beside ``--nodes``."""
+    if ranks != 1:
+        raise ConfigError(
+            f"--ranks {ranks} beside --nodes", "give --ranks-per-node, or leave --nodes out", code="E971"
+        )
+
+
 def alone(**given: object) -> None:
     """Refuse options that belong to ``--nodes`` without it."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
