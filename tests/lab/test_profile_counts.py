@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 
+from subsalt.lab.pmpi.carried import BLOCKING, POSTED, size_of
 from subsalt.lab.pmpi.counts import Counts
 from subsalt.lab.pmpi.raw import SCHEMA, profile_of
 from subsalt.lab.pmpi.records import SizeBin
-from subsalt.lab.pmpi.wrapper import BLOCKING, POSTED, size_of
 from subsalt.timing import number_of
 
 WORLD = ("world", 2)
