@@ -14,7 +14,8 @@ static double now(void) {
 #define BLOCK(call)                                                                                                    \
     do {                                                                                                               \
         double begin = now();                                                                                          \
-        for (int i = 0; i < CALLS; i++) call;                                                                          \
+        for (int i = 0; i < CALLS; i++)                                                                                \
+            call;                                                                                                      \
         printf(" %.3f", 1e9 * (now() - begin) / CALLS);                                                                \
     } while (0)
 

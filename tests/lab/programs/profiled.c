@@ -7,7 +7,8 @@
 static MPI_Comm other;
 
 static void* in_background(void* unused) {
-    for (int i = 0; i < 4; i++) MPI_Barrier(other);
+    for (int i = 0; i < 4; i++)
+        MPI_Barrier(other);
     return unused;
 }
 
@@ -21,11 +22,14 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
 
-    for (int i = 0; i < 5; i++) MPI_Allreduce(given, sums, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    for (int i = 0; i < 3; i++) MPI_Allreduce(ints, more, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < 5; i++)
+        MPI_Allreduce(given, sums, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++)
+        MPI_Allreduce(ints, more, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
 
     MPI_Pcontrol(7);
-    for (int i = 0; i < 2; i++) MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 2; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Bcast(bytes, 100, MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Irecv(room, 1500, MPI_CHAR, left, 1, MPI_COMM_WORLD, &requests[0]);
@@ -34,7 +38,8 @@ int main(int argc, char** argv) {
     MPI_Send(bytes, 50, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
     MPI_Sendrecv(ints, 10, MPI_INT, right, 2, more, 20, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Alltoall(ints, 2, MPI_INT, more, 2, MPI_INT, MPI_COMM_WORLD);
-    for (int i = 0; i < size; i++) counts[i] = i + 1, places[i] = 8 * i;
+    for (int i = 0; i < size; i++)
+        counts[i] = i + 1, places[i] = 8 * i;
     MPI_Gatherv(ints, rank + 1, MPI_INT, more, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, more, counts, places, MPI_INT, MPI_COMM_WORLD);
     MPI_Reduce_scatter_block(ints, more, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

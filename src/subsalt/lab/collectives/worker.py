@@ -10,7 +10,6 @@ import gc
 import math
 import os
 import random
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -109,7 +108,7 @@ class Worker:
     def told(self, **more: Any) -> Told | None:
         """Return what rank 0 prints, None elsewhere; collective."""
         self.select.reset()
-        facts = self.control.gather((socket.gethostname(), sorted(os.sched_getaffinity(0))), 0)
+        facts = self.control.gather((os.uname().nodename, sorted(os.sched_getaffinity(0))), 0)
         if self.rank:
             return None
         hosts = tuple(host for host, _ in facts)
