@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).with_name("lab-barriers.md")
 BIN = Path(sys.executable).parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "lab")]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("", "lab", "mpi")]
 
 from test_barriers_of_migrate import JOB  # noqa: E402
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.io.publish import show_text
 from subsalt.lab.collectives.calls import Call
 from subsalt.lab.collectives.choice import Algorithm
 from subsalt.lab.collectives.mpit import Tool, loaded_library
@@ -118,8 +119,7 @@ class Worker:
     def begin(self, number: int) -> None:
         """Note what is begun, where it survives an end of the program."""
         if self.log:
-            with open(self.log, "w") as out:
-                out.write(str(number))
+            show_text(self.log, str(number))
 
     def tried(self, call: Call, cell: int, k: int, algorithm: Algorithm) -> Callable[[], object]:
         """Call an algorithm until it is warm, check its answer, and return it for a loop; collective."""
@@ -234,11 +234,8 @@ def main(text: str) -> None:
         # the other ranks wait in a call that will never end; what the launcher says about that hides this
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         if start.log:
-            # renamed, since another rank may end this one in the middle
-            own = f"{start.log}.{os.getpid()}"
-            with open(own, "w") as out:
-                out.write(str(error))
-            os.replace(own, start.log + WHY)
+            # whole or not at all, since another rank may end this one in the middle
+            show_text(start.log + WHY, str(error))
         MPI.COMM_WORLD.Abort(70)
         raise
     if told is not None:
