@@ -6,18 +6,21 @@ of its loop, which it prints.
 
     python benchmarks/barrier_trial.py [--ranks 2] [--steps 4000] [--rounds 10]
 
-Prints a table and, last, one JSON object; ends with 1 when a saving is above its bound by more than chance, or outputs
-differ.
+Both ways run under the interposer, so a trial also saves what that takes for the barriers themselves: the loop without
+it, timed beside, says how much that can be. Prints a table and, last, one JSON object; ends with 1 when a saving is
+above its bound and this by more than chance, or outputs differ.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -36,6 +39,7 @@ COLUMNS = (
     Column("percent", "% of loop", ".1f"),
     Column("late", "late %", ".0f", 100.0),
     Column("bound", "saves at most s", ".4f"),
+    Column("recorded", "interposer s", ".4f"),
     Column("saving", "saving s", "+.4f"),
     Column("low", "95 % from", "+.4f"),
     Column("high", "to", "+.4f"),
@@ -43,6 +47,12 @@ COLUMNS = (
     Column("moved", "it grows by s", "+.3f"),
     Column("verdict", "verdict"),
 )
+
+
+def elapsed(launch: list[str]) -> float:
+    """Return the seconds of the loop of a run without the interposer."""
+    said = subprocess.run(launch, check=True, capture_output=True, text=True).stdout
+    return float(re.search(r"elapsed ([0-9.]+)", said)[1])
 
 
 def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> dict[str, Any]:
@@ -55,7 +65,8 @@ def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> 
     result = json.loads(said.splitlines()[-1])
     (site,), trial = result["rows"], result["trial"]
     calls = {r["call"]: r for r in trial["rows"]}
-    loop = sorted(trial["seconds_a"])[len(trial["seconds_a"]) // 2]
+    loop = median(trial["seconds_a"])
+    plain = median(elapsed(launch) for _ in range(asked.rounds))
     barrier = calls["MPI_Barrier"]["before"] / asked.ranks
     return {
         "program": how,
@@ -64,6 +75,7 @@ def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> 
         "percent": 100 * barrier / loop,
         "late": site["late_share"],
         "bound": trial["bound"],
+        "recorded": max(0.0, loop - plain),
         "saving": trial["paired"]["median_saving"],
         "low": trial["paired"]["low"],
         "high": trial["paired"]["high"],
@@ -92,7 +104,7 @@ def main() -> int:
         subprocess.run(words, check=True)
         rows = [tried(mpi, program, how, asked) for how in ("even", "uneven", "messages")]
     print(render(rows, COLUMNS))
-    kept = all(r["low"] <= r["bound"] and r["identical"] for r in rows)
+    kept = all(r["low"] <= r["bound"] + r["recorded"] and r["identical"] for r in rows)
     settings = {"mpi": mpi.name, "ranks": asked.ranks, "steps": asked.steps, "rounds": asked.rounds}
     print(json.dumps({"version": __version__, "machine": machine(1), **settings, "rows": rows, "kept": kept}))
     return 0 if kept else 1
