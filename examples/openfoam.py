@@ -126,7 +126,7 @@ def main() -> int:
         solve(asked.folder)
     if missing(PROGRAMS):
         return 0
-    n, steps = (24, 10) if asked.quick else (60, 100)
+    n, steps = (24, 10) if asked.quick else (120, 200)
     if asked.quick:
         asked.repeats = min(asked.repeats, 1)
     for ranks in (1, asked.ranks):

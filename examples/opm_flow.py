@@ -122,7 +122,7 @@ def main() -> int:
     if missing(PROGRAMS):
         return 0
     asked.folder.mkdir(parents=True, exist_ok=True)
-    size = (8, 8, 2, 2) if asked.quick else (20, 20, 5, 12)
+    size = (8, 8, 2, 2) if asked.quick else (40, 40, 10, 24)
     Path(asked.folder, "FLOOD.DATA").write_text(deck(*size))
     if asked.quick:
         asked.repeats = min(asked.repeats, 1)

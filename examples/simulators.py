@@ -6,6 +6,7 @@ Not an example by itself: `opm_flow.py` and `openfoam.py` use it.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -109,7 +110,10 @@ def measure(
         ["profile", "--against-founding", "--page", "profile.html", "--out", "profile.json", "--", *line],
         folder,
     )
-    attempt = ["--try", "all-candidates", "--rounds", str(asked.rounds), "--outputs", *outputs]
-    lab(["barriers", "--out", "barriers.json", *(attempt if asked.rounds else []), "--", *line], folder)
+    lab(["barriers", "--out", "barriers.json", "--", *line], folder)
+    sites = json.loads((folder / "barriers.json").read_text())["rows"]
+    if asked.rounds and any(site["class"] == "candidate" for site in sites):
+        attempt = ["--try", "all-candidates", "--rounds", str(asked.rounds), "--outputs", *outputs]
+        lab(["barriers", "--from", "barriers.json", *attempt, "--", *line], folder)
     if asked.repeats:
         lab(["scaling", "--ranks", f"1,{asked.ranks}", "--repeats", str(asked.repeats), *scaled], folder)
