@@ -1,15 +1,19 @@
 """The sweep against an MPI that is made up: what is started, in which order, what is left out, what an end leaves."""
 
+from pathlib import Path
+
 import pytest
 from fake_collectives import MPI, NAMES, Machine, variable
 
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.collectives.decide import decide
-from subsalt.lab.collectives.plan import Told
+from subsalt.lab.collectives.plan import Start, Told
 from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
 from subsalt.lab.collectives.room import cores_of_others, crowded
-from subsalt.lab.collectives.sweep import plain
+from subsalt.lab.collectives.sweep import plain, starter
 from subsalt.lab.collectives.sweep import sweep as real_sweep
+from subsalt.lab.launcher import Launcher
+from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 SIZES = (8, 64, 512, 4096)
 
@@ -158,3 +162,19 @@ def test_cores_count_by_host():
     assert crowded(told, others=3.0) == ""
     assert crowded(Told(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
     assert cores_of_others() >= 0
+
+
+def test_ranks_load_the_library_that_is_to_be_measured(monkeypatch):
+    """Not the one that MPI for Python finds first: the launcher of another MPI ends those."""
+    started = []
+
+    def run(words, **named):
+        started.append(words)
+        raise SubsaltError("stop here", "", code="E781")
+
+    monkeypatch.setattr("subsalt.lab.launcher.run", run)
+    mpi = MpiInUse("openmpi", "4.1.4", Path("/nowhere/libmpi.so.40"), None, None, Launcher(("mpiexec",)))
+    with pytest.raises(SubsaltError, match="stop here"):
+        starter(mpi, request())(2, Start("list", ()), {"CHOSEN": "1"})
+    assert "MPI4PY_LIBMPI=/nowhere/libmpi.so.40" in started[0]
+    assert "CHOSEN=1" in started[0]

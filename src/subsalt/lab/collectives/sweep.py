@@ -134,7 +134,9 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
             limit = min(limit, TRY_SECONDS + TRY_EACH * len(what.work()))
         # the ranks compute nothing that threads would help
         ran = launcher.run(
-            mpi.start(ranks, program, {"OMP_NUM_THREADS": "1", **variables}),
+            mpi.start(
+                ranks, program, {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **variables}
+            ),
             what=f"the start of {ranks} ranks",
             timeout=limit,
         )
