@@ -12,7 +12,7 @@ CXX_FOUND := $(shell command -v $${CXX:-c++} || command -v g++ || command -v cla
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
-NATIVE_SOURCES := $(shell find native -name '*.[ch]pp' 2>/dev/null)
+NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs benchmarks -name '*.[ch]pp' -o -name '*.[ch]' 2>/dev/null)
 CASES ?= iso-256 vti-256
 
 .PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
