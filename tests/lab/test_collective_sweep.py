@@ -175,6 +175,23 @@ def test_ranks_load_the_library_that_is_to_be_measured(monkeypatch):
     monkeypatch.setattr("subsalt.lab.launcher.run", run)
     mpi = MpiInUse("openmpi", "4.1.4", Path("/nowhere/libmpi.so.40"), None, None, Launcher(("mpiexec",)))
     with pytest.raises(SubsaltError, match="stop here"):
-        starter(mpi, request())(2, Start("list", ()), {"CHOSEN": "1"})
+        starter(mpi, request())(2, Start("list", ()), {"coll_tuned_x": "1"})
     assert "MPI4PY_LIBMPI=/nowhere/libmpi.so.40" in started[0]
-    assert "CHOSEN=1" in started[0]
+    # control variables of Open MPI have a prefix in the environment
+    assert "OMPI_MCA_coll_tuned_x=1" in started[0]
+
+
+def test_variables_that_are_read_at_the_start_only_have_starts_of_their_own():
+    """As those of Open MPI 4: the interface refuses to set them in a running program."""
+    values = {"ignore": 0, "ring": 4, "linear": 1}
+    fixed = [
+        variable("coll_tuned_allreduce_algorithm", values) | {"settable": False},
+        variable("coll_tuned_use_dynamic_rules", {}),
+    ]
+    machine = Machine(variables=fixed, faster=lambda c, n, a: 1.5 if a == "ring" else 1.0)
+    older = type(MPI)(family="openmpi", name="Open MPI 4.1.4", launcher=MPI.launcher)
+    found = sweep(older, request(), start=machine)
+    measured = [variables for _, what, variables in machine.starts if what.what == "measure"]
+    assert {v.get("coll_tuned_allreduce_algorithm") for v in measured} == {None, "ring", "linear"}
+    assert all(not what.switches for _, what, _ in machine.starts if what.what != "list")
+    assert {s.algorithm.name for s in found.samples} == {"default", "ring", "linear"}

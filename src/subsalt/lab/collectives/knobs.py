@@ -7,7 +7,7 @@ variables are known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from subsalt.lab.collectives.choice import Algorithm
@@ -127,6 +127,18 @@ def _intel(by_name: Mapping[str, Variable], collective: str, threads: Threads, n
     return []
 
 
-def switches_while_running(family: Family) -> bool:
-    """Return whether the library takes another algorithm in a running program; Intel MPI reads them at its start."""
-    return family != "intel"
+def switches_while_running(
+    family: Family, variables: Sequence[Variable], algorithms: Iterable[Algorithm]
+) -> bool:
+    """Return whether the library takes other algorithms in a running program.
+
+    Intel MPI and Open MPI 4 read their variables at the start only.
+    """
+    used = {name for a in algorithms for name in a.settings}
+    return family != "intel" and all(v.settable for v in variables if v.name in used)
+
+
+def environment(family: Family, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return control variables as the environment of the ranks names them."""
+    prefix = "OMPI_MCA_" if family == "openmpi" else ""
+    return {name if name.startswith(prefix) else prefix + name: value for name, value in settings.items()}

@@ -32,12 +32,15 @@ class Variable:
         Names of its values and the numbers they stand for; empty when it is a plain number.
     value : int
         What it is set to.
+    settable : bool
+        A running program may set it; Open MPI 4 reads its variables at the start only.
     """
 
     name: str
     about: str
     values: dict[str, int] = field(default_factory=dict)
     value: int = 0
+    settable: bool = True
 
     def number(self, text: str) -> int:
         """Return the number that a value stands for: a name of `values`, or digits."""
@@ -103,9 +106,8 @@ class Tool:
                 continue
             name, about, kinds = described
             self._index[name] = index
-            self._known[name] = Variable(
-                name, about, self._enum(kinds) or named_values(about), self.read(name)
-            )
+            values = self._enum(kinds) or named_values(about)
+            self._known[name] = Variable(name, about, values, self.read(name), self._settable(name))
             found.append(self._known[name])
         return found
 
@@ -179,6 +181,13 @@ class Tool:
             return 0
         self._call("MPI_T_cvar_read", handle, value)
         return int(value[0])
+
+    def _settable(self, name: str) -> bool:
+        """Return whether a variable takes a value now: tried with the one that it has, for its scope tells nothing."""
+        handle, count = self._handle(name)
+        if count != 1:
+            return False
+        return not self._mpi.MPI_T_cvar_write(handle, (ctypes.c_int * 2)(self.read(name)))
 
     def write(self, name: str, value: int) -> None:
         """Set a variable in this process."""

@@ -133,10 +133,9 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
         if what.what != "measure":
             limit = min(limit, TRY_SECONDS + TRY_EACH * len(what.work()))
         # the ranks compute nothing that threads would help
+        fixed = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1"}
         ran = launcher.run(
-            mpi.start(
-                ranks, program, {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **variables}
-            ),
+            mpi.start(ranks, program, fixed | knobs.environment(mpi.family, variables)),
             what=f"the start of {ranks} ranks",
             timeout=limit,
         )
@@ -227,7 +226,8 @@ def sweep(
             LeftOut(Algorithm(c, "every algorithm", 0), ranks, None, f"{mpi.name} has no variable for it")
             for c in missing
         ]
-    switches = knobs.switches_while_running(mpi.family)
+    every = [a for some in known.values() for a in some]
+    switches = knobs.switches_while_running(mpi.family, [Variable(**v) for v in told.variables], every)
     plans: dict[int, list[Cell]] = {}
     for ranks in request.ranks:
         # the largest sizes first: what fails there is left out at once

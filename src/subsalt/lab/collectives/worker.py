@@ -147,7 +147,14 @@ class Worker:
         found = self.tool.variables(self.start.wanted) if self.tool is not None else []
         return self.told(
             variables=[
-                {"name": v.name, "about": v.about, "values": v.values, "value": v.value} for v in found
+                {
+                    "name": v.name,
+                    "about": v.about,
+                    "values": v.values,
+                    "value": v.value,
+                    "settable": v.settable,
+                }
+                for v in found
             ]
         )
 
