@@ -185,6 +185,8 @@ def test_rows_of_fio_stand_beside_ours_and_old_rows_go(tmp_path):
 def test_every_table_by_the_real_fio(tmp_path, monkeypatch):
     for module in (storage_fio, storage_own):
         monkeypatch.setattr(module, "SIZES", (4096, MIB))
+    # fio keeps the state of a comparison where it was started, unless told otherwise
+    monkeypatch.chdir(tmp_path)
     wanted = Settings(
         [tmp_path],
         4 * MIB,
