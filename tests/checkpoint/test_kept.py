@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 
 import numpy as np
 import pytest
@@ -169,6 +170,24 @@ def test_scratch_goes_and_what_is_kept_stays(directories):
         assert not going_on.exists()
     with open_kept(directories, 5, "source") as kept:
         assert np.array_equal(kept.read(2), field_at(2))
+
+
+def test_another_rank_may_clear_a_shot_first(directories, monkeypatch):
+    with Scratch("c" * 64, directories) as scratch:
+        folder = scratch.folder(7)
+
+        def after_the_other(look):
+            def call(path="."):
+                if folder.exists():
+                    folder.rmdir()
+                return look(path)
+
+            return call
+
+        for name in ("scandir", "listdir"):
+            monkeypatch.setattr(os, name, after_the_other(getattr(os, name)))
+        scratch.remove(7)
+        assert not folder.exists()
 
 
 def test_a_shot_done_again_is_not_kept_until_it_is_complete(directories):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,9 @@ Name = Literal["source", "receiver", "states", "restart", "shells"]
 
 #: what may be compressed, and to which share of the tolerance; the rest must come back as it was
 LOSSY = {"source": 1.0, "receiver": 1.0, "states": 0.1}
+
+#: the index of a wavefield that is kept
+INDEX = re.compile(r"(?:source|receiver)\.r\d{2,}\.json")
 
 
 def scratch_folders(run: Path, run_id: str, directories: Sequence[Path] = ()) -> list[Path]:
@@ -198,11 +203,19 @@ class Scratch:
 
     def _clear(self, folders: Sequence[Path], restart: bool) -> int:
         """Empty the folders of a shot but for what stays; return the bytes that were freed."""
-        if restart and any(folders[0].glob("restart*.json")):
+        names = _names(folders[0])
+        if restart and any(n.startswith("restart") and n.endswith(".json") for n in names):
             return 0
         staying = set()
-        for index in folders[0].glob("*.r??*.json"):
-            name = index.name.split(".")[0]
-            if name in ("source", "receiver"):
-                staying |= {index.name, index.name.removesuffix(".json") + ".snap"}
+        for name in names:
+            if INDEX.fullmatch(name):
+                staying |= {name, name.removesuffix(".json") + ".snap"}
         return sum(scratch_files.clear_folder(folder, staying) for folder in folders)
+
+
+def _names(folder: Path) -> list[str]:
+    """Return what is in a folder; nothing when another rank, which clears it at the same time, was faster."""
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
