@@ -6,6 +6,7 @@ it has (docs/lab-profile.md).
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 
 import pytest
@@ -87,6 +88,7 @@ def test_communicators_have_names_that_all_members_agree_on(ran):
     assert (world.comm_size, world.calls) == (RANKS, 3 * RANKS)
 
 
+@pytest.mark.skipif(shutil.which("addr2line") is None, reason="no addr2line")
 def test_places_are_lines_of_the_program(ran):
     _, profile = ran
     text = __file__.rsplit("/", 1)[0] + "/programs/profiled.c"
