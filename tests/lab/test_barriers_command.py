@@ -1,6 +1,7 @@
 """`subsalt lab barriers` as users meet it: refusals, the table, trials that save nothing, differ, fail or hang."""
 
 import json
+import shutil
 
 import pytest
 from mpis import PROGRAMS, mpi, openmpi  # noqa: F401
@@ -219,7 +220,8 @@ def test_an_audit_and_a_trial_of_it(run, words, tmp_path):
     assert code == 0, err
     # the program's own words come first
     assert out.startswith("sum ")
-    assert "planted_barriers.c:" in out
+    # lines are known by addr2line, places in the program without it
+    assert ("planted_barriers.c:" if shutil.which("addr2line") else "planted_barriers+0x") in out
     assert "candidate: MPI_Allreduce on the same communicator follows" in out
     assert "file-system and signal side effects are invisible to us" in out
     assert "removable" not in out

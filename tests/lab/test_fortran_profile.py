@@ -66,6 +66,8 @@ def test_calls_bytes_communicators_and_lines(waves):
         ("world/0.0", 1),
         ("world/0.1", 1),
     ]
+    if shutil.which("addr2line") is None:
+        return  # lines are not known then
     line = next(n for n, text in enumerate(TEXT.read_text().splitlines(), 1) if "MPI_Barrier" in text)
     assert [found.places[r.site] for r in found.by_site() if r.call == "MPI_Barrier"] == [f"waves.f90:{line}"]
 
