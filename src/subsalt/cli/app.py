@@ -20,7 +20,7 @@ from subsalt.cli import lab_storage as lab_storage
 from subsalt.cli.app_root import app as app
 from subsalt.cli.lab import lab
 
-app.add_typer(lab, short_help="Measure this machine and the kernels on it.")
+app.add_typer(lab, short_help="Measure this machine, and programs on it.")
 
 
 def main(argv: list[str] | None = None) -> None:

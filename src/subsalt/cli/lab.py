@@ -9,7 +9,7 @@ import typer
 
 lab = typer.Typer(
     name="lab",
-    help="Measure this machine, and how much of it the kernels take; results go into machine.json.",
+    help="Measure this machine, and what programs on it do, ours or any other.",
     epilog="Example: subsalt lab kernels --quick. A result made under load is marked noisy.",
     no_args_is_help=True,
     rich_markup_mode=None,
