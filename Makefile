@@ -12,10 +12,11 @@ CXX_FOUND := $(shell command -v $${CXX:-c++} || command -v g++ || command -v cla
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
-NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs benchmarks -name '*.[ch]pp' -o -name '*.[ch]' 2>/dev/null)
+NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/cuda benchmarks -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 CASES ?= iso-256 vti-256
+CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated cuda cuda-check test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -39,7 +40,29 @@ build: $(STAMP) ## compile what changed in native/ and put it into the virtual e
 	so=$$(ls $$tree/_native*.so); to=$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/subsalt; \
 	cmp -s $$so $$to/$${so##*/} || { cp $$so $$to/.new.so && mv -f $$to/.new.so $$to/$${so##*/}; }
 
-test: build ## run all tests
+# what the plug-in for GPUs is asked for at load: another version is refused
+VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/subsalt/__init__.py)
+CMAKE = PATH="$(abspath $(BIN)):$$PATH" cmake
+# nvcc of the system, of CUDA_HOME, or of the wheels of the extra cuda-build
+NVCC = $$(command -v nvcc || ls $${CUDA_HOME:-/usr/local/cuda}/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu*/bin/nvcc 2>/dev/null | head -1)
+
+emulated: $(STAMP) ## compile the device code for the host: the device of the tests where there is no GPU
+	@$(CMAKE) -S native/cuda -B build/emulated -G Ninja -DSUBSALT_EMULATED=ON -DSUBSALT_VERSION="$(VERSION)" >/dev/null
+	@$(CMAKE) --build build/emulated -j 2
+
+cuda: build ## compile the plug-in for GPUs, with the CUDA compiler of the system or, where it has none, of PyPI
+	@[ -n "$(NVCC)" ] || { echo "no nvcc: installing the compiler wheels (extra cuda-build)"; $(PY) -m pip install $(PIP_FLAGS) $(CUDA_WHEELS); }
+	@$(MAKE) --no-print-directory cuda-check
+	@to=$$($(PY) -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/subsalt; \
+	cp build/cuda/libsubsalt_cuda.so $$to/.new-cuda.so && mv -f $$to/.new-cuda.so $$to/libsubsalt_cuda.so
+	@$(BIN)/subsalt doctor | grep -i gpu
+
+cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90 and PTX, where there is a CUDA compiler
+	@nvcc="$(NVCC)"; [ -n "$$nvcc" ] || { echo "no CUDA compiler here: device code not compiled (make cuda fetches one)"; exit 0; }; \
+	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
+	$(CMAKE) --build build/cuda -j 2
+
+test: build emulated ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 lint: $(STAMP) ## style, types, layers, spelling

@@ -20,6 +20,44 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
+REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
+os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
+#: what `make emulated` builds
+EMULATED_PLUGIN = Path(__file__).parents[1] / "build" / "emulated" / "libsubsalt_cuda_emulated.so"
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """Let the device ``cuda`` of this process, and of those it starts, be the emulated one."""
+    from subsalt.kernels.cuda import library
+
+    if not EMULATED_PLUGIN.is_file():
+        pytest.skip("the emulated device is not built (make emulated)")
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(EMULATED_PLUGIN))
+    library.forget()
+    yield library
+    library.forget()
+
+
+@pytest.fixture(params=["emulated", pytest.param("real", marks=pytest.mark.gpu)])
+def gpu_device(request, monkeypatch):
+    """Run a test on the emulated device, and on the GPU of this machine where there is one."""
+    if request.param == "emulated":
+        yield request.getfixturevalue("emulated")
+        return
+    from subsalt.kernels.cuda import library
+
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", REAL_PLUGIN)
+    library.forget()
+    found = library.found()
+    if not found.devices or found.emulated:
+        library.forget()
+        pytest.skip(f"no GPU: {found.why or 'the plug-in is the emulated one'}")
+    yield library
+    library.forget()
+
+
 @pytest.fixture
 def subsalt_command(monkeypatch, capfd):
     """Return a function that runs `subsalt` with some words in this process: (exit code, stdout, stderr)."""

@@ -173,11 +173,16 @@ void bind_kernels(nb::module_& m) {
              "first"_a.noconvert(), "profiles"_a.noconvert(), "m"_a.noconvert(), "e"_a.noconvert().none(),
              "s"_a.noconvert().none(), "scales"_a)
         .def("set_tilt", &Plan::set_tilt, "axis"_a.noconvert(), "spacing"_a, "second"_a, "first"_a, "share"_a)
-        .def("memory_shape", &Plan::memory_shape, "axis"_a);
+        .def("memory_shape", &Plan::memory_shape, "axis"_a)
+        // for plug-ins that bring it to their device
+        .def_prop_ro("address", [](const Plan& plan) { return reinterpret_cast<std::uintptr_t>(&plan.pb); })
+        .def_prop_ro_static("size", [](nb::handle) { return sizeof(Problem); });
     nb::class_<PointSet>(m, "PointSet")
         .def(nb::init<nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>,
                       nb::ndarray<const float, nb::ndim<3>, nb::c_contig, nb::device::cpu>, const Corner&>(),
-             "base"_a.noconvert(), "weights"_a.noconvert(), "shape"_a);
+             "base"_a.noconvert(), "weights"_a.noconvert(), "shape"_a)
+        .def_prop_ro("address", [](const PointSet& set) { return reinterpret_cast<std::uintptr_t>(&set.pts); })
+        .def_prop_ro_static("size", [](nb::handle) { return sizeof(Points); });
 
     // noconvert: an array of another type or order would be converted to a copy, and what is written to it lost
     m.def("memory_step", &memory_step, "plan"_a, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(),

@@ -32,6 +32,7 @@ PARTS = (
     "lab_profile",
     "lab_phases",
     "lab_collective_files",
+    "gpu",
 )
 
 

@@ -11,11 +11,15 @@ from subsalt.errors import ConfigError, DeviceError
 #: threads per core that are still computed with, however slowly, and threads that any machine bears
 MOST_THREADS, FREE_THREADS = 4, 8
 
-DEVICES = {"cpu": "subsalt.kernels.cpu", "reference": "subsalt.kernels.reference"}
+DEVICES = {
+    "cpu": "subsalt.kernels.cpu",
+    "cuda": "subsalt.kernels.cuda",
+    "reference": "subsalt.kernels.reference",
+}
 
 
 def get(device: str = "cpu") -> ModuleType:
-    """Return the kernels of a device: ``"cpu"`` (compiled, float32) or ``"reference"`` (NumPy)."""
+    """Return the kernels of a device: ``"cpu"`` (compiled), ``"cuda"`` (both float32) or ``"reference"`` (NumPy)."""
     if device not in DEVICES:
         raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
     return import_module(DEVICES[device])

@@ -196,6 +196,16 @@ def _plan(problem: Problem) -> Any:
     return plan
 
 
+def host_plan(problem: Problem) -> Any:
+    """Return the compiled form of `problem` on the host, for devices that bring it to theirs."""
+    return _plan(problem)
+
+
+def host_points(problem: Problem, points: Points) -> Any:
+    """Return the compiled form of `points` on the host, likewise."""
+    return _points(problem, points)
+
+
 def new_memory(problem: Problem) -> dict[str, NDArray]:
     """Return zeroed memory fields of the PML, in the layer only: `Problem.memory_kinds` per axis, in rows along z."""
     if problem.boundary != "pml":

@@ -1,0 +1,82 @@
+// The plain C interface of the CUDA plug-in. Every function returns 0, or a CUDA error number; what it means says
+// subsalt_cuda_message(). Sizes and indices are 64-bit. Nothing here throws, and nothing crashes without a driver.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SUBSALT_CUDA_API __attribute__((visibility("default")))
+
+/// Changes with every change of this file or of the structs behind its pointers.
+#define SUBSALT_CUDA_ABI 1
+
+typedef struct {
+    char name[128];
+    int64_t memory; // bytes
+    int32_t major, minor, processors, integrated;
+    char bus[32]; // PCI address
+} SubsaltCudaFacts;
+
+// The plug-in and its devices
+SUBSALT_CUDA_API int subsalt_cuda_abi(void);
+SUBSALT_CUDA_API const char* subsalt_cuda_version(void);                       // of the package it was built from
+SUBSALT_CUDA_API int subsalt_cuda_emulated(void);                              // 1: the test instrument, not a GPU
+SUBSALT_CUDA_API const char* subsalt_cuda_message(void);                       // of the last error of this thread
+SUBSALT_CUDA_API int subsalt_cuda_versions(int32_t* driver, int32_t* runtime); // 13000 is 13.0; driver 0: none
+SUBSALT_CUDA_API int subsalt_cuda_count(int32_t* count);
+SUBSALT_CUDA_API int subsalt_cuda_facts(int32_t device, SubsaltCudaFacts* facts);
+SUBSALT_CUDA_API int subsalt_cuda_use(int32_t device); // makes its streams; once per process
+
+// Memory
+SUBSALT_CUDA_API int subsalt_cuda_free_memory(int64_t* free_bytes, int64_t* total);
+SUBSALT_CUDA_API int subsalt_cuda_allocate(void** out, int64_t bytes, int32_t zeroed);
+SUBSALT_CUDA_API int subsalt_cuda_release(void* p);
+SUBSALT_CUDA_API int subsalt_cuda_allocate_host(void** out, int64_t bytes); // page-locked
+SUBSALT_CUDA_API int subsalt_cuda_release_host(void* p);
+/// Bytes that this process has now, and had at most: on the device, page-locked on the host.
+SUBSALT_CUDA_API int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host, int64_t* host_peak);
+/// After all work so far; returns when done. Any direction.
+SUBSALT_CUDA_API int subsalt_cuda_copy(void* to, const void* from, int64_t bytes);
+SUBSALT_CUDA_API int subsalt_cuda_zero(void* p, int64_t bytes);
+SUBSALT_CUDA_API int subsalt_cuda_synchronize(void);
+
+// Plans: `problem` is a host subsalt::Problem of `size` bytes; model arrays on the device: m, e, s (float32, or 16-bit
+// when the problem says so), then the axis x, y, z; null where the medium has none.
+SUBSALT_CUDA_API int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model[6], void** plan);
+SUBSALT_CUDA_API int subsalt_cuda_free_plan(void* plan);
+// Points: `points` is a host subsalt::Points of `size` bytes.
+SUBSALT_CUDA_API int subsalt_cuda_points(const void* plan, const void* points, int64_t size, void** out);
+SUBSALT_CUDA_API int subsalt_cuda_free_points(void* points);
+
+// Steps. levels: prev[2], curr[2], psi[3], zeta[3], zeta2[3] (null where there is none), as in subsalt::Levels.
+SUBSALT_CUDA_API int subsalt_cuda_memory_step(const void* plan, void* const levels[13], const int64_t lo[3],
+                                              const int64_t hi[3]);
+SUBSALT_CUDA_API int subsalt_cuda_field_step(const void* plan, void* const levels[13], const int64_t lo[3],
+                                             const int64_t hi[3]);
+SUBSALT_CUDA_API int subsalt_cuda_apply_l(const void* plan, void* const fields[2], void* const out[2],
+                                          const int64_t lo[3], const int64_t hi[3]);
+
+// Points: values and out on the host, (n)
+SUBSALT_CUDA_API int subsalt_cuda_inject(const void* plan, void* const fields[2], const void* points,
+                                         const float* values);
+SUBSALT_CUDA_API int subsalt_cuda_record(const void* plan, void* const fields[2], const void* points, float* out);
+SUBSALT_CUDA_API int subsalt_cuda_record_shares(const void* plan, void* const fields[2], const void* points,
+                                                float* out);
+
+// Imaging: arrays on the device
+SUBSALT_CUDA_API int subsalt_cuda_snapshot(const void* plan, void* const fields[2], float* out, const int64_t lo[3],
+                                           const int64_t hi[3]);
+SUBSALT_CUDA_API int subsalt_cuda_correlate(const void* plan, float* image, const float* u, void* const fields[2],
+                                            const int64_t lo[3], const int64_t hi[3], float scale);
+SUBSALT_CUDA_API int subsalt_cuda_square(float* image, const float* u, int64_t n, float scale);
+SUBSALT_CUDA_API int subsalt_cuda_product(float* image, const float* u, const float* w, int64_t n, float scale);
+SUBSALT_CUDA_API int subsalt_cuda_is_finite(const void* plan, void* const fields[2], int32_t* finite);
+SUBSALT_CUDA_API int subsalt_cuda_shell(const void* plan, void* const fields[2], const int64_t lo[3],
+                                        const int64_t hi[3], const int64_t width[6], float* record, int32_t put_back);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,213 @@
+// The device of this process, its memory, and what is said of errors.
+#include "context.hpp"
+
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace subsalt::cuda {
+
+namespace {
+
+thread_local std::string message;
+
+/// Sizes of what is allocated, by pointer: cudaFree does not tell.
+struct Sizes {
+    std::mutex mutex;
+    std::map<void*, std::int64_t> device, host;
+};
+Sizes& sizes() {
+    static Sizes* const made = new Sizes; // outlives what is freed at exit
+    return *made;
+}
+
+void add(std::atomic<std::int64_t>& now, std::atomic<std::int64_t>& peak, std::int64_t bytes) {
+    const std::int64_t after = now += bytes;
+    std::int64_t most = peak;
+    while (after > most && !peak.compare_exchange_weak(most, after)) {
+    }
+}
+
+std::int64_t forget(std::map<void*, std::int64_t>& known, void* p) {
+    const std::lock_guard lock(sizes().mutex);
+    const auto at = known.find(p);
+    if (at == known.end()) return 0;
+    const std::int64_t bytes = at->second;
+    known.erase(at);
+    return bytes;
+}
+
+void remember(std::map<void*, std::int64_t>& known, void* p, std::int64_t bytes) {
+    const std::lock_guard lock(sizes().mutex);
+    known[p] = bytes;
+}
+
+} // namespace
+
+Context& context() {
+    static Context made;
+    return made;
+}
+
+Allocated& allocated() {
+    static Allocated made;
+    return made;
+}
+
+int said(Status status, const char* what) {
+    if (status != cudaSuccess) {
+        message = std::string(what) + ": " + cudaGetErrorString(status);
+        cudaGetLastError(); // an error that can be mended does not stay
+    }
+    return static_cast<int>(status);
+}
+
+Status allocate(void** out, std::int64_t bytes) {
+    *out = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    SUBSALT_CHECK(cudaMalloc(out, static_cast<std::size_t>(bytes)));
+    remember(sizes().device, *out, bytes);
+    add(allocated().device, allocated().device_peak, bytes);
+    return cudaSuccess;
+}
+
+void release(void* p) {
+    if (p == nullptr) return;
+    allocated().device -= forget(sizes().device, p);
+    cudaFree(p);
+}
+
+Status allocate_host(void** out, std::int64_t bytes) {
+    *out = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    SUBSALT_CHECK(cudaHostAlloc(out, static_cast<std::size_t>(bytes), cudaHostAllocDefault));
+    remember(sizes().host, *out, bytes);
+    add(allocated().host, allocated().host_peak, bytes);
+    return cudaSuccess;
+}
+
+void release_host(void* p) {
+    if (p == nullptr) return;
+    allocated().host -= forget(sizes().host, p);
+    cudaFreeHost(p);
+}
+
+} // namespace subsalt::cuda
+
+using namespace subsalt::cuda;
+
+int subsalt_cuda_abi() {
+    return SUBSALT_CUDA_ABI;
+}
+
+const char* subsalt_cuda_version() {
+    return SUBSALT_VERSION;
+}
+
+int subsalt_cuda_emulated() {
+#if defined(SUBSALT_EMULATED)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+const char* subsalt_cuda_message() {
+    return message.c_str();
+}
+
+int subsalt_cuda_versions(int32_t* driver, int32_t* runtime) {
+    *driver = *runtime = 0;
+    cudaRuntimeGetVersion(runtime);
+    return said(cudaDriverGetVersion(driver), "asking for the driver's version");
+}
+
+int subsalt_cuda_count(int32_t* count) {
+    *count = 0;
+    return said(cudaGetDeviceCount(count), "counting GPUs");
+}
+
+int subsalt_cuda_facts(int32_t device, SubsaltCudaFacts* facts) {
+    cudaDeviceProp p;
+    const Status status = cudaGetDeviceProperties(&p, device);
+    if (status != cudaSuccess) return said(status, "asking what the GPU is");
+    *facts = {};
+    std::snprintf(facts->name, sizeof facts->name, "%.127s", p.name);
+    std::snprintf(facts->bus, sizeof facts->bus, "%04x:%02x:%02x", p.pciDomainID, p.pciBusID, p.pciDeviceID);
+    facts->memory = static_cast<std::int64_t>(p.totalGlobalMem);
+    facts->major = p.major, facts->minor = p.minor;
+    facts->processors = p.multiProcessorCount, facts->integrated = p.integrated;
+    return 0;
+}
+
+int subsalt_cuda_use(int32_t device) {
+    Context& c = context();
+    if (c.ready && c.device == device) return 0;
+    if (c.ready) return said(cudaErrorInvalidDevice, "using a second GPU in one process");
+    const auto make = [&]() -> Status {
+        SUBSALT_CHECK(cudaSetDevice(device));
+        SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.compute, cudaStreamNonBlocking));
+        SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_out, cudaStreamNonBlocking));
+        SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_in, cudaStreamNonBlocking));
+        return cudaSuccess;
+    };
+    const Status status = make();
+    c.ready = status == cudaSuccess;
+    c.device = device;
+    return said(status, "using the GPU");
+}
+
+int subsalt_cuda_free_memory(int64_t* free_bytes, int64_t* total) {
+    std::size_t f = 0, t = 0;
+    const Status status = cudaMemGetInfo(&f, &t);
+    *free_bytes = static_cast<int64_t>(f), *total = static_cast<int64_t>(t);
+    return said(status, "asking for the GPU's free memory");
+}
+
+int subsalt_cuda_allocate(void** out, int64_t bytes, int32_t zeroed) {
+    const auto make = [&]() -> Status {
+        SUBSALT_CHECK(allocate(out, bytes));
+        if (zeroed == 0 || bytes == 0) return cudaSuccess;
+        return cudaMemsetAsync(*out, 0, static_cast<std::size_t>(bytes), context().compute);
+    };
+    return said(make(), "allocating memory on the GPU");
+}
+
+int subsalt_cuda_release(void* p) {
+    release(p);
+    return 0;
+}
+
+int subsalt_cuda_allocate_host(void** out, int64_t bytes) {
+    return said(allocate_host(out, bytes), "allocating page-locked memory");
+}
+
+int subsalt_cuda_release_host(void* p) {
+    release_host(p);
+    return 0;
+}
+
+int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host, int64_t* host_peak) {
+    const Allocated& a = allocated();
+    *device = a.device, *device_peak = a.device_peak, *host = a.host, *host_peak = a.host_peak;
+    return 0;
+}
+
+int subsalt_cuda_copy(void* to, const void* from, int64_t bytes) {
+    const auto make = [&]() -> Status {
+        if (bytes == 0) return cudaSuccess;
+        SUBSALT_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, context().compute));
+        return cudaStreamSynchronize(context().compute);
+    };
+    return said(make(), "copying");
+}
+
+int subsalt_cuda_zero(void* p, int64_t bytes) {
+    if (bytes == 0) return 0;
+    return said(cudaMemsetAsync(p, 0, static_cast<std::size_t>(bytes), context().compute), "clearing memory");
+}
+
+int subsalt_cuda_synchronize() {
+    return said(cudaStreamSynchronize(context().compute), "waiting for the GPU");
+}

@@ -1,0 +1,53 @@
+// The device of this process: its streams, its plans, and what is said of the last error.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "api.h"
+#include "kernels.hpp"
+
+namespace subsalt::cuda {
+
+/// The streams of this process. Kernels run on `compute`, in the order in which they were asked for.
+struct Context {
+    bool ready = false;
+    int device = -1;
+    cudaStream_t compute = nullptr, copy_out = nullptr, copy_in = nullptr;
+};
+Context& context();
+
+/// Keep what a call said, for subsalt_cuda_message; returns its number.
+int said(Status status, const char* what);
+
+/// Bytes on the device and page-locked, now and at most.
+struct Allocated {
+    std::atomic<std::int64_t> device{0}, device_peak{0}, host{0}, host_peak{0};
+};
+Allocated& allocated();
+
+/// Allocate and release on the device, counted. Everything that the plug-in itself needs goes through these too.
+Status allocate(void** out, std::int64_t bytes);
+void release(void* p);
+
+/// A problem whose pointers are on the device, and the tables they point to.
+struct DevicePlan {
+    Problem pb;
+    Tuning tuning;
+    std::vector<void*> owned;
+    ~DevicePlan();
+};
+
+inline const DevicePlan& plan_of(const void* plan) {
+    return *static_cast<const DevicePlan*>(plan);
+}
+inline Levels levels_of(void* const p[13]) {
+    const auto f = [p](int i) { return static_cast<float*>(p[i]); };
+    return {{f(0), f(1)}, {f(2), f(3)}, {f(4), f(5), f(6)}, {f(7), f(8), f(9)}, {f(10), f(11), f(12)}};
+}
+inline Box box_of(const std::int64_t lo[3], const std::int64_t hi[3]) {
+    return {{lo[0], lo[1], lo[2]}, {hi[0], hi[1], hi[2]}};
+}
+
+} // namespace subsalt::cuda

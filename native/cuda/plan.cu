@@ -1,0 +1,92 @@
+// A problem on the device: the host's `Problem` with every pointer exchanged for one on the device.
+#include "context.hpp"
+
+namespace subsalt::cuda {
+
+namespace {
+
+/// Copy a table of the host to the device and make `table` point to it.
+template <class T>
+Status upload(const T*& table, Index n, std::vector<void*>& owned) {
+    if (table == nullptr || n == 0) {
+        table = nullptr;
+        return cudaSuccess;
+    }
+    void* made = nullptr;
+    SUBSALT_CHECK(allocate(&made, n * static_cast<Index>(sizeof(T))));
+    owned.push_back(made);
+    SUBSALT_CHECK(cudaMemcpyAsync(made, table, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyHostToDevice,
+                                  context().compute));
+    table = static_cast<const T*>(made);
+    return cudaSuccess;
+}
+
+Status fill(DevicePlan& plan, const Problem& host, const void* const model[6]) {
+    Problem& pb = plan.pb = host;
+    const auto floats = [model](int i) { return static_cast<const float*>(model[i]); };
+    if (pb.storage == ModelStorage::u16) {
+        for (int i = 0; i < 3; ++i)
+            pb.packed[i].values = static_cast<const std::uint16_t*>(model[i]);
+    } else {
+        pb.m = floats(0), pb.e = floats(1), pb.s = floats(2);
+    }
+    for (int a = 0; a < 3; ++a) {
+        pb.tilt.axis[a] = floats(3 + a);
+        // 16 entries behind the last are there on the host too
+        SUBSALT_CHECK(upload(pb.b[a], pb.n[a] + 16, plan.owned));
+        SUBSALT_CHECK(upload(pb.t[a], pb.n[a] + 16, plan.owned));
+    }
+    SUBSALT_CHECK(upload(pb.wz.b, pb.wz.stride, plan.owned));
+    SUBSALT_CHECK(upload(pb.wz.in_layer, pb.wz.stride, plan.owned));
+    SUBSALT_CHECK(upload(pb.wz.near_side, pb.wz.stride, plan.owned));
+    return cudaStreamSynchronize(context().compute); // the tables of the host may go
+}
+
+} // namespace
+
+DevicePlan::~DevicePlan() {
+    for (void* p : owned)
+        release(p);
+}
+
+} // namespace subsalt::cuda
+
+using namespace subsalt;
+using namespace subsalt::cuda;
+
+int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model[6], void** plan) {
+    *plan = nullptr;
+    if (size != static_cast<int64_t>(sizeof(Problem))) return said(cudaErrorInvalidValue, "a problem of another build");
+    auto made = std::make_unique<DevicePlan>();
+    made->tuning = {8, 0};
+    const Status status = fill(*made, *static_cast<const Problem*>(problem), model);
+    if (status == cudaSuccess) *plan = made.release();
+    return said(status, "bringing a problem to the GPU");
+}
+
+int subsalt_cuda_free_plan(void* plan) {
+    delete static_cast<DevicePlan*>(plan);
+    return 0;
+}
+
+int subsalt_cuda_memory_step(const void* plan, void* const levels[13], const int64_t lo[3], const int64_t hi[3]) {
+    return said(memory_step(plan_of(plan).pb, levels_of(levels), box_of(lo, hi), context().compute),
+                "advancing the memory of the layer");
+}
+
+int subsalt_cuda_field_step(const void* plan, void* const levels[13], const int64_t lo[3], const int64_t hi[3]) {
+    const DevicePlan& p = plan_of(plan);
+    return said(field_step(p.pb, levels_of(levels), box_of(lo, hi), p.tuning, context().compute),
+                "advancing the wavefield");
+}
+
+int subsalt_cuda_apply_l(const void* plan, void* const fields[2], void* const out[2], const int64_t lo[3],
+                         const int64_t hi[3]) {
+    const Problem& pb = plan_of(plan).pb;
+    float* const f[2] = {static_cast<float*>(fields[0]), static_cast<float*>(fields[1])};
+    float* const o[2] = {static_cast<float*>(out[0]), static_cast<float*>(out[1])};
+    const auto apply = pb.medium == Medium::isotropic ? apply_l_iso
+                       : pb.medium == Medium::vti     ? apply_l_vti
+                                                      : apply_l_tti;
+    return said(apply(pb, f, o, box_of(lo, hi), context().compute), "applying the operator");
+}

@@ -1,0 +1,25 @@
+"""E980 to E999: computing on a GPU."""
+
+ENTRIES: dict[str, tuple[str, str, str]] = {
+    "E980": (
+        "No plug-in for GPUs",
+        "The job asks for the device cuda. What computes there is a plug-in that is compiled where a CUDA compiler is; "
+        "it is not there, or cannot be loaded.",
+        "Build it: make cuda (docs/gpu.md). Or compute with device = cpu.",
+    ),
+    "E981": (
+        "No GPU",
+        "The plug-in is there, and no GPU that this process may use.",
+        "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or compute with device = cpu.",
+    ),
+    "E982": (
+        "The driver of the GPU is too old",
+        "The plug-in was built for a newer CUDA than the driver of this machine knows.",
+        "Update the driver, or build the plug-in with the CUDA toolkit that goes with it: make cuda.",
+    ),
+    "E983": (
+        "A plug-in of another version",
+        "The plug-in was built from another version of subsalt. Mixed, they would read each other's memory wrongly.",
+        "Build it anew: make cuda.",
+    ),
+}

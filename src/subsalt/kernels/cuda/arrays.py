@@ -1,0 +1,190 @@
+"""Arrays in the memory of a GPU, and page-locked ones on the host, which copies use beside the computing."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.kernels.cuda.library import call, library, pointers
+
+
+class _Memory:
+    """Owns memory of the GPU."""
+
+    def __init__(self, nbytes: int, *, zeroed: bool) -> None:
+        out = pointers([None])
+        call("subsalt_cuda_allocate", out, nbytes, int(zeroed))
+        self.pointer: int = out[0] or 0
+        if self.pointer:
+            weakref.finalize(self, library().subsalt_cuda_release, self.pointer).atexit = False
+
+
+class DeviceArray:
+    """A contiguous array on the GPU, with as much of NumPy's interface as states and images need.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Its shape.
+    dtype : dtype
+        Of its numbers.
+    zeroed : bool
+        Zeros, else left open.
+    """
+
+    __array_priority__ = 100  # NumPy must not take it apart number by number
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any = np.float32, *, zeroed: bool = True) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = np.dtype(dtype)
+        self._memory = _Memory(self.nbytes, zeroed=zeroed)
+        self._offset = 0
+
+    @classmethod
+    def _view(cls, memory: _Memory, offset: int, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
+        out = cls.__new__(cls)
+        out.shape, out.dtype, out._memory, out._offset = shape, dtype, memory, offset
+        return out
+
+    @property
+    def pointer(self) -> int:
+        """Address on the GPU; 0 for an array without numbers."""
+        return self._memory.pointer + self._offset if self._memory.pointer else 0
+
+    @property
+    def size(self) -> int:
+        """Numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def ndim(self) -> int:
+        """Axes."""
+        return len(self.shape)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Lets libraries that know GPUs (mpi4py, CuPy) take it as it is."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "version": 3,
+            "strides": None,
+        }
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """Return a copy on the host."""
+        out: NDArray = np.empty(self.shape, dtype=self.dtype)
+        move(out, self)
+        return out if dtype is None else out.astype(dtype)
+
+    def __getitem__(self, index: Any) -> DeviceArray:
+        """Return a view: of one leading index, of a slice of them, or (``...``) of everything."""
+        if index is Ellipsis:
+            return self._view(self._memory, self._offset, self.shape, self.dtype)
+        rest = self.nbytes // self.shape[0] if self.shape[0] else 0
+        if isinstance(index, slice):
+            first, last, step = index.indices(self.shape[0])
+            if step != 1:
+                raise IndexError("a device array has slices of neighbours only")
+            return self._view(
+                self._memory,
+                self._offset + first * rest,
+                (max(0, last - first), *self.shape[1:]),
+                self.dtype,
+            )
+        at = int(index)
+        if not -self.shape[0] <= at < self.shape[0]:
+            raise IndexError(f"index {at} of {self.shape[0]}")
+        at %= self.shape[0]
+        return self._view(self._memory, self._offset + at * rest, self.shape[1:], self.dtype)
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        """Write zero, or an array of the same shape from the host or the GPU, over a view."""
+        target = self[index]
+        if isinstance(values, DeviceArray | np.ndarray):
+            move(target, values)
+        else:
+            target.fill(values)
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        """Return a view of another shape."""
+        wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        if -1 in wanted:
+            known = -math.prod(wanted)
+            wanted = tuple(self.size // known if n == -1 else n for n in wanted)
+        if math.prod(wanted) != self.size:
+            raise ValueError(f"an array of shape {self.shape} has no shape {wanted}")
+        return self._view(self._memory, self._offset, tuple(int(n) for n in wanted), self.dtype)
+
+    def fill(self, value: float) -> None:
+        """Set all numbers to zero."""
+        if value != 0:
+            raise ValueError(f"device arrays are filled with 0 only, not {value}")
+        if self.nbytes:
+            call("subsalt_cuda_zero", self.pointer, self.nbytes)
+
+
+class _LockedMemory:
+    """Owns page-locked memory of the host."""
+
+    def __init__(self, nbytes: int, dtype: np.dtype) -> None:
+        out = pointers([None])
+        call("subsalt_cuda_allocate_host", out, nbytes)
+        self.__array_interface__ = {
+            "shape": (nbytes // dtype.itemsize,),
+            "typestr": dtype.str,
+            "data": (out[0] or 0, False),
+            "version": 3,
+        }
+        weakref.finalize(self, library().subsalt_cuda_release_host, out[0]).atexit = False
+
+
+def locked(size: int, dtype: Any = np.float32) -> NDArray:
+    """Return `size` numbers in page-locked memory of the host, contents left open."""
+    if size == 0:
+        return np.empty(0, dtype=dtype)
+    return np.asarray(_LockedMemory(size * np.dtype(dtype).itemsize, np.dtype(dtype)))
+
+
+def address(array: DeviceArray | NDArray | None) -> int | None:
+    """Return where an array lies; None for None."""
+    if array is None:
+        return None
+    return array.pointer if isinstance(array, DeviceArray) else int(array.ctypes.data)
+
+
+def move(target: DeviceArray | NDArray, source: DeviceArray | NDArray) -> None:
+    """Copy an array into another of as many bytes, wherever they lie; done when it returns.
+
+    Raises
+    ------
+    ValueError
+        When they differ in size or type, or one of the host is not contiguous and is written to.
+    """
+    if target.size != source.size or target.dtype != source.dtype:
+        raise ValueError(
+            f"an array of {source.size} {source.dtype} does not fit one of {target.size} {target.dtype}"
+        )
+    if isinstance(target, np.ndarray) and isinstance(source, np.ndarray):
+        target[...] = source.reshape(target.shape)
+        return
+    if isinstance(source, np.ndarray):
+        source = np.ascontiguousarray(source)
+    if isinstance(target, np.ndarray) and not target.flags.c_contiguous:
+        target[...] = np.asarray(cast(Any, source)).reshape(target.shape)
+        return
+    if target.size:
+        call("subsalt_cuda_copy", address(target), address(source), target.nbytes)

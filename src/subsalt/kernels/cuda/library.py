@@ -1,0 +1,318 @@
+"""The CUDA plug-in: where it is, whether it can be used, and what its calls say.
+
+It is a shared library with a plain C interface (``native/cuda/api.h``), loaded at the first use. A machine without it,
+without a driver or without a GPU is a machine without GPU: `found` says why, and nothing else happens.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import DeviceError, SubsaltError
+
+#: of api.h
+ABI = 1
+
+#: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
+OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
+
+PLUGIN = "libsubsalt_cuda.so"
+
+_BUILD = "build it with make cuda, or use device = cpu"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU.
+
+    Parameters
+    ----------
+    number : int
+        Its number in this process.
+    name : str
+        As its driver gives it.
+    memory : int
+        Bytes.
+    capability : tuple of int
+        Compute capability, such as (9, 0).
+    processors : int
+        Multiprocessors.
+    bus : str
+        Address on the PCI bus, the same in every process of a node.
+    """
+
+    number: int
+    name: str
+    memory: int
+    capability: tuple[int, int]
+    processors: int
+    bus: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What there is to compute on.
+
+    Parameters
+    ----------
+    devices : tuple of Gpu
+        The GPUs of this process; none when they cannot be used.
+    why : str
+        Why there are none, in one line; empty when there are.
+    fix : str
+        What mends it.
+    code : str
+        The error that asking for one raises.
+    emulated : bool
+        The test instrument, not a GPU.
+    driver, runtime : str
+        Versions of CUDA, such as ``"13.0"``; empty when not known.
+    plugin : str
+        Path of the plug-in; empty when there is none.
+    """
+
+    devices: tuple[Gpu, ...] = ()
+    why: str = ""
+    fix: str = ""
+    code: str = ""
+    emulated: bool = False
+    driver: str = ""
+    runtime: str = ""
+    plugin: str = ""
+
+
+class _Facts(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char * 128),
+        ("memory", ctypes.c_int64),
+        ("major", ctypes.c_int32),
+        ("minor", ctypes.c_int32),
+        ("processors", ctypes.c_int32),
+        ("integrated", ctypes.c_int32),
+        ("bus", ctypes.c_char * 32),
+    ]
+
+
+class _Settings:
+    """The GPU that this process uses: chosen once, before anything is allocated."""
+
+    number = 0
+    in_use: Any = None
+
+
+def forget() -> None:
+    """Look for the plug-in anew at the next use; for tests."""
+    found.cache_clear()
+    _Settings.in_use = None
+
+
+def plugin_path() -> Path | None:
+    """Return where the plug-in is: SUBSALT_CUDA_PLUGIN, else beside the package; None: nowhere, or switched off."""
+    asked = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip()
+    if asked.lower() == "off":
+        return None
+    if asked:
+        return Path(asked)
+    from subsalt import _native  # installed where the compiled kernels are
+
+    here = Path(_native.__file__ or "").parent / PLUGIN
+    return here if here.is_file() else None
+
+
+@cache
+def found() -> Found:
+    """Return the GPUs of this process, or why there are none; raises nothing."""
+    path = plugin_path()
+    if path is None:
+        off = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip().lower() == "off"
+        why = "SUBSALT_CUDA_PLUGIN is off" if off else "the plug-in for GPUs is not built"
+        return Found(why=why, fix=_BUILD, code="E980")
+    try:
+        library = _load(path)
+    except OSError as err:
+        return Found(why=f"the plug-in {path} cannot be loaded: {err}", fix=_BUILD, code="E980")
+    except SubsaltError as err:
+        return Found(why=err.message, fix=err.fix, code=err.code, plugin=str(path))
+    driver, runtime, count = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_int32()
+    library.subsalt_cuda_versions(ctypes.byref(driver), ctypes.byref(runtime))
+    facts: dict[str, Any] = {
+        "emulated": bool(library.subsalt_cuda_emulated()),
+        "driver": _version(driver.value),
+        "runtime": _version(runtime.value),
+        "plugin": str(path),
+    }
+    status = library.subsalt_cuda_count(ctypes.byref(count))
+    if status == OLD_DRIVER and driver.value:
+        why = f"the driver knows CUDA {facts['driver']}, the plug-in was built for {facts['runtime']}"
+        return Found(
+            why=why, fix="update the driver, or build with the toolkit of that version", code="E982", **facts
+        )
+    if status or not count.value:
+        why = _said(library) if status not in (0, OLD_DRIVER, NO_DEVICE) else "this machine has none"
+        if status == OLD_DRIVER or (status == 0 and not driver.value):
+            why = "this machine has no driver for GPUs"
+        elif status == NO_DEVICE and os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
+            why = f"CUDA_VISIBLE_DEVICES = {os.environ['CUDA_VISIBLE_DEVICES']!r} leaves none"
+        return Found(why=why, fix="use device = cpu", code="E981", **facts)
+    try:
+        return Found(devices=tuple(_gpu(library, i) for i in range(count.value)), **facts)
+    except DeviceError as err:
+        return Found(why=err.message, fix="use device = cpu", code="E981", **facts)
+
+
+def available() -> bool:
+    """Return whether there is a GPU to compute on."""
+    return bool(found().devices)
+
+
+def choose(number: int) -> None:
+    """Let this process use GPU `number`, before it uses any."""
+    if _Settings.in_use is not None and number != _Settings.number:
+        raise DeviceError(
+            f"this process uses GPU {_Settings.number} and is asked to use {number}", "start another process"
+        )
+    _Settings.number = number
+
+
+def chosen() -> Gpu:
+    """Return the GPU of this process.
+
+    Raises
+    ------
+    DeviceError
+        When there is none (E980 to E983).
+    """
+    here = found()
+    if not here.devices:
+        raise DeviceError(f"device = cuda, but {here.why}", here.fix, code=here.code)
+    if _Settings.number >= len(here.devices):
+        raise DeviceError(
+            f"GPU {_Settings.number} of {len(here.devices)}",
+            "use device = cpu, or a GPU that is there",
+            code="E981",
+        )
+    return here.devices[_Settings.number]
+
+
+def library() -> Any:
+    """Return the plug-in with its GPU in use; raises as `chosen`."""
+    if _Settings.in_use is None:
+        number = chosen().number
+        loaded = _load(Path(found().plugin))
+        check(loaded, loaded.subsalt_cuda_use(number))
+        _Settings.in_use = loaded
+    return _Settings.in_use
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the plug-in; raise what it says."""
+    lib = library()
+    check(lib, getattr(lib, name)(*arguments))
+
+
+def check(lib: Any, status: int) -> None:
+    """Raise a DeviceError for the number that a call returned, unless it is 0."""
+    if status == 0:
+        return
+    said = _said(lib)
+    if status == OUT_OF_MEMORY:
+        raise OutOfDeviceMemory(said, "see subsalt plan for what fits")
+    raise DeviceError(said, "subsalt doctor says whether the GPU can be used", code="E700")
+
+
+class OutOfDeviceMemory(DeviceError, MemoryError):
+    """The GPU has no more memory to give."""
+
+
+def _said(lib: Any) -> str:
+    return str(lib.subsalt_cuda_message().decode())
+
+
+@cache
+def _load(path: Path) -> Any:
+    """Return the plug-in, refused when it is of another version."""
+    lib = ctypes.CDLL(str(path))
+    from subsalt import __version__
+
+    lib.subsalt_cuda_version.restype = ctypes.c_char_p
+    lib.subsalt_cuda_message.restype = ctypes.c_char_p
+    built, abi = lib.subsalt_cuda_version().decode(), lib.subsalt_cuda_abi()
+    if abi != ABI or built != __version__:
+        raise DeviceError(
+            f"the plug-in {path} is of version {built} ({abi}), subsalt of {__version__} ({ABI})",
+            "build it anew: make cuda",
+            code="E983",
+        )
+    for name, types in SIGNATURES.items():
+        getattr(lib, name).argtypes = types
+    return lib
+
+
+def _gpu(lib: Any, number: int) -> Gpu:
+    facts = _Facts()
+    check(lib, lib.subsalt_cuda_facts(number, ctypes.byref(facts)))
+    return Gpu(
+        number,
+        facts.name.decode(errors="replace"),
+        facts.memory,
+        (facts.major, facts.minor),
+        facts.processors,
+        facts.bus.decode(errors="replace"),
+    )
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}" if number else ""
+
+
+_P, _I, _L, _F = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_float
+_POINTERS, _CORNER = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
+
+#: argument types of the functions of api.h
+SIGNATURES: dict[str, list[Any]] = {
+    "subsalt_cuda_versions": [_P, _P],
+    "subsalt_cuda_count": [_P],
+    "subsalt_cuda_facts": [_I, _P],
+    "subsalt_cuda_use": [_I],
+    "subsalt_cuda_free_memory": [_P, _P],
+    "subsalt_cuda_allocate": [_POINTERS, _L, _I],
+    "subsalt_cuda_release": [_P],
+    "subsalt_cuda_allocate_host": [_POINTERS, _L],
+    "subsalt_cuda_release_host": [_P],
+    "subsalt_cuda_allocated": [_P, _P, _P, _P],
+    "subsalt_cuda_copy": [_P, _P, _L],
+    "subsalt_cuda_zero": [_P, _L],
+    "subsalt_cuda_synchronize": [],
+    "subsalt_cuda_plan": [_P, _L, _POINTERS, _POINTERS],
+    "subsalt_cuda_free_plan": [_P],
+    "subsalt_cuda_points": [_P, _P, _L, _POINTERS],
+    "subsalt_cuda_free_points": [_P],
+    "subsalt_cuda_memory_step": [_P, _POINTERS, _CORNER, _CORNER],
+    "subsalt_cuda_field_step": [_P, _POINTERS, _CORNER, _CORNER],
+    "subsalt_cuda_apply_l": [_P, _POINTERS, _POINTERS, _CORNER, _CORNER],
+    "subsalt_cuda_inject": [_P, _POINTERS, _P, _P],
+    "subsalt_cuda_record": [_P, _POINTERS, _P, _P],
+    "subsalt_cuda_record_shares": [_P, _POINTERS, _P, _P],
+    "subsalt_cuda_snapshot": [_P, _POINTERS, _P, _CORNER, _CORNER],
+    "subsalt_cuda_correlate": [_P, _P, _P, _POINTERS, _CORNER, _CORNER, _F],
+    "subsalt_cuda_square": [_P, _P, _L, _F],
+    "subsalt_cuda_product": [_P, _P, _P, _L, _F],
+    "subsalt_cuda_is_finite": [_P, _POINTERS, _P],
+    "subsalt_cuda_shell": [_P, _POINTERS, _CORNER, _CORNER, _CORNER, _P, _I],
+}
+
+
+def pointers(values: Sequence[int | None]) -> Any:
+    """Return addresses as a C array of pointers; None: null."""
+    return (ctypes.c_void_p * len(values))(*values)
+
+
+def corner(values: Sequence[int]) -> Any:
+    """Return indices as a C array of 64-bit integers."""
+    return (ctypes.c_int64 * len(values))(*values)

@@ -1,0 +1,101 @@
+"""Finding the plug-in, refusing one that cannot be used, and arrays on the device."""
+
+import numpy as np
+import pytest
+
+import subsalt
+from subsalt import kernels
+from subsalt.errors import DeviceError
+from subsalt.kernels.cuda import library
+
+
+def test_no_plugin_is_no_gpu(monkeypatch):
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
+    library.forget()
+    found = library.found()
+    assert found.devices == ()
+    assert "off" in found.why
+    with pytest.raises(DeviceError) as said:
+        kernels.get("cuda").describe()
+    assert said.value.code == "E980"
+    assert said.value.exit_code == 69
+
+
+def test_a_plugin_that_is_no_library_is_no_gpu(monkeypatch, tmp_path):
+    wrong = tmp_path / "libsubsalt_cuda.so"
+    wrong.write_bytes(b"not a library")
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(wrong))
+    library.forget()
+    assert library.found().code == "E980"
+    assert str(wrong) in library.found().why
+    library.forget()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code"),
+    [("SUBSALT_EMULATED_GPUS", "0", "E981"), ("SUBSALT_EMULATED_DRIVER", "12040", "E982")],
+)
+def test_what_is_missing_is_said(emulated, monkeypatch, variable, value, code):
+    monkeypatch.setenv(variable, value)
+    assert emulated.found().code == code
+    with pytest.raises(DeviceError) as said:
+        kernels.get("cuda").describe()
+    assert said.value.code == code
+
+
+def test_no_driver_at_all(emulated, monkeypatch):
+    monkeypatch.setenv("SUBSALT_EMULATED_DRIVER", "0")
+    monkeypatch.setenv("SUBSALT_EMULATED_GPUS", "0")
+    assert emulated.found().why == "this machine has no driver for GPUs"
+
+
+def test_a_plugin_of_another_version_is_refused(emulated, monkeypatch):
+    emulated._load.cache_clear()
+    monkeypatch.setattr(subsalt, "__version__", "0.0.1")
+    assert emulated.found().code == "E983"
+    assert "make cuda" in emulated.found().fix
+    emulated._load.cache_clear()
+
+
+def test_arrays_go_to_the_device_and_back(gpu_device):
+    from subsalt.kernels.cuda.arrays import DeviceArray, locked
+
+    rng = np.random.default_rng(1)
+    host = rng.random((3, 4, 5), dtype=np.float32)
+    there = DeviceArray(host.shape)
+    assert not np.asarray(there).any()
+    there[...] = host
+    assert np.array_equal(np.asarray(there), host)
+    assert np.array_equal(np.asarray(there[1]), host[1])
+    assert np.array_equal(np.asarray(there[1:3].reshape(2, -1)), host[1:3].reshape(2, -1))
+    there[2] = 0
+    assert not np.asarray(there[2]).any()
+    assert np.array_equal(np.asarray(there[:2]), host[:2])
+    pinned = locked(host.size)
+    pinned[...] = 7
+    there[...] = pinned.reshape(host.shape)
+    assert (np.asarray(there) == 7).all()
+
+
+def test_memory_is_counted_and_given_back(gpu_device):
+    import ctypes
+    import gc
+
+    from subsalt.kernels.cuda.arrays import DeviceArray
+
+    def now():
+        counts = [ctypes.c_int64() for _ in range(4)]
+        library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
+        return counts[0].value
+
+    gc.collect()
+    before = now()
+    made = DeviceArray((1000,))
+    assert now() == before + 4000
+    view = made[10:]
+    del made
+    gc.collect()
+    assert now() == before + 4000
+    del view
+    gc.collect()
+    assert now() == before
