@@ -18,7 +18,7 @@ Filter = Literal["none", "laplacian"]
 Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
 Strategy = Literal["auto", "store", "revolve", "boundary"]
-Place = Literal["auto", "memory", "disk", "both"]
+Place = Literal["auto", "device", "memory", "disk", "both"]
 Compression = Literal["none", "zfp"]
 Keep = Literal["none", "source", "both"]
 
@@ -160,14 +160,17 @@ class CheckpointOptions:
         ``"store"`` keeps every imaged snapshot; ``"revolve"`` keeps some states and computes the rest again;
         ``"boundary"`` keeps the edge of the field at every step and runs it backwards. ``"auto"`` takes the one that is
         predicted to be fastest of those that fit.
-    place : {"auto", "memory", "disk", "both"}
-        Where snapshots or states lie; ``"both"``: some states in memory, more on disk.
+    place : {"auto", "device", "memory", "disk", "both"}
+        Where snapshots or states lie; ``"both"``: some states in memory, more on disk. ``"device"`` is the memory of
+        the GPU that computes, on a processor the same as ``"memory"``, which is that of the host.
     slots, disk_slots : int, optional
         States that revolve keeps in memory and on disk; chosen when None.
     block : int, optional
         Imaged samples between two states; their snapshots are in memory together. Chosen when None.
     memory : int, optional
         Bytes per rank for snapshots and states; what the job leaves free when None.
+    device_memory : int, optional
+        Bytes of the memory of a GPU per rank for snapshots and states; what the job leaves free when None.
     directories : tuple of str
         Folders for snapshots and states on disk, one record after the other; the run directory when empty.
     threads : int, optional
@@ -201,6 +204,7 @@ class CheckpointOptions:
     exact: bool | None = None
     restart_every: int = 0
     keep: Keep = "none"
+    device_memory: int | None = None
 
     @property
     def lossless(self) -> bool:
@@ -212,7 +216,14 @@ class CheckpointOptions:
         _one_of("place", self.place, get_args(Place))
         _one_of("compression", self.compression, get_args(Compression))
         _one_of("keep", self.keep, get_args(Keep))
-        for name, least in (("slots", 0), ("disk_slots", 0), ("block", 1), ("memory", 1), ("threads", 1)):
+        for name, least in (
+            ("slots", 0),
+            ("disk_slots", 0),
+            ("block", 1),
+            ("memory", 1),
+            ("device_memory", 1),
+            ("threads", 1),
+        ):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), least)
         _whole("restart_every", self.restart_every)
@@ -249,9 +260,9 @@ def _contradictions(options: CheckpointOptions) -> Iterator[tuple[str, str]]:
             f'slots = {options.slots} states lie in memory, and place = "disk"',
             'use disk_slots, or place = "both"',
         )
-    if options.disk_slots and place == "memory":
+    if options.disk_slots and place in ("memory", "device"):
         yield (
-            f'disk_slots = {options.disk_slots} states lie on disk, and place = "memory"',
+            f'disk_slots = {options.disk_slots} states lie on disk, and place = "{place}"',
             'use slots, or place = "both"',
         )
     if strategy == "boundary" and options.exact:
@@ -264,9 +275,9 @@ def _contradictions(options: CheckpointOptions) -> Iterator[tuple[str, str]]:
             f"compression = {options.compression!r} loses digits, and exact = true",
             "leave exact or compression out",
         )
-    if options.compression != "none" and place == "memory":
+    if options.compression != "none" and place in ("memory", "device"):
         yield (
-            f'compression = {options.compression!r} is for what lies on disk, and place = "memory"',
+            f'compression = {options.compression!r} is for what lies on disk, and place = "{place}"',
             'leave compression out, or use place = "disk"',
         )
     if options.compression != "none" and strategy == "boundary":

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.candidates import Candidate, Limits, Rates, candidates
+from subsalt.checkpoint.candidates import candidates
+from subsalt.checkpoint.costs import Candidate, Limits, Rates
 from subsalt.checkpoint.footprint import Sizes
 from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.options import CheckpointOptions
@@ -84,6 +85,11 @@ def choose(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rate
     """
     if options.memory is not None:
         limits = replace(limits, memory=min(limits.memory, options.memory))
+    if options.device_memory is not None:
+        limits = replace(limits, device=min(limits.device, options.device_memory))
+    if options.place == "device" and not sizes.on_device:
+        # the same job on a processor: its memory is that of the host
+        options = replace(options, place="memory")
     found = [_judged(c, options, limits) for c in candidates(options, sizes, limits, rates)]
     possible = [c for c in found if not c.problem]
     if not possible:
@@ -91,7 +97,10 @@ def choose(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rate
         wanted = [c for c in found if c.scheme and not _unwanted(c, options)] or [
             c for c in found if c.scheme
         ]
-        least = min(wanted, key=lambda c: (c.need.disk > limits.disk, c.need.memory))
+        least = min(
+            wanted,
+            key=lambda c: (c.need.disk > limits.disk, max(0, c.need.device - limits.device), c.need.memory),
+        )
         return Choice(least, found, f"nothing fits; {least.name} needs the least", limits)
     fastest = min(c.seconds for c in possible)
     best = next(c for c in possible if c.seconds <= fastest * (1 + WORTH))
@@ -104,6 +113,7 @@ def _judged(candidate: Candidate, options: CheckpointOptions, limits: Limits) ->
         return candidate
     problem = _unwanted(candidate, options)
     for what, need, have in (
+        ("device memory", candidate.need.device, limits.device),
         ("memory", candidate.need.memory, limits.memory),
         ("disk", candidate.need.disk, limits.disk),
     ):
@@ -121,7 +131,7 @@ def _unwanted(candidate: Candidate, options: CheckpointOptions) -> str:
         return f'strategy = "{options.strategy}"'
     if options.place not in ("auto", place):
         return f'place = "{options.place}"'
-    if options.compression != "none" and place == "memory":
+    if options.compression != "none" and place in ("memory", "device"):
         return f'compression = "{options.compression}" is for what lies on disk'
     if strategy == "boundary" and options.strategy == "auto":
         if options.exact:

@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from subsalt.checkpoint.device_footprint import split
 from subsalt.checkpoint.pieces import STAMP, cut, stored_bytes
-from subsalt.checkpoint.record import Layout
-from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
-from subsalt.checkpoint.shell import FLOAT, Chunks, chunk_samples, reversal_disk, reversal_memory
-from subsalt.checkpoint.storage import store_memory
+from subsalt.checkpoint.scheme import Counts, Scheme
+from subsalt.checkpoint.shell import FLOAT, reversal_disk, reversal_memory
+from subsalt.checkpoint.sizes import Sizes, chunks_of
 from subsalt.checkpoint.two_level import moves_of
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """A shot as a schedule sees it, on the rank that has most of it.
-
-    Parameters
-    ----------
-    steps, image_step : int
-        Time steps of the receiver wavefield, and from one imaged sample to the next.
-    snapshot, state : int
-        Bytes of one.
-    shell : int
-        Bytes that the boundary strategy saves of a time step; 0 where it cannot be used.
-    level : int
-        Bytes of one time level of all fields.
-    no_boundary : str
-        Why it cannot.
-    """
-
-    steps: int
-    image_step: int
-    snapshot: int
-    state: int
-    shell: int = 0
-    level: int = 0
-    no_boundary: str = "there is no inner part of the wavefield to rebuild"
-
-    @property
-    def samples(self) -> int:
-        """Imaged samples, rest not counted."""
-        return self.steps // self.image_step
-
-    @property
-    def snapshot_file(self) -> int:
-        """Bytes of a snapshot on disk, header and checksums included."""
-        return Layout(self.snapshot).total
-
-    @property
-    def state_file(self) -> int:
-        """Bytes of a state on disk, which may be cut into several records."""
-        count, record = cut(self.state // FLOAT)
-        return count * Layout(FLOAT * record).total
-
-    @property
-    def state_buffers(self) -> int:
-        """Bytes of the buffers of a store of states."""
-        return store_memory(cut(self.state // FLOAT)[1], STATE_BUFFERS)
+__all__ = ["Footprint", "Sizes", "disk_traffic", "footprint", "shell_traffic"]
 
 
 @dataclass(frozen=True)
@@ -72,16 +26,24 @@ class Footprint:
         Bytes of scratch while a shot is done, without what stays.
     kept : int
         Bytes of files that stay after it.
+    on_device : dict of str to int
+        Bytes of the memory of a GPU by array.
     """
 
     arrays: dict[str, int]
     disk: int = 0
     kept: int = 0
+    on_device: dict[str, int] = field(default_factory=dict)
 
     @property
     def memory(self) -> int:
         """Bytes of memory in all."""
         return sum(self.arrays.values())
+
+    @property
+    def device(self) -> int:
+        """Bytes of the memory of a GPU in all."""
+        return sum(self.on_device.values())
 
 
 def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
@@ -91,13 +53,13 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
     if scheme.strategy == "boundary":
         on_disk = scheme.snapshots_on == "disk"
         arrays = reversal_memory(
-            _chunks(scheme, sizes),
+            chunks_of(scheme, sizes),
             snapshot_bytes=sizes.snapshot,
             row_bytes=sizes.shell,
             level_bytes=sizes.level,
             on_disk=on_disk,
         )
-        disk = reversal_disk(_chunks(scheme, sizes), sizes.shell) if on_disk else 0
+        disk = reversal_disk(chunks_of(scheme, sizes), sizes.shell) if on_disk else 0
     elif scheme.strategy == "revolve":
         # both wavefields are under way at the same time
         arrays["second wavefield"] = sizes.state
@@ -117,17 +79,13 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         disk += (4 + 2 * scheme.memory_slots) * sizes.state_file
     if buffers:
         arrays["buffers of files"] = buffers
-    return Footprint(arrays, disk, kept)
-
-
-def _chunks(scheme: Scheme, sizes: Sizes) -> Chunks:
-    chunk = scheme.chunk or chunk_samples(scheme.samples, sizes.snapshot)
-    return Chunks(scheme.image_step, scheme.samples, chunk)
+    host, device = split(arrays, scheme, sizes) if sizes.on_device else (arrays, {})
+    return Footprint(host, disk, kept, device)
 
 
 def shell_traffic(scheme: Scheme, sizes: Sizes) -> int:
     """Return the bytes of shells that go to disk and come back."""
-    chunks = _chunks(scheme, sizes)
+    chunks = chunks_of(scheme, sizes)
     return chunks.count * chunks.length * sizes.shell if scheme.snapshots_on == "disk" else 0
 
 

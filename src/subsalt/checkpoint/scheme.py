@@ -15,6 +15,7 @@ from subsalt.checkpoint.two_level import Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 
 Strategy = Literal["store", "revolve", "boundary"]
+SamplesPlace = Literal["device", "memory", "disk"]
 Keep = Literal["none", "source", "both"]
 
 #: buffers of a store of states: one is written while the next is filled
@@ -42,11 +43,15 @@ class Scheme:
         Samples of a block; 0: all of them, for ``revolve`` one. ``store`` has one block.
     memory_slots, disk_slots : int
         States kept at a time besides x_0, which is rest.
+    device_slots : int
+        Those of `memory_slots` that lie in the memory of a GPU (`slot_on_device` says which); the others are in that of
+        the host. It decides what goes over the link, never the schedule.
     disk_costs : tuple of int
         What writing and reading a state costs beyond what hides under computing, in hundredths of a time step; it
         decides between schedules, never the image.
-    snapshots_on : {"memory", "disk"}
-        Of ``store``: where its snapshots are; of ``boundary``: its shells.
+    snapshots_on : {"device", "memory", "disk"}
+        Of ``store``: where its snapshots are; of ``boundary``: its shells; of ``revolve``: those of a block. ``device``
+        is the memory of a GPU, ``memory`` that of the host.
     chunk : int
         Samples that go to disk, or come from it, in one piece; 0: all.
     restart_every : int
@@ -67,10 +72,11 @@ class Scheme:
     memory_slots: int = 0
     disk_slots: int = 0
     disk_costs: tuple[int, int] = (0, 0)
-    snapshots_on: Literal["memory", "disk"] = "memory"
+    snapshots_on: SamplesPlace = "memory"
     chunk: int = 0
     restart_every: int = 0
     keep: Keep = "none"
+    device_slots: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.image_step <= self.steps:
@@ -96,6 +102,11 @@ class Scheme:
         )
         if small < 0:
             raise _wrong(f"a negative number ({small}) of slots, samples, steps or costs", "use 0 or more")
+        if not 0 <= self.device_slots <= self.memory_slots:
+            raise _wrong(
+                f"{self.device_slots} of {self.memory_slots} slots in memory are on the device",
+                "use 0 to all of them",
+            )
         if self.strategy != "revolve" and (self.memory_slots or self.disk_slots):
             slots = self.memory_slots + self.disk_slots
             raise _wrong(f"{slots} slots for states with {self.strategy}", "only revolve keeps states")
@@ -119,6 +130,11 @@ class Scheme:
     def span(self, block: int) -> tuple[int, int]:
         """Return the first and the last sample of a block."""
         return block * self.block, min((block + 1) * self.block - 1, self.samples)
+
+    def slot_on_device(self, slot: int) -> bool:
+        """Return whether a memory slot lies on the device: the last ones do, which are stored and loaded most often."""
+        used = moves_of(self.blocks, self.slots).memory
+        return used - self.device_slots <= slot < used
 
     @property
     def slots(self) -> Slots:

@@ -303,6 +303,21 @@ def moves_of(length: int, slots: Slots) -> Moves:
     return Moves(advances, *stored, *loaded, memory=most)
 
 
+@lru_cache(maxsize=1 << 12)
+def memory_uses(length: int, slots: Slots) -> tuple[tuple[int, int], ...]:
+    """Return the stores and loads of every memory slot that `two_level` uses, by its number."""
+    way = best_way(length, slots)
+    if not way.segments:
+        slots = slots._replace(disk=way.disk)
+        used, disk = uses(length, slots.memory + slots.disk + 1), on_disk(length, slots)
+        return tuple(used[d] for d in range(1, len(used)) if used[d][0] and d not in disk)
+    done: list[list[int]] = [[0, 0] for _ in range(moves_of(length, slots).memory)]
+    for action in segments(length, way.segments, slots):
+        if action.level == "memory" and action.kind in ("store", "load"):
+            done[action.slot][action.kind == "load"] += 1
+    return tuple((stores, loads) for stores, loads in done)
+
+
 def _multistage_moves(length: int, slots: Slots) -> Moves:
     total = slots.memory + slots.disk + 1
     used, disk = uses(length, total), on_disk(length, slots)

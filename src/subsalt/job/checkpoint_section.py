@@ -70,8 +70,9 @@ class CheckpointSection(Section):
         description="store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
         "auto: the fastest that fits",
     )
-    place: Literal["auto", "memory", "disk", "both"] = Field(
-        "auto", description="where snapshots or states lie: auto, memory, disk, both (revolve)"
+    place: Literal["auto", "device", "memory", "disk", "both"] = Field(
+        "auto",
+        description="where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
     )
     slots: AutoCount = Field("auto", description="revolve: states in memory")
     disk_slots: AutoCount = Field("auto", description="revolve: states on disk")
@@ -79,6 +80,10 @@ class CheckpointSection(Section):
     memory: AutoMemory = Field(
         "auto",
         description='memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
+    )
+    device_memory: AutoMemory | None = Field(
+        None,
+        description="GPU memory per rank for snapshots and states; none: what the job leaves free",
     )
     directories: list[str] = Field(
         [], description="folders for what lies on disk, used in turn; none: in the run directory"
@@ -147,6 +152,7 @@ class CheckpointSection(Section):
             exact=self.exact,
             restart_every=0 if self.restart_every == "off" else self.restart_every,
             keep=self.keep,
+            device_memory=None if self.device_memory is None else auto_to_none(self.device_memory),
         )
 
     def of_the_image(self) -> dict[str, object]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from subsalt.checkpoint.candidates import name_of, scheme_facts
 from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.costs import name_of, scheme_facts
 from subsalt.checkpoint.footprint import disk_traffic, footprint
 from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.scratch import Scratch, scratch_folders

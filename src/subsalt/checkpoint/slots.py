@@ -1,0 +1,90 @@
+"""How many states a schedule of revolve keeps, and where, within what there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from subsalt.checkpoint.costs import Limits, Rates, not_hidden
+from subsalt.checkpoint.footprint import Sizes, footprint
+from subsalt.checkpoint.scheme import Scheme
+from subsalt.options import CheckpointOptions
+
+
+def with_slots(
+    scheme: Scheme, place: str, options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rates
+) -> Scheme | None:
+    """Return a scheme with the slots that fit; None where this place has no use for any."""
+    useful = max(0, scheme.blocks - 1)
+    memory = disk = 0
+    if place != "disk":
+        if options.slots is not None:
+            memory = min(options.slots, useful)
+        else:
+            beside = footprint(scheme, sizes).memory
+            memory = max(0, min(useful, (limits.memory - beside) // sizes.state))
+    if place == "memory":
+        return replace(scheme, memory_slots=memory)
+    left = useful - memory
+    if place == "both" and (memory == 0 or left <= 0):
+        return None
+    disk = (
+        min(left, limits.disk // sizes.state_file)
+        if options.disk_slots is None
+        else min(options.disk_slots, left)
+    )
+    if options.slots is None and place == "both" and disk:
+        # the buffers of the file store take the place of a slot or two
+        beside = footprint(replace(scheme, disk_slots=disk), sizes).memory
+        memory = max(0, min(memory, (limits.memory - beside) // sizes.state))
+        if memory == 0:
+            return None
+    if disk <= 0:
+        return None if place == "both" else replace(scheme, disk_slots=max(0, min(1, left)))
+    write, read = (not_hidden(scheme, sizes, rates, rate) / rates.step for rate in (rates.put, rates.get))
+    # slots that somebody asked for are used; others where they are worth their time
+    costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
+    return replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
+
+
+def with_device_slots(
+    scheme: Scheme, place: str, options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rates
+) -> Scheme | None:
+    """Return a scheme on a GPU with the slots that fit: on the device first, then in pinned memory, then on disk.
+
+    None where a place has no use for any.
+    """
+    useful = max(0, scheme.blocks - 1)
+    need = footprint(scheme, sizes)
+    there = max(0, limits.device - need.device) // sizes.state
+    on_host = max(0, limits.memory - need.memory) // sizes.state
+    if place == "device":
+        device = min(useful, there if options.slots is None else options.slots)
+        return replace(scheme, memory_slots=device, device_slots=device)
+    device = 0 if options.place == "memory" or place == "disk" else min(useful, there)
+    host = 0 if place == "disk" else min(useful - device, on_host)
+    if options.slots is not None:
+        memory = min(options.slots, useful)
+        device, host = min(device, memory), memory - min(device, memory)
+    if place == "memory":
+        return replace(scheme, memory_slots=device + host, device_slots=device) if host else None
+    left = useful - device - host
+    if options.disk_slots is not None:
+        disk = min(options.disk_slots, left)
+    else:
+        disk = min(left, limits.disk // sizes.state_file)
+    if place == "both" and (device + host == 0 or disk <= 0):
+        return None
+    if disk <= 0:
+        return replace(scheme, disk_slots=max(0, min(1, left)))
+    if options.slots is None and host:
+        # the buffers of the file store take the place of a slot or two
+        need = footprint(replace(scheme, disk_slots=disk), sizes)
+        host = min(host, max(0, limits.memory - need.memory) // sizes.state)
+    costs = (0, 0)
+    if options.disk_slots is None:
+        write, read = (
+            (not_hidden(scheme, sizes, rates, rate) + sizes.state / link) / rates.step
+            for rate, link in ((rates.put, rates.down), (rates.get, rates.up))
+        )
+        costs = round(100 * write), round(100 * read)
+    return replace(scheme, memory_slots=device + host, device_slots=device, disk_slots=disk, disk_costs=costs)
