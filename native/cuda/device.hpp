@@ -42,7 +42,7 @@ Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t 
               Arguments&&... arguments) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
 #if defined(SUBSALT_EMULATED)
-    return emulation::launch(kernel, grid, block, shared, stream, static_cast<Parameters>(arguments)...);
+    return emulation::start(kernel, grid, block, shared, stream, static_cast<Parameters>(arguments)...);
 #else
     kernel<<<grid, block, shared, stream>>>(static_cast<Parameters>(arguments)...);
     return cudaGetLastError();

@@ -118,7 +118,7 @@ cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_
                            std::function<void()> thread);
 
 template <class... P>
-cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
+cudaError_t start(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
     // arguments are copied now, as a launch does
     return enqueue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared, stream,
                           [kernel, args = std::tuple<P...>(arguments...)] { std::apply(kernel, args); });

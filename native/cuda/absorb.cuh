@@ -1,0 +1,214 @@
+// What the layer adds at a quad of points: PML terms in the canonical order of native/kernels/absorb.hpp, where the
+// equations are, and the damping term of native/kernels/iso_step.hpp.
+//
+//   term     g = D1 Psi  (in the layer and the M cells inside its edge, Psi = 0 outside the layer)
+//            r = D2 u + g;  Zeta <- fma(b, Zeta, (b - 1) r)            in the layer
+//            term = g + Zeta (layer), g (the M cells), -0.0 elsewhere
+//   extra = (term_x + term_y) + term_z
+//
+// A point near both sides of z, on a grid with few points, gets the two terms of the CPU's two windows one after the
+// other: (extra + front) + back. Psi and Zeta lie as on the CPU (struct Levels in native/include/problem.hpp); of their
+// cells outside the layer, which the CPU writes too, none is touched: they hold +0 and keep it.
+// Bytes per point of a layer and axis: Zeta read and written, Psi read: 12; memory_step: Psi read and written, the
+// field read: 12. Along z the cells are read and written one by one: the back window is not aligned to quads.
+#pragma once
+
+#include "parts.hpp"
+#include "stencil.cuh"
+
+namespace subsalt::cuda {
+
+/// Row number of a cell in the compact memory fields of one axis, -1 outside its layer.
+SUBSALT_DEVICE int layer_row(const Problem& pb, int axis, int i) {
+    const int lo = static_cast<int>(pb.width[2 * axis]), hi = static_cast<int>(pb.width[2 * axis + 1]);
+    const int n = static_cast<int>(pb.n[axis]);
+    return i >= 0 && i < lo ? i : i >= n - hi && i < n ? lo + i - (n - hi) : -1;
+}
+
+/// Whether a cell lies in the layer of an axis or within M cells of it.
+SUBSALT_DEVICE bool near_layer(const Problem& pb, int axis, int i) {
+    const int lo = static_cast<int>(pb.width[2 * axis]), hi = static_cast<int>(pb.width[2 * axis + 1]);
+    return (lo > 0 && i < lo + pb.radius) || (hi > 0 && i >= static_cast<int>(pb.n[axis]) - hi - pb.radius);
+}
+
+/// Where the memory of x (at y) or y (at x) lies: rows of the layer `stride` floats apart, from `begin` on.
+struct LayerRows {
+    Index begin, stride;
+};
+SUBSALT_DEVICE LayerRows layer_rows(const Problem& pb, int axis, int x, int y, int z) {
+    if (axis == 0) return {y * pb.compact_row + z, pb.n[1] * pb.compact_row};
+    return {x * (pb.width[2] + pb.width[3]) * pb.compact_row + z, pb.compact_row};
+}
+
+/// Place of a cell of the layer along z in its row of the memory fields of z.
+SUBSALT_DEVICE int window_cell(const Problem& pb, int z) {
+    return z < pb.width[4] ? z : z - static_cast<int>(pb.n[2] - pb.wz.stride);
+}
+SUBSALT_DEVICE Index window_row(const Problem& pb, int x, int y) {
+    return (x * pb.n[1] + y) * pb.wz.stride;
+}
+SUBSALT_DEVICE bool in_layer_z(const Problem& pb, int z) {
+    return (z >= 0 && z < pb.width[4]) || (z >= pb.n[2] - pb.width[5] && z < pb.n[2]);
+}
+
+/// Component i of a quad, i known to the compiler.
+SUBSALT_DEVICE float component(float4 a, int i) {
+    return i == 0 ? a.x : i == 1 ? a.y : i == 2 ? a.z : a.w;
+}
+
+/// M <- b M + (b - 1) g
+SUBSALT_DEVICE float remember(float b, float old, float g) {
+    return fma1(b, old, (b - 1.0f) * g);
+}
+SUBSALT_DEVICE float4 remember(float b, float4 old, float4 g) {
+    return fma4(b, old, mul(b - 1.0f, g));
+}
+
+/// The components of a quad that lie in the part.
+SUBSALT_DEVICE void store_inside(const Problem& pb, const Part& part, float* p, int z, float4 a) {
+    if (whole_quad(pb, part, z)) return store4(p, a);
+#pragma unroll
+    for (int i = 0; i < quad; ++i)
+        if (z + i >= part.lo[2] && z + i < part.hi[2]) p[i] = component(a, i);
+}
+
+/// The term along x or y at cell i of the axis, and Zeta advanced; d2: D2 of the field along this axis.
+template <int M>
+SUBSALT_DEVICE float4 layer_term(const Problem& pb, const Levels& lv, const Part& part, int axis, const Place& at,
+                                 float4 d2) {
+    const int i = axis == 0 ? at.x : at.y;
+    if (!near_layer(pb, axis, i)) return quad_of(-0.0f);
+    const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
+    const float* const psi = lv.psi[axis] + rows.begin;
+    const auto psi_of = [&](int cell) {
+        const int r = layer_row(pb, axis, cell);
+        return r < 0 ? quad_of(0.0f) : load4(psi + r * rows.stride);
+    };
+    float4 term = d1<M>(pb.d[axis], pb.radius, [&](int k) { return sub(psi_of(i + k), psi_of(i - k)); });
+    const int r = layer_row(pb, axis, i);
+    if (r >= 0) {
+        float* const zeta = lv.zeta[axis] + rows.begin + r * rows.stride;
+        const float4 now = remember(pb.b[axis][i], load4_own(zeta), add(d2, term));
+        store_inside(pb, part, zeta, at.z, now);
+        term = add(term, now);
+    }
+    return term;
+}
+
+/// extra + the terms along z, and Zeta advanced; d2: D2 of the field along z.
+template <int M>
+SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& lv, const Part& part, const Place& at,
+                                 float4 d2) {
+    const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
+    const int near_lo = lo > 0 ? lo + pb.radius : 0, near_hi = hi > 0 ? n - hi - pb.radius : n;
+    if (at.z >= near_lo && at.z + quad <= near_hi) return extra;
+
+    // Psi of the quad and `reach` cells on either side
+    constexpr int reach = M > 0 ? M : max_radius;
+    const Index row = window_row(pb, at.x, at.y);
+    const float* const psi = lv.psi[2] + row;
+    float w[quad + 2 * reach];
+#pragma unroll
+    for (int j = 0; j < quad + 2 * reach; ++j) {
+        const int z = at.z + j - reach;
+        w[j] = in_layer_z(pb, z) ? __ldg(psi + window_cell(pb, z)) : 0.0f;
+    }
+    const auto shifted = [&](int k) {
+        return make_float4(w[reach + k], w[reach + k + 1], w[reach + k + 2], w[reach + k + 3]);
+    };
+    const float4 g = d1<M>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
+    const float4 r = add(d2, g);
+
+    float out[quad];
+#pragma unroll
+    for (int i = 0; i < quad; ++i) {
+        const int z = at.z + i;
+        float front = -0.0f, back = -0.0f;
+        if (z < near_lo && z < n)
+            front = component(g, i);
+        else if (z >= near_hi && z < n)
+            back = component(g, i);
+        if (in_layer_z(pb, z)) {
+            float* const zeta = lv.zeta[2] + row + window_cell(pb, z);
+            const float now = remember(pb.b[2][z], *zeta, component(r, i));
+            if (z >= part.lo[2] && z < part.hi[2]) *zeta = now;
+            // g + Zeta, or -0.0 + Zeta where g belongs to the other side
+            if (z < lo)
+                front = front + now;
+            else
+                back = back + now;
+        }
+        out[i] = (component(extra, i) + front) + back;
+    }
+    return make_float4(out[0], out[1], out[2], out[3]);
+}
+
+/// The level `next` as the damping term changes it: (next + t prev) / (1 + t) where t = sigma dt is not zero.
+SUBSALT_DEVICE float damped(float t, float prev, float next) {
+    return t != 0.0f ? fma1(t, prev, next) / (1.0f + t) : next;
+}
+SUBSALT_DEVICE float4 damped(float4 t, float4 prev, float4 next) {
+    return make_float4(damped(t.x, prev.x, next.x), damped(t.y, prev.y, next.y), damped(t.z, prev.z, next.z),
+                       damped(t.w, prev.w, next.w));
+}
+SUBSALT_DEVICE float4 damping_at(const Problem& pb, const Place& at) {
+    const float t_xy = pb.dim == 3 ? pb.t[0][at.x] + pb.t[1][at.y] : pb.t[0][at.x];
+    return add(quad_of(t_xy), load4(pb.t[2] + at.z));
+}
+
+/// Write the next level of a quad, and above a free surface its odd images: u[-k] = -u[k], u[0] = 0.
+SUBSALT_DEVICE void finish_quad(const Problem& pb, const Part& part, float* p, int z, float4 next) {
+    if (pb.free_surface && z <= pb.radius) {
+        if (z == 0) next.x = 0.0f;
+#pragma unroll
+        for (int i = 0; i < quad; ++i) {
+            const int k = z + i;
+            if (k >= 1 && k <= pb.radius && k >= part.lo[2] && k < part.hi[2]) p[-z - k] = -component(next, i);
+        }
+    }
+    if (whole_quad(pb, part, z))
+        __stcs(reinterpret_cast<float4*>(p), next);
+    else
+        store_inside(pb, part, p, z, next);
+}
+
+/// A box in its core, where no point has a term of the layer, and the rest around it.
+struct Split {
+    Box core;
+    Parts rest;
+};
+
+/// Cut `box`. `inside`: by how many cells the terms reach further inside than the layer. The core begins and ends at
+/// whole sectors of 32 bytes along z.
+inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, const int rows) {
+    const bool flat = pb.dim == 2;
+    Split out{box, {}};
+    if (pb.boundary == Boundary::none) return out;
+    bool empty = false;
+    for (int a = 0; a < 3; ++a) {
+        const Index lo = pb.width[2 * a], hi = pb.width[2 * a + 1], n = pb.n[a];
+        Index begin = lo > 0 ? lo + inside : 0, end = hi > 0 ? n - hi - inside : n;
+        if (a == 2) begin = (begin + 7) / 8 * 8, end = end < n ? (end < 0 ? 0 : end / 8 * 8) : n;
+        Index &from = out.core.lo[a], &to = out.core.hi[a];
+        from = from > begin ? from : begin, to = to < end ? to : end;
+        empty = empty || from >= to;
+    }
+    if (empty) {
+        out.core = {{0, 0, 0}, {0, 0, 0}};
+        out.rest.add(box, flat, rows, 0);
+        return out;
+    }
+    Box left = box; // what is not cut off yet
+    for (int a = 0; a < 3; ++a) {
+        Box side = left;
+        side.hi[a] = out.core.lo[a];
+        out.rest.add(side, flat, rows, 0, a);
+        side = left;
+        side.lo[a] = out.core.hi[a];
+        out.rest.add(side, flat, rows, 0, a);
+        left.lo[a] = out.core.lo[a], left.hi[a] = out.core.hi[a];
+    }
+    return out;
+}
+
+} // namespace subsalt::cuda

@@ -1,0 +1,141 @@
+// One time step of the isotropic wave equation, and its Laplacian alone. Equation and order of operations per point:
+// native/kernels/iso_step.hpp, with a layer native/kernels/absorb.hpp; every field has the bits of the CPU's.
+//
+//   curr   padded, read only;  prev  padded, overwritten by the next level, and above a free surface by odd images
+//   m      padded, float32 or packed, zero in the padding, so that what lies behind the last point of a row stays zero
+//
+// Layout: a thread owns a quad of z and marches along x through its planes; a block is 256 threads, 32 quads by 8 rows
+// or another shape of them (parts.hpp). Per plane it gets from memory one quad each of p (M planes ahead), prev and m,
+// two planes before they are needed (march.cuh), and writes one; the x neighbours are in registers, those along y and z
+// come from L1 and L2.
+//
+// Predicted, 3-D at order 8: 16 bytes per point from memory (packed m 14), and 2 M / planes of 4 bytes more where a
+// march begins; from L2 1 + (rows + 2 M) / rows quads of p at most where L1 keeps nothing of the plane read M planes
+// ago, so 25 bytes per point, at best 19; 27 multiply-adds and additions per point, about 200 instructions per quad: a
+// third of what a multiprocessor issues in the time its share of 3.4 TB/s takes. So memory limits: 80 % of the copy
+// bandwidth is what a march of 64 planes can reach. Points with layer terms cost 2 to 3 times as much; 2-D: 16 bytes
+// per point too.
+#include "absorb.cuh"
+#include "kernels.hpp"
+#include "march.cuh"
+#include "model_storage.cuh"
+
+namespace subsalt::cuda {
+
+namespace {
+
+constexpr int stages = 3;
+enum Array { of_m, of_prev, of_head, arrays };
+
+template <int M, int Dim, Boundary B, class Storage>
+SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
+    iso_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+              const __grid_constant__ Parts parts) {
+    const Part& part = part_of_block(parts);
+    Place at = place_of_thread(part, Dim == 2);
+    if (at.idle) return;
+    SUBSALT_SHARED(float4, room);
+    Slots<stages, arrays> slots(room);
+    const int radius = M > 0 ? M : pb.radius, planes = at.x_end - at.x;
+    const Index first = padded_offset(pb, at.x, at.y, at.z), ahead = (stages - 1) * pb.plane;
+    const float* u = lv.curr[0] + first;
+    float* prev = lv.prev[0] + first;
+    const typename Storage::Quad* m = Storage::at(pb, Model::m, first);
+
+    const auto fetch = [&](Index offset, auto place) {
+        start_copy<false>(place(of_m), m + offset / quad);
+        start_copy<false>(place(of_prev), reinterpret_cast<const float4*>(prev + offset));
+        if (M > 0) start_copy<true>(place(of_head), reinterpret_cast<const float4*>(u + offset + M * pb.plane));
+        commit_copies();
+    };
+    for (int s = 0; s < stages - 1; ++s)
+        if (s < planes)
+            fetch(s * pb.plane, [&](int i) { return slots.of_stage(s, i); });
+        else
+            commit_copies();
+    Column<M> column;
+    column.begin(u, pb.plane);
+
+    for (; at.x < at.x_end; ++at.x) {
+        if (at.x + stages - 1 < at.x_end)
+            fetch(ahead, [&](int i) { return slots.ahead(i); });
+        else
+            commit_copies();
+        wait_for_copies<stages - 1>();
+        float4 mid;
+        if constexpr (M > 0) {
+            column.put_ahead(slots.now(of_head));
+            mid = column.mid();
+        } else {
+            mid = load4(u);
+        }
+        const Loaded along_x{u, pb.plane}, along_y{u, pb.row};
+        const auto pair_x = [&](int k) {
+            if constexpr (M > 0)
+                return column.pair(k);
+            else
+                return along_x.pair(k);
+        };
+        const auto pair_y = [&](int k) { return along_y.pair(k); };
+        float4 acc = mul(pb.centre, mid);
+        if constexpr (B == Boundary::pml) {
+            float4 own = mul(pb.c[0][0], mid);
+            add_d2_twice<M>(acc, own, pb.c[0], radius, pair_x);
+            float4 extra = layer_term<M>(pb, lv, part, 0, at, own);
+            if (Dim == 3) {
+                own = mul(pb.c[1][0], mid);
+                add_d2_twice<M>(acc, own, pb.c[1], radius, pair_y);
+                extra = add(extra, layer_term<M>(pb, lv, part, 1, at, own));
+            }
+            const RowWindow<M> row(u, mid, radius);
+            own = mul(pb.c[2][0], mid);
+            add_d2_twice<M>(acc, own, pb.c[2], radius, [&](int k) { return row.pair(k); });
+            acc = add(acc, add_term_z<M>(extra, pb, lv, part, at, own));
+        } else {
+            acc = add_d2<M>(acc, pb.c[0], radius, pair_x);
+            if (Dim == 3) acc = add_d2<M>(acc, pb.c[1], radius, pair_y);
+            const RowWindow<M> row(u, mid, radius);
+            acc = add_d2<M>(acc, pb.c[2], radius, [&](int k) { return row.pair(k); });
+        }
+        const float4 before = slots.now(of_prev);
+        const float4 vm = Storage::values(pb, Model::m, slots.template now<typename Storage::Quad>(of_m));
+        float4 next = fma4(vm, acc, fms4(2.0f, mid, before));
+        if constexpr (B == Boundary::damping) next = damped(damping_at(pb, at), before, next);
+        finish_quad(pb, part, prev, at.z, next);
+
+        column.next();
+        slots.next();
+        u += pb.plane, prev += pb.plane, m += pb.plane / quad;
+    }
+}
+
+template <int M, int Dim, Boundary B>
+Status march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
+    const auto kernel = pb.storage == ModelStorage::u16 ? iso_march<M, Dim, B, Packed16> : iso_march<M, Dim, B, Floats>;
+    return launch(kernel, parts.blocks, block_threads, Slots<stages, arrays>::bytes * block_threads, stream, pb, lv,
+                  parts);
+}
+
+template <Boundary B>
+Status march_of(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
+    const auto run = pb.dim == 3 ? (pb.radius == 4   ? march<4, 3, B>
+                                    : pb.radius == 2 ? march<2, 3, B>
+                                                     : march<0, 3, B>)
+                                 : (pb.radius == 4   ? march<4, 2, B>
+                                    : pb.radius == 2 ? march<2, 2, B>
+                                                     : march<0, 2, B>);
+    return run(pb, lv, parts, stream);
+}
+
+} // namespace
+
+Status field_step_iso(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
+    Parts core;
+    const Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
+    core.add(split.core, pb.dim == 2, tuning.rows, tuning.planes);
+    SUBSALT_CHECK(march_of<Boundary::none>(pb, lv, core, stream));
+    const auto around = pb.boundary == Boundary::pml ? march_of<Boundary::pml> : march_of<Boundary::damping>;
+    return around(pb, lv, split.rest, stream);
+}
+
+} // namespace subsalt::cuda

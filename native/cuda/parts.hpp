@@ -1,0 +1,98 @@
+// How the boxes of one launch are cut into blocks. A box whose points all are alike (in the core, or in the layer of
+// one side) is a part; a launch does several parts, so that a step with a layer costs three launches, however many
+// sides it has.
+#pragma once
+
+#include "device.hpp"
+
+namespace subsalt::cuda {
+
+constexpr int block_threads = 256, max_parts = 6;
+
+/// A box, and the blocks over it: a block is `lanes` quads of z by `rows` of y, and each thread marches through
+/// `planes` of x. In 2-D the rows are stretches of x, each of so many planes.
+struct Part {
+    int lo[3], hi[3];
+    int axis; // whose layer it is, where that matters
+    int lanes, rows, planes;
+    int tiles_z, tiles_y; // blocks along z and y
+    unsigned first;       // number of its first block
+};
+
+struct Parts {
+    Part part[max_parts];
+    int count = 0;
+    unsigned blocks = 0;
+
+    /// Add a box, if it has points. `tuning_rows`: rows of y per block wanted; `planes`: 0, or planes per march.
+    void add(const Box& box, bool flat, int tuning_rows, int planes, int axis = 0) {
+        const Index nx = box.hi[0] - box.lo[0], ny = box.hi[1] - box.lo[1];
+        if (nx <= 0 || ny <= 0 || box.hi[2] <= box.lo[2]) return;
+        Part& p = part[count++];
+        for (int a = 0; a < 3; ++a)
+            p.lo[a] = static_cast<int>(box.lo[a]), p.hi[a] = static_cast<int>(box.hi[a]);
+        p.axis = axis;
+        const int begin = p.lo[2] / 4, quads = (p.hi[2] + 3) / 4 - begin;
+        const int rows_wanted = tuning_rows < 1 ? 1 : tuning_rows > 64 ? 64 : tuning_rows;
+        const int most = block_threads / rows_wanted; // lanes
+        p.tiles_z = (quads + most - 1) / most;
+        p.lanes = (quads + p.tiles_z - 1) / p.tiles_z; // tiles of equal length,
+        p.lanes += p.lanes % 2 != 0 && p.lanes < most; // of whole sectors of 32 bytes
+        p.rows = block_threads / p.lanes;
+        p.tiles_y = flat ? 1 : (static_cast<int>(ny) + p.rows - 1) / p.rows;
+        p.planes = planes > 0 ? planes : planes_for(nx, static_cast<Index>(quads) * (flat ? 1 : ny), flat);
+        const Index chunks = (nx + p.planes - 1) / p.planes;
+        const Index along_x = flat ? (chunks + p.rows - 1) / p.rows : chunks;
+        p.first = blocks;
+        blocks += static_cast<unsigned>(along_x * p.tiles_y * p.tiles_z);
+    }
+
+private:
+    /// Planes per march: long, for every march loads 2 M planes more than it makes, but enough marches to fill the
+    /// device several times over (132 multiprocessors of 512 threads), so that the last ones leave little of it idle.
+    static int planes_for(Index nx, Index columns, bool flat) {
+        const Index wanted = Index{132} * 512 * 6, least = flat ? 4 : 16;
+        const Index marches = (wanted + columns - 1) / columns, planes = (nx + marches - 1) / marches;
+        const Index bounded = planes < least ? least : planes > 128 ? 128 : planes;
+        return static_cast<int>(bounded < nx ? bounded : nx);
+    }
+};
+
+/// Where a thread works: planes [x, x_end), row y, quad at z of its part; idle when there is none.
+struct Place {
+    int x, x_end, y, z;
+    bool idle;
+};
+
+SUBSALT_DEVICE const Part& part_of_block(const Parts& parts) {
+    int i = 0;
+    while (i + 1 < parts.count && blockIdx.x >= parts.part[i + 1].first)
+        ++i;
+    return parts.part[i];
+}
+
+SUBSALT_DEVICE Place place_of_thread(const Part& part, bool flat) {
+    const int block = static_cast<int>(blockIdx.x - part.first), thread = static_cast<int>(threadIdx.x);
+    const int row = thread / part.lanes, lane = thread - row * part.lanes;
+    const int tile_z = block % part.tiles_z, rest = block / part.tiles_z;
+    const int tile_y = rest % part.tiles_y, along_x = rest / part.tiles_y;
+    Place at;
+    at.z = part.lo[2] / 4 * 4 + 4 * (tile_z * part.lanes + lane);
+    at.y = flat ? 0 : part.lo[1] + tile_y * part.rows + row;
+    at.x = part.lo[0] + (flat ? along_x * part.rows + row : along_x) * part.planes;
+    at.x_end = min(at.x + part.planes, part.hi[0]);
+    at.idle = row >= part.rows || at.x >= at.x_end || at.y >= part.hi[1] || at.z >= part.hi[2];
+    return at;
+}
+
+/// Offset of (x, y, z) in a padded array.
+SUBSALT_DEVICE Index padded_offset(const Problem& pb, int x, int y, int z) {
+    return (x + pb.radius) * pb.plane + (y + pb.y_halo) * pb.row + z_front + z;
+}
+
+/// Whether z is in the part. Behind the last point of a row whole quads are written: what they hold is 0 and stays so.
+SUBSALT_DEVICE bool whole_quad(const Problem& pb, const Part& part, int z) {
+    return z >= part.lo[2] && (z + 4 <= part.hi[2] || part.hi[2] == pb.n[2]);
+}
+
+} // namespace subsalt::cuda
