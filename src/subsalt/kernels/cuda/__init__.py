@@ -7,8 +7,7 @@ it; a function that gives numbers to the host waits for them.
 
 from __future__ import annotations
 
-import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,50 @@ from subsalt.errors import ConfigError
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import cpu
-from subsalt.kernels.cuda.arrays import DeviceArray, address, locked, move
+from subsalt.kernels.cuda.arrays import DeviceArray, locked, move
+from subsalt.kernels.cuda.imaging import (
+    correlate,
+    imaged,
+    is_finite,
+    keep_shell,
+    product,
+    put_back_shell,
+    snapshot,
+    square,
+)
 from subsalt.kernels.cuda.library import call, chosen, corner, found
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
+from subsalt.kernels.cuda.points import inject, record, record_shares
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.shell import Shell
 
-if TYPE_CHECKING:
-    from subsalt.injection import Points
+__all__ = [
+    "CLASS",
+    "NAME",
+    "DeviceArray",
+    "allocate",
+    "apply_l",
+    "copy",
+    "correlate",
+    "describe",
+    "field_step",
+    "imaged",
+    "inject",
+    "is_finite",
+    "keep_shell",
+    "memory_step",
+    "new_memory",
+    "new_state",
+    "product",
+    "put_back_shell",
+    "record",
+    "record_shares",
+    "reserve",
+    "reserve_host",
+    "set_threads",
+    "snapshot",
+    "square",
+    "time_step",
+]
 
 NAME = "cuda"
 
@@ -122,113 +157,4 @@ def apply_l(problem: Problem, fields: list[Any], box: Box) -> list[Any]:
     if box.size:
         plan = plan_of(problem).pointer
         call("subsalt_cuda_apply_l", plan, fields_of(fields), fields_of(out), corner(box.lo), corner(box.hi))
-    return out
-
-
-def is_finite(problem: Problem, fields: list[Any]) -> bool:
-    """Return whether every point of every field is finite."""
-    finite = ctypes.c_int32()
-    call("subsalt_cuda_is_finite", plan_of(problem).pointer, fields_of(fields), ctypes.byref(finite))
-    return bool(finite.value)
-
-
-def snapshot(problem: Problem, fields: list[Any], out: Any, box: Box) -> None:
-    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box), on the GPU or the host."""
-    if not box.size:
-        return
-    room = out if isinstance(out, DeviceArray) else DeviceArray(box.shape, zeroed=False)
-    plan = plan_of(problem).pointer
-    call("subsalt_cuda_snapshot", plan, fields_of(fields), room.pointer, corner(box.lo), corner(box.hi))
-    if room is not out:
-        move(out, room)
-
-
-def imaged(problem: Problem, fields: list[Any], box: Box) -> DeviceArray:
-    """Return a copy of the imaged field, p or (p + q) / 2, in `box`."""
-    out = DeviceArray(box.shape, zeroed=False)
-    snapshot(problem, fields, out, box)
-    return out
-
-
-def _here(values: Any) -> DeviceArray:
-    """Return an array on the GPU: itself, or a copy of one of the host."""
-    if isinstance(values, DeviceArray):
-        return values
-    out = DeviceArray(values.shape, values.dtype, zeroed=False)
-    out[...] = values
-    return out
-
-
-def correlate(problem: Problem, image: Any, u: Any, fields: list[Any], box: Box, scale: float) -> None:
-    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
-    if box.size:
-        plan, there = plan_of(problem).pointer, _here(u)
-        low, high = corner(box.lo), corner(box.hi)
-        call(
-            "subsalt_cuda_correlate", plan, image.pointer, there.pointer, fields_of(fields), low, high, scale
-        )
-
-
-def square(problem: Problem, illumination: Any, u: Any, scale: float) -> None:
-    """Accumulate illumination += (scale u) u (arrays of one shape)."""
-    if illumination.size:
-        call("subsalt_cuda_square", illumination.pointer, _here(u).pointer, illumination.size, scale)
-
-
-def product(image: Any, u: Any, w: Any, scale: float) -> None:
-    """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (arrays of one shape)."""
-    if image.size:
-        call("subsalt_cuda_product", image.pointer, _here(u).pointer, _here(w).pointer, image.size, scale)
-
-
-def keep_shell(problem: Problem, fields: list[Any], shell: Shell, out: Any) -> None:
-    """Copy the shell of every field to `out` (fields, cells), on the GPU or the host."""
-    room = out if isinstance(out, DeviceArray) else DeviceArray(out.shape, zeroed=False)
-    _shell(problem, fields, shell, room, put_back=False)
-    if room is not out:
-        move(out, room)
-
-
-def put_back_shell(problem: Problem, fields: list[Any], shell: Shell, record: Any) -> None:
-    """Write `record` (fields, cells) over the shell of every field, and over its odd images above a free surface."""
-    _shell(problem, fields, shell, _here(record), put_back=True)
-
-
-def _shell(problem: Problem, fields: list[Any], shell: Shell, record: DeviceArray, *, put_back: bool) -> None:
-    box = shell.box
-    call(
-        "subsalt_cuda_shell",
-        plan_of(problem).pointer,
-        fields_of(fields),
-        corner(box.lo),
-        corner(box.hi),
-        corner(shell.widths),
-        record.pointer,
-        int(put_back),
-    )
-
-
-def inject(problem: Problem, fields: list[Any], points: Points, values: NDArray) -> None:
-    """Add a source sample at every point, through C; `values` (n,) on the host."""
-    from subsalt.kernels.cuda.points import on_device
-
-    samples = np.ascontiguousarray(values, dtype=np.float32)
-    if len(samples):
-        there = on_device(problem, points)
-        call("subsalt_cuda_inject", plan_of(problem).pointer, fields_of(fields), there, address(samples))
-
-
-def record(problem: Problem, fields: list[Any], points: Points) -> NDArray:
-    """Return p, or (p + q) / 2, interpolated at every point, (n,), on the host."""
-    from subsalt.kernels.cuda.points import on_device
-
-    out = np.empty(len(points.base), dtype=np.float32)
-    if len(out):
-        call(
-            "subsalt_cuda_record",
-            plan_of(problem).pointer,
-            fields_of(fields),
-            on_device(problem, points),
-            address(out),
-        )
     return out
