@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated cuda cuda-check test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated cuda cuda-check cuda-sanitize bench-gpu test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -62,6 +62,11 @@ cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90 and PTX, where 
 	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
 	$(CMAKE) --build build/cuda -j 2
 
+cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
+	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }
+	for tool in memcheck racecheck synccheck initcheck; do \
+		compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
+
 test: build emulated ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
@@ -104,7 +109,7 @@ bench-kernels: build ## point-steps/s of every kernel, and its share of what the
 	$(BIN)/subsalt lab kernels $(LAB)
 
 bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
-	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(PUBLISH),--publish)
+	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(DEVICE),--device $(DEVICE)) $(if $(PUBLISH),--publish)
 
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]
 	@$(PY) benchmarks/founding.py --steps $(or $(STEPS),20) $(if $(ORDER),--order $(ORDER)) \

@@ -2,7 +2,8 @@
 
 ``iso-256 iso-400 vti-256 vti-400 vti-founding tti-256`` time the steps of one wavefield with equal layers,
 ``solution-iso solution-vti`` with the layers each side needs, ``iso2d-2000`` in 2-D; ``rtm2d rtm3d`` migrate a
-shot, ``kirchhoff`` sums traces along diffraction times. Any name may end in ``:k``, which divides every axis by k, for
+shot, ``kirchhoff`` sums traces along diffraction times, ``gpu-iso-512 gpu-vti-512`` time the steps in 3-D against a
+peer that has GPUs, interiors equal (``--device cuda``). Any name may end in ``:k``, which divides every axis by k, for
 a trial.
 """
 
@@ -18,7 +19,9 @@ PML_CELLS = 12
 
 FOUNDING = (125, 1151, 1231)
 MEDIA = {"iso": "isotropic", "vti": "vti", "tti": "tti"}
-EXAMPLES = "iso-256, vti-256, vti-founding, tti-256, solution-iso, iso2d-2000, rtm2d, rtm3d, kirchhoff"
+EXAMPLES = (
+    "iso-256, vti-256, vti-founding, tti-256, solution-iso, iso2d-2000, rtm2d, rtm3d, kirchhoff, gpu-vti-512"
+)
 #: image points along x, y and depth of a Kirchhoff migration, and its traces
 KIRCHHOFF = (12, 40, 500), 2000
 
@@ -33,7 +36,7 @@ class Case:
         As on the command line.
     kind : str
         ``"steps"`` (equal layers), ``"solution"`` (equal interiors), ``"plane"`` (2-D, equal interiors),
-        ``"rtm"`` or ``"kirchhoff"``.
+        ``"rtm"``, ``"kirchhoff"`` or ``"gpu"`` (3-D, equal interiors, the peer that has GPUs).
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
     interior : tuple of int
@@ -77,7 +80,8 @@ def parse(name: str) -> Case:
     whole, _, divisor = name.partition(":")
     k = int(divisor) if divisor.isdigit() and int(divisor) else 1
     found = re.fullmatch(
-        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff", whole
+        r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|gpu-(iso|vti)-(\d+)",
+        whole,
     )
     if not found or (divisor and not divisor.isdigit()):
         raise SystemExit(
@@ -88,7 +92,9 @@ def parse(name: str) -> Case:
         return Case(
             name, "kirchhoff", "isotropic", tuple(max(2, n // k) for n in shape), 0, max(5, traces // k)
         )
-    medium, size, solution, plane, rtm = found.groups()
+    medium, size, solution, plane, rtm, gpu, gpu_size = found.groups()
+    if gpu:
+        return Case(name, "gpu", MEDIA[gpu], _at_least(name, (int(gpu_size) // k,) * 3), PML_CELLS)
     if medium:
         shape = FOUNDING if size == "founding" else (int(size),) * 3
         # the tilt must be zero in the layer: a thin one leaves it a larger part of the grid

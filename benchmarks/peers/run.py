@@ -27,7 +27,7 @@ from facts import machine, spread
 
 #: what is timed unless the command says otherwise: rounds, steps of a round, steps of the point source
 DEFAULTS = {"steps": (9, 20, 60), "solution": (9, 20, 60), "plane": (15, 200, 200), "rtm": (5, 0, 0)}
-DEFAULTS["kirchhoff"] = (9, 0, 0)
+DEFAULTS |= {"kirchhoff": (9, 0, 0), "gpu": (9, 50, 60)}
 #: the same for grids of more than 10^8 points
 LARGE = (5, 10, 30)
 
@@ -35,7 +35,7 @@ LARGE = (5, 10, 30)
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Run one case and return its row."""
     asked = options.rounds, options.steps, options.check_steps
-    usual = LARGE if is_large(case) else DEFAULTS[case.kind]
+    usual = LARGE if is_large(case) and case.kind != "gpu" else DEFAULTS[case.kind]
     rounds, steps, check_steps = (a or u for a, u in zip(asked, usual, strict=True))
     sides = sides_of(case, options.device, options.storage)
     workers: dict[str, Worker] = {}
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--check-steps", type=int, help="steps of the point-source comparison")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--storage", default="", choices=["", "f32", "u16"], help="our model storage")
-    parser.add_argument("--device", default="cpu", help="our device: cpu, or reference for a trial")
+    parser.add_argument("--device", default="cpu", help="the device: cpu, cuda, or reference for a trial")
     parser.add_argument("--out", type=Path, help="also write the JSON object to this file")
     parser.add_argument("--publish", action="store_true", help="write docs/performance/CASE.json")
     options = parser.parse_args()
@@ -160,7 +160,8 @@ def main() -> None:
         rows[case.name] = measure(case, options)
         print(table({case.name: rows[case.name]}), flush=True)
         if options.publish:
-            command = f'make bench-peers CASES="{case.name}"'
+            device = "" if options.device == "cpu" else f" DEVICE={options.device}"
+            command = f'make bench-peers CASES="{case.name}"{device}'
             result = {"question": "peers", "case": case.name, "command": command, "machine": facts}
             publish(case.name, result | {"row": rows[case.name]})
     result = {"machine": facts, "cases": rows}

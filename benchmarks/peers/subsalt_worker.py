@@ -63,15 +63,22 @@ class SubsaltSolver:
 
     def fill(self) -> None:
         """Load the start field into all time levels; the memory of the layer is zero."""
+        self._load(earth.start_field(self.case, self.pad))
+
+    def _load(self, start: np.ndarray) -> None:
         self.state.clear()
         layout = self.prop.layout
-        start = earth.start_field(self.case, self.pad).reshape(layout.shape3)
+        padded = layout.pad(start.reshape(layout.shape3), np.float32)
         for a in (*self.state.prev, *self.state.curr):
-            layout.view(a)[...] = start
+            self.prop.kernels.copy(a, padded)
 
     def check(self, steps: int, out: str) -> float:
-        """Run a point source from rest and save the fields."""
+        """Run a point source, or against a GPU peer a smooth ball, from rest and save the fields."""
         case = self.case
+        if case.kind == "gpu":
+            self._load(earth.ball(case, self.pad))
+            self.prop.advance(self.state, steps)
+            return self.save(out)
         self.state.clear()
         at = [(i - case.layer) * case.spacing for i in case.source]
         position = np.array([at if case.ndim == 3 else [at[0], 0.0, at[1]]])
@@ -89,7 +96,7 @@ class SubsaltSolver:
         """Save the present time level of every field; return the largest absolute value."""
         layout = self.prop.layout
         shape = self.prop.comp_grid.shape
-        return save_fields(out, [layout.view(a).reshape(shape) for a in self.state.curr])
+        return save_fields(out, [layout.view(np.asarray(a)).reshape(shape) for a in self.state.curr])
 
 
 if __name__ == "__main__":
