@@ -77,6 +77,16 @@ SUBSALT_CUDA_API int subsalt_cuda_is_finite(const void* plan, void* const fields
 SUBSALT_CUDA_API int subsalt_cuda_shell(const void* plan, void* const fields[2], const int64_t lo[3],
                                         const int64_t hi[3], const int64_t width[6], float* record, int32_t put_back);
 
+// Ghost planes of a time level (halo.cu): `n` blocks each way, on the device. They go through `..._host`, page-locked;
+// null when MPI reaches the device itself. To exchange: leave, MPI once `left`, arrive.
+SUBSALT_CUDA_API int subsalt_cuda_halo(int32_t n, void* const* sent, void* const* received, void* const* sent_host,
+                                       void* const* received_host, const int64_t* sent_bytes,
+                                       const int64_t* received_bytes, void** out);
+SUBSALT_CUDA_API int subsalt_cuda_halo_leave(void* halo);
+SUBSALT_CUDA_API int subsalt_cuda_halo_left(void* halo, int32_t* left);
+SUBSALT_CUDA_API int subsalt_cuda_halo_arrive(void* halo);
+SUBSALT_CUDA_API int subsalt_cuda_free_halo(void* halo);
+
 #ifdef __cplusplus
 }
 #endif

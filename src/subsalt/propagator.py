@@ -42,6 +42,7 @@ from subsalt.segment import (
     by_step,
     has_segment,
 )
+from subsalt.slab_parts import by_parts, has_parts
 from subsalt.slab_passes import by_passes, has_passes
 from subsalt.slab_steps import by_slab, halo_of
 
@@ -296,6 +297,8 @@ class Propagator:
 
         if loop != "python" and has_passes(self.kernels, self.problem, work):
             by_passes(self.problem, state, n, work, self.domain, halo, not_finite)
+        elif loop != "python" and has_parts(self.kernels, work):
+            by_parts(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
         else:
             by_slab(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
         self.traffic.add(halo.traffic, before)
@@ -309,7 +312,7 @@ class Propagator:
         for known, halo in self._halos:
             if known is state:
                 return halo
-        halo = halo_of(self.domain, self.problem, state, group)
+        halo = halo_of(self.kernels, self.domain, self.problem, state, group)
         self._halos.append((state, halo))
         return halo
 

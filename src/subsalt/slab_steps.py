@@ -52,8 +52,8 @@ class Regions:
     pieces: tuple[Box, ...]
 
     @classmethod
-    def of(cls, problem: Problem, domain: Domain, threads: int = 1) -> Regions:
-        """Return the regions of the slab of a domain."""
+    def of(cls, problem: Problem, domain: Domain, threads: int = 1, *, cut: bool = True) -> Regions:
+        """Return the regions of the slab of a domain; the core in pieces or, if not `cut`, as a whole."""
         slab, radius = domain.slab, problem.radius
         lo, hi = slab.owned_local
         below, above = asked_of(domain.slabs, slab)
@@ -62,7 +62,8 @@ class Regions:
             return cls(psi, ((lo, hi),), (), ())
         shells = [(lo, lo + below)] * (below > 0) + [(hi - above, hi)] * (above > 0)
         core = lo + below, hi - above
-        return cls(psi, tuple(shells), (core,), _pieces(problem, core, threads))
+        pieces = _pieces(problem, core, threads) if cut else (planes_box(problem, core),)
+        return cls(psi, tuple(shells), (core,), pieces)
 
 
 def planes_box(problem: Problem, planes: tuple[int, int]) -> Box:
@@ -149,12 +150,14 @@ def by_slab(
         Called with the state, once, when it is no longer finite (looked at every `FINITE_EVERY` steps and at last).
         The steps go on until all ranks know (`Halo.stop_soon`): the others wait for ghost planes.
     """
-    regions = Regions.of(problem, domain, int(kernels.describe()["threads"]))
+    waits = kernels.ASYNCHRONOUS
+    threads = 1 if waits else int(kernels.describe()["threads"])
+    regions = Regions.of(problem, domain, threads, cut=not waits)
     shells = [planes_box(problem, planes) for planes in regions.shells]
     in_shells = [_Feed(s, regions.shells) for s in work.sources]
     in_core = [_Feed(s, regions.core) for s in work.sources]
     finite, halo.stop = True, None
-    halo.start(_travelling(problem, state.curr))
+    halo.start(travelling(problem, state.curr))
     halo.finish()
     whole = Box((0, 0, 0), problem.layout.shape3)
     inner = whole if work.inner is None else work.inner
@@ -166,10 +169,12 @@ def by_slab(
             feed.inject(kernels, problem, state.prev, state.it)
         if work.shells is not None and work.shells.put_back:  # before these planes travel, and again below
             shell_step(kernels, problem, state.prev, state.it + 1, work.shells)
-        halo.start(_travelling(problem, state.prev))
+        halo.start(travelling(problem, state.prev))
         for piece in regions.pieces:
             kernels.field_step(problem, state, piece.intersect(inner))
             halo.poke()
+        if waits:  # while the core is computed: what is asked for below may wait for that
+            halo.finish()
         for feed in in_core:
             feed.inject(kernels, problem, state.prev, state.it)
         state.rotate()
@@ -192,12 +197,12 @@ def by_slab(
             return
 
 
-def _travelling(problem: Problem, level: list[NDArray]) -> list[NDArray]:
+def travelling(problem: Problem, level: list[NDArray]) -> list[NDArray]:
     """Return the fields of a time level whose ghost planes are exchanged: q has no derivative along x but in TTI."""
     return level if problem.medium == "tti" else level[:1]
 
 
-def halo_of(domain: Domain, problem: Problem, state: State, group: Comm) -> Halo:
-    """Return the exchange of ghost planes of a state."""
-    levels = [_travelling(problem, level) for level in (state.prev, state.curr)]
-    return Halo(group, domain.slabs, problem.radius, levels)
+def halo_of(kernels: ModuleType, domain: Domain, problem: Problem, state: State, group: Comm) -> Halo:
+    """Return the exchange of ghost planes of a state; collective."""
+    levels = [travelling(problem, level) for level in (state.prev, state.curr)]
+    return Halo(group, domain.slabs, problem.radius, levels, kernels)

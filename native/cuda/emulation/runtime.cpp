@@ -127,6 +127,13 @@ public:
         }
     }
 
+    /// Do one piece of work unless `enough`: whoever asks again and again must see an end.
+    template <class Enough>
+    void go_on(Enough enough) {
+        int pieces = 0;
+        drain([&] { return enough() || pieces++ > 0; });
+    }
+
     void* allocate(std::size_t bytes) {
         const std::size_t room = (bytes + 255) / 256 * 256;
         auto* raw = static_cast<unsigned char*>(std::aligned_alloc(256, room + 2 * guard));
@@ -443,7 +450,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     LOCKED;
     if (dev.sticky != cudaSuccess) return dev.sticky;
-    return stream->queue.empty() ? cudaSuccess : cudaErrorNotReady;
+    dev.go_on([stream] { return stream->queue.empty(); });
+    return stream->queue.empty() ? cudaSuccess : dev.fail(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     LOCKED;
@@ -487,7 +495,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     LOCKED;
     if (dev.sticky != cudaSuccess) return dev.sticky;
-    return event->done >= event->asked ? cudaSuccess : cudaErrorNotReady;
+    dev.go_on([event] { return event->done >= event->asked; });
+    return event->done >= event->asked ? cudaSuccess : dev.fail(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
     LOCKED;

@@ -22,4 +22,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The plug-in was built from another version of subsalt. Mixed, they would read each other's memory wrongly.",
         "Build it anew: make cuda.",
     ),
+    "E992": (
+        "A wrong word for messages between GPUs",
+        "SUBSALT_GPU_MPI says how ghost planes go from GPU to GPU in place of the MPI library's own word.",
+        "Leave it out: the library is asked. staged: through the memory of the host, which always works; direct: for a "
+        "library that reaches GPUs and does not say so.",
+    ),
 }

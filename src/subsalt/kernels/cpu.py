@@ -23,6 +23,7 @@ from subsalt.errors import ConfigError, DeviceError
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import tuning
+from subsalt.kernels.ghosts import InPlace
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell
 from subsalt.stencil import first_derivative, second_derivative
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 NAME = "cpu"
+
+#: whether kernels return before they have computed
+ASYNCHRONOUS = False
+
+#: how ghost planes come to MPI
+ghost_planes = InPlace
 
 _PLAN = "cpu.plan"
 

@@ -17,6 +17,7 @@ from subsalt.fields import Z_FRONT, Layout
 from subsalt.grid import Box
 from subsalt.kernels import tilted
 from subsalt.kernels.differences import at, d1, d2, inside
+from subsalt.kernels.ghosts import InPlace
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from subsalt.injection import Points
 
 NAME = "reference"
+
+#: whether kernels return before they have computed
+ASYNCHRONOUS = False
+
+#: how ghost planes come to MPI
+ghost_planes = InPlace
 
 
 def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:

@@ -17,6 +17,7 @@ from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import DeviceArray, locked, move
+from subsalt.kernels.cuda.ghosts import GhostPlanes
 from subsalt.kernels.cuda.imaging import (
     correlate,
     imaged,
@@ -33,6 +34,7 @@ from subsalt.kernels.cuda.points import inject, record, record_shares
 from subsalt.kernels.problem import Problem, State
 
 __all__ = [
+    "ASYNCHRONOUS",
     "CLASS",
     "NAME",
     "DeviceArray",
@@ -42,6 +44,7 @@ __all__ = [
     "correlate",
     "describe",
     "field_step",
+    "ghost_planes",
     "imaged",
     "inject",
     "is_finite",
@@ -62,6 +65,12 @@ __all__ = [
 ]
 
 NAME = "cuda"
+
+#: kernels return before they have computed
+ASYNCHRONOUS = True
+
+#: how ghost planes come to MPI
+ghost_planes = GhostPlanes
 
 #: the numerics class: that of the CPU's v3 and v4, whose bits these kernels have
 CLASS = "fma"

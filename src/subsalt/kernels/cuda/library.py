@@ -305,6 +305,11 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_product": [_P, _P, _P, _L, _F],
     "subsalt_cuda_is_finite": [_P, _POINTERS, _P],
     "subsalt_cuda_shell": [_P, _POINTERS, _CORNER, _CORNER, _CORNER, _P, _I],
+    "subsalt_cuda_halo": [_I, _POINTERS, _POINTERS, _POINTERS, _POINTERS, _CORNER, _CORNER, _POINTERS],
+    "subsalt_cuda_halo_leave": [_P],
+    "subsalt_cuda_halo_left": [_P, _P],
+    "subsalt_cuda_halo_arrive": [_P],
+    "subsalt_cuda_free_halo": [_P],
 }
 
 

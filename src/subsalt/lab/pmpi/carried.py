@@ -15,10 +15,12 @@ def size_of(spec: Any) -> int:
     Parameters
     ----------
     spec : buffer, or sequence of buffer and counts
-        ``[array, counts]``, ``[array, (counts, displacements)]``; None and IN_PLACE are 0.
+        ``[array, counts]``, ``[array, (counts, displacements)]``; an array on a GPU; None and IN_PLACE are 0.
     """
     import numpy as np
 
+    if hasattr(spec, "__cuda_array_interface__"):
+        return int(spec.nbytes)
     if isinstance(spec, list | tuple):
         view = memoryview(spec[0])
         counts = spec[1][0] if len(spec) > 1 and isinstance(spec[1], tuple) else spec[-1]
