@@ -44,6 +44,8 @@ LAUNCHER = PACKAGE / "lab" / "launcher.py"
 SERVER = PACKAGE / "view" / "movie_server.py"
 #: where a profile of MPI calls is looked for that was loaded before; it opens nothing
 MPI_LIBRARY = PACKAGE / "mpi_library.py"
+#: asks that library whether it reaches GPUs
+GPU_MESSAGES = MPI_LIBRARY.with_name("gpu_messages.py")
 #: what measures copies of a kernel at the same time: it makes copies of itself and starts no other program
 COPIES = PACKAGE / "lab" / "copies_worker.py"
 #: where the MPI library of a process is asked about its algorithms (MPI_T), which mpi4py cannot
@@ -118,6 +120,7 @@ def test_no_code_from_data(path: Path) -> None:
         LAUNCHER: {"subprocess"},
         SERVER: {"http", "socket"},
         MPI_LIBRARY: {"ctypes"},
+        GPU_MESSAGES: {"ctypes"},
         COPIES: {"os.fork"},
         MPI_TOOLS: {"ctypes"},
         QUOTED: {"urllib"},
