@@ -60,7 +60,7 @@ cuda: build ## compile the plug-in for GPUs, with the CUDA compiler of the syste
 cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90 and PTX, where there is a CUDA compiler
 	@nvcc="$(NVCC)"; [ -n "$$nvcc" ] || { echo "no CUDA compiler here: device code not compiled (make cuda fetches one)"; exit 0; }; \
 	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
-	$(CMAKE) --build build/cuda -j 2
+	$(CMAKE) --build build/cuda -j 2 && $(PY) native/cuda/check_ptx.py $$nvcc
 
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }
