@@ -2,9 +2,12 @@
 
 import pytest
 
-from subsalt import doctor
+from subsalt import __version__, doctor
 from subsalt.cli.output import plain
 from subsalt.errors import DiskError, SubsaltError
+from subsalt.host import gpus_of_driver
+from subsalt.kernels.cuda import library
+from subsalt.kernels.cuda.library import Found, Gpu
 from subsalt.lab import machine, storage
 
 
@@ -48,12 +51,42 @@ def test_a_scratch_folder_that_cannot_be_written_is_said():
         doctor.examine(Path("/nowhere-at-all"), self_test=False)
 
 
-def test_gpus_are_named_as_the_driver_lists_them(tmp_path):
-    assert doctor.gpu_found(tmp_path / "no driver") == "none (not needed)"
+def test_the_driver_lists_gpus(tmp_path):
+    assert gpus_of_driver(tmp_path / "no driver") == []
     card = tmp_path / "0000:01:00.0"
     card.mkdir()
     (card / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
-    assert doctor.gpu_found(tmp_path) == "NVIDIA H200 (not used yet)"
+    (tmp_path / "0000:02:00.0").mkdir()
+    assert gpus_of_driver(tmp_path) == ["NVIDIA H200"]
+
+
+@pytest.mark.parametrize(
+    ("found", "listed", "said"),
+    [
+        (Found(why="the plug-in for GPUs is not built"), [], "none: the plug-in for GPUs is not built"),
+        (
+            Found(why="the plug-in for GPUs is not built", fix="build it with make cuda"),
+            ["NVIDIA H200"],
+            "none: NVIDIA H200, the plug-in for GPUs is not built (build it with make cuda)",
+        ),
+        (
+            Found((Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "1"),), driver="13.0"),
+            [],
+            f"NVIDIA H200, 139 GiB, driver 13.0, plug-in {__version__}",
+        ),
+        (
+            Found(tuple(Gpu(i, "NVIDIA A100", 80 << 30, (8, 0), 108, str(i)) for i in (0, 1)), driver="12.8"),
+            [],
+            f"2 x NVIDIA A100, 80 GiB, driver 12.8, plug-in {__version__}",
+        ),
+    ],
+)
+def test_gpus_are_named_or_why_there_are_none(found, listed, said, monkeypatch):
+    monkeypatch.setattr(library, "found", lambda: found)
+    monkeypatch.setattr(doctor, "gpus_of_driver", lambda: listed)
+    line, facts = doctor.gpus_found()
+    assert line == said
+    assert [f["name"] for f in facts] == [g.name for g in found.devices]
 
 
 def test_what_the_lab_measured_of_the_scratch_is_said(tmp_path, monkeypatch):

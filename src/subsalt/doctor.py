@@ -6,13 +6,15 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__, mpi_doctor
 from subsalt.errors import DiskError, SubsaltError
+from subsalt.host import gpus_of_driver
 from subsalt.mpi_doctor import Mpi
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class Examination:
     #: snapshots put and got as `subsalt lab storage` measured them on this file system
     scratch_put_gb_s: float | None = None
     scratch_get_gb_s: float | None = None
+    #: every GPU that can be used: name, memory in bytes, compute capability, address
+    gpus: list[dict[str, Any]] = field(default_factory=list)
     tests: list[Test] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -68,8 +72,9 @@ class Examination:
                 f" (lab storage: put {self.scratch_put_gb_s:.2g}, get {self.scratch_get_gb_s:.2g} GB/s)"
             )
         out = [
-            f"subsalt {self.version}  cpu {self.isa} ({cores})  gpu {self.gpu}",
+            f"subsalt {self.version}  cpu {self.isa} ({cores})",
             f"{self.cpu}, numerics class {self.numerics}",
+            f"gpu {self.gpu}",
             f"ram {self.ram_bytes / 1e9:.1f} GB, {self.ram_free_bytes / 1e9:.1f} GB free  "
             f"scratch {self.scratch} {self.scratch_free_bytes / 1e9:.0f} GB free, {written}",
             *self.mpi.lines(),
@@ -79,19 +84,19 @@ class Examination:
         return out
 
 
-def gpu_found(driver: Path = Path("/proc/driver/nvidia/gpus")) -> str:
-    """Return the GPUs that the NVIDIA driver lists; this version computes on the CPU.
+def gpus_found() -> tuple[str, list[dict[str, Any]]]:
+    """Return the GPUs that `device = "auto"` finds, in one line, or why there are none; and their facts."""
+    from subsalt.kernels.cuda import library
 
-    Parameters
-    ----------
-    driver : Path
-        Where the driver lists them: one folder each, with a line ``Model: ...`` in its file ``information``.
-    """
-    names = []
-    for file in sorted(driver.glob("*/information")):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        names += [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("Model:")]
-    return f"{', '.join(names)} (not used yet)" if names else "none (not needed)"
+    found = library.found()
+    if not found.devices:
+        listed = gpus_of_driver()
+        return f"none: {', '.join([*listed, found.why])}" + f" ({found.fix})" * bool(listed), []
+    names = Counter(f"{g.name}, {g.memory / (1 << 30):.0f} GiB" for g in found.devices)
+    said = "; ".join(f"{n} x {name}" if n > 1 else name for name, n in names.items())
+    only_for_tests = ", emulated: for tests, never chosen by itself" if found.emulated else ""
+    facts = [asdict(g) for g in found.devices]
+    return f"{said}, driver {found.driver}, plug-in {__version__}{only_for_tests}", facts
 
 
 def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None = None) -> Examination:
@@ -112,6 +117,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
     begin = time.perf_counter()
     machine = machine_facts()
     kernels = _kernels()
+    gpu, gpus = gpus_found()
     try:
         speed = write_speed(scratch)
     except DiskError:
@@ -125,7 +131,8 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
         cpu=str(machine["cpu"]),
         cores=int(machine["cores"]),
         mpi=mpi or mpi_doctor.examine(),
-        gpu=gpu_found(),
+        gpu=gpu,
+        gpus=gpus,
         ram_bytes=int(machine["ram_bytes"]),
         ram_free_bytes=available_memory(),
         scratch=str(scratch),
@@ -135,6 +142,8 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
     found.scratch_put_gb_s, found.scratch_get_gb_s = measured_rates(scratch)
     if self_test:
         found.tests = [_tested("dot product", dot_product), _tested("restart", restart_identity)]
+        if gpus:
+            found.tests.append(_tested("gpu", gpu_agrees))
     found.seconds = time.perf_counter() - begin
     return found
 
@@ -246,6 +255,31 @@ def dot_product() -> tuple[bool, str]:
     operator = ModellingOperator(model, [[123.0, 50.0]], [[100.0, 20.0], [300.0, 33.0]], 80)
     result = dot_test(_InBand(operator))
     return result.error <= result.tolerance, f"{result.error:.0e}"
+
+
+def gpu_agrees() -> tuple[bool, str]:
+    """Model a shot in a small VTI medium on the GPU and on the processor: the traces must have the same bytes."""
+    import numpy as np
+
+    from subsalt.grid import Grid
+    from subsalt.kernels import cpu
+    from subsalt.model import EarthModel
+    from subsalt.operators import ModellingOperator
+    from subsalt.options import PropagationOptions
+
+    if cpu.describe()["class"] != "fma":
+        return True, "not compared: this processor has no fused multiply-add"
+    grid = Grid((31, 27, 35), (10.0, 10.0, 10.0))
+    epsilon, delta = (np.full(grid.shape, v, np.float32) for v in (0.2, 0.1))
+    vp = (2000 + 500 * np.random.default_rng(2).random(grid.shape)).astype(np.float32)
+    model, nt = EarthModel(grid, vp, epsilon, delta), 60
+    signature = np.hanning(nt)[None]
+    both = []
+    for device in ("cpu", "cuda"):
+        options = PropagationOptions(device=device)
+        places = [[123.0, 131.0, 50.0]], [[100.0, 90.0, 20.0], [200.0, 140.0, 333.0]]
+        both.append(ModellingOperator(model, *places, nt, options).forward(signature).tobytes())
+    return both[0] == both[1], "same bytes" if both[0] == both[1] else "other bytes than the processor"
 
 
 def restart_identity() -> tuple[bool, str]:

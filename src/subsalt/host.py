@@ -36,6 +36,24 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def gpus_of_driver(root: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
+    """Return the names of the GPUs that the NVIDIA driver lists, whether a program can use them or not.
+
+    Parameters
+    ----------
+    root : Path
+        Where the driver lists them: one folder each, with a line ``Model: ...`` in its file ``information``.
+    """
+    names = []
+    for file in sorted(root.glob("*/information")):
+        try:
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        names += [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("Model:")]
+    return names
+
+
 def cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, int]:
     """Return the sizes of the data caches that the first core sees, such as ``{"L1": 49152, "L2": ...}``.
 

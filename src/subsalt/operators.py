@@ -233,7 +233,9 @@ class RtmOperator:
         v2 = m / prop.dtype(prop.dt**2)
         out = []
         for n in range(self.axis.nt - 1):
-            lu = prop.kernels.apply_l(prop.problem, state.curr, prop.interior)
+            lu = [
+                prop.kernels.to_host(a) for a in prop.kernels.apply_l(prop.problem, state.curr, prop.interior)
+            ]
             force = spread(prop, source.points, source.samples[:, n] / prop.problem.n_fields)
             out.append([v2 * (a + force) for a in lu])
             prop.advance(state, 1, sources=[source])
@@ -261,7 +263,7 @@ class RtmOperator:
         def accumulate(now: State) -> None:
             n = last - now.it
             for g, w in zip(secondary[n], now.curr, strict=True):
-                image[...] -= g.astype(np.float64) * _window(prop, w)
+                image[...] -= g.astype(np.float64) * _window(prop, prop.kernels.to_host(w))
 
         prop.advance(
             prop.new_state(), last, sources=[prop.source(shot.rcv, samples[:, ::-1])], hook=accumulate
@@ -302,16 +304,16 @@ def add_through_c(prop: Propagator, state: State, force: list[NDArray]) -> None:
     """Add dt^2 C force to the current sample, in the window."""
     param = prop.problem.param
     m = _window(prop, param("m"))
-    if len(force) == 1:
-        _window(prop, state.curr[0])[...] += m * force[0]
-    else:
+    through = force
+    if len(force) == 2:
         e, s = _window(prop, param("e")), _window(prop, param("s"))
-        _window(prop, state.curr[0])[...] += m * (e * force[0] + s * force[1])
-        _window(prop, state.curr[1])[...] += m * (s * force[0] + force[1])
-    if prop.problem.free_surface:
-        for u in state.curr:  # the next step reads the odd images above the surface
-            for k in range(1, prop.layout.radius + 1):
-                u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
+        through = [e * force[0] + s * force[1], s * force[0] + force[1]]
+    for field, c_force in zip(state.curr, through, strict=True):
+        with prop.kernels.on_host(field) as u:
+            _window(prop, u)[...] += m * c_force
+            if prop.problem.free_surface:  # the next step reads the odd images above the surface
+                for k in range(1, prop.layout.radius + 1):
+                    u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
 
 
 def rtm_operator(

@@ -51,8 +51,9 @@ class PropagationOptions:
     model_storage : {"f32", "u16"}
         How the arrays of the model lie in memory while wavefields are computed: float32, or 16-bit numbers, which
         moves fewer bytes at a small known error of the model (`subsalt.physics.storage`); not for TTI.
-    device : {"cpu", "reference"}
-        Which kernels compute.
+    device : {"auto", "cpu", "cuda", "reference"}
+        Which kernels compute: those of a GPU (``"cuda"``), of the processor, or the NumPy reference. ``"auto"``: the
+        GPU when there is one that can be used, else the processor. The result has the same bytes on both.
     threads : int, optional
         Threads; all processors of the process when None.
     """
@@ -67,7 +68,7 @@ class PropagationOptions:
     source_taper: float | None = 6.0
     anisotropy: AnisotropyRule = "lower-delta"
     model_storage: ModelStorage = "f32"
-    device: str = "cpu"
+    device: str = "auto"
     threads: int | None = None
     dtype: str = "float32"
 

@@ -345,7 +345,7 @@ class Propagator:
 
     def _blow_up(self, state: State) -> NumericalFailure:
         """Return the error that names the first cell that is not finite and the medium there."""
-        field = self.layout.view(state.curr[0])
+        field = self.layout.view(self.kernels.to_host(state.curr[0]))
         where = np.argwhere(~np.isfinite(field))
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
         m = float(self.layout.view(self.problem.param("m"))[cell])

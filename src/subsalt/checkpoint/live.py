@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
 
 from subsalt.checkpoint.actions import Level
 from subsalt.checkpoint.pieces import Copy, Pieces
@@ -23,23 +25,44 @@ def state_floats(state: State) -> int:
     return sum(a.nbytes for a in state.arrays()) // 4
 
 
+def state_beside(state: State, reserve: Callable[[int, Any], NDArray]) -> State:
+    """Return a state of the same arrays in the memory that `reserve` gives, contents left open."""
+
+    def room(a: NDArray) -> NDArray:
+        return reserve(a.size, a.dtype.type).reshape(a.shape)
+
+    return State(
+        [room(a) for a in state.prev],
+        [room(a) for a in state.curr],
+        {name: room(a) for name, a in state.memory.items()},
+    )
+
+
 class StateSlots:
     """The slots of a shot.
 
     Parameters
     ----------
     new : callable
-        Returns a state, all of its memory there.
+        Returns a state for a slot by its number, all of its memory there.
     copy : callable
         Of arrays.
     steps : int
         Time steps from block to block.
+    apart : callable, optional
+        Whether a slot in memory lies in another memory than the wavefields: on the host, of a device that has its own.
     """
 
-    def __init__(self, new: Callable[[], State], copy: Copy, steps: int) -> None:
+    def __init__(
+        self,
+        new: Callable[[int], State],
+        copy: Copy,
+        steps: int,
+        apart: Callable[[int], bool] = lambda slot: False,
+    ) -> None:
         #: where disk slots are
         self.disk: Pieces | None = None
-        self._new, self._copy, self._steps = new, copy, steps
+        self._new, self._copy, self._steps, self._apart = new, copy, steps, apart
         self._memory: dict[int, State] = {}
         self._places: dict[tuple[Level, int], Place] = {}
         #: with restart points: blocks dropped since the last one, and between the two before
@@ -74,7 +97,13 @@ class StateSlots:
         self.loaded[level] += 1
 
     def take(self, slot: int, block: int, state: State) -> None:
-        """Make a state what a memory slot holds, which is of no use then: arrays change hands, nothing is copied."""
+        """Make a state what a memory slot holds, which is of no use then.
+
+        Arrays change hands and nothing is copied, unless they lie apart.
+        """
+        if self._apart(slot):
+            self.load("memory", slot, block, state)
+            return
         kept = self.room(slot)
         state.prev, kept.prev = kept.prev, state.prev
         state.curr, kept.curr = kept.curr, state.curr
@@ -102,7 +131,7 @@ class StateSlots:
     def room(self, slot: int) -> State:
         """Return the memory of a slot."""
         if slot not in self._memory:
-            self._memory[slot] = self._new()
+            self._memory[slot] = self._new(slot)
         return self._memory[slot]
 
     @property

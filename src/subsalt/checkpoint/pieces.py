@@ -104,7 +104,9 @@ class Pieces:
         parts: list[NDArray] = []
         left = self.record
         for a in arrays:
-            flat = a.reshape(-1).view(np.float32)
+            flat = a.reshape(-1)
+            if flat.dtype != np.float32:
+                flat = flat.view(np.float32)
             while flat.size:
                 if left == 0:
                     yield parts

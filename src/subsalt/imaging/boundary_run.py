@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,12 @@ from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.errors import SnapshotDamaged
 from subsalt.imaging.conditions import Condition
 from subsalt.imaging.reversal import Backwards, shell_of
+from subsalt.imaging.samples import SnapshotPool
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
 from subsalt.propagator import Propagator
 from subsalt.segment import Shells, Snapshots, Source
 from subsalt.timing import Phases
-
-if TYPE_CHECKING:
-    from subsalt.imaging.samples import SnapshotPool
-
 
 #: attempts of a shot whose shells are damaged on disk
 TRIES = 3
@@ -127,14 +124,23 @@ def image_by_reversal(
     chunk = scheme.chunk or chunk_samples(len(samples), sample)
     chunks = Chunks(samples[0], len(samples), chunk)
     on_disk = scheme.snapshots_on == "disk"
-    room = chunks.buffers * math.prod(shape)
-    size = room + (0 if on_disk else chunks.rows * math.prod(row))
-    memory = pool.take(prop.kernels, 1, (size, 1, 1), prop.dtype)[0] if pool else np.empty(size, prop.dtype)
-    fields, rest = np.split(memory.reshape(-1), [room])
+    pool = pool or SnapshotPool()
+    place: Literal["device", "memory"] = "device" if scheme.snapshots_on == "device" else "memory"
+    # one piece of memory for both where they lie together
+    room, rest = chunks.buffers * math.prod(shape), 0 if on_disk else chunks.rows * math.prod(row)
+    if place == "device" or not prop.kernels.OWN_MEMORY:
+        pool.give_back("memory")
+        (whole,) = pool.take(prop.kernels, 1, (room + rest,), prop.dtype)
+        fields, kept = whole[:room], whole[room:]
+    else:
+        (fields,) = pool.take(prop.kernels, 1, (room,), prop.dtype)
+        kept = (
+            pool.take(prop.kernels, 1, (rest,), prop.dtype, "memory")[0] if rest else np.empty(0, prop.dtype)
+        )
 
     def shelf() -> Shelf:
         if not on_disk or not shell.cells:  # a rank that owns nothing but layer has no file
-            return MemoryShelf(rest.reshape(chunks.rows, *row), chunks)
+            return MemoryShelf(kept.reshape(chunks.rows, *row), chunks)
         assert scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
         return StoreShelf(scratch.open("shells", shot, record, buffers, records=chunks.count), chunks, row)
@@ -221,8 +227,8 @@ class _Reversal:
         for number in range(self.chunks.count):
             first, end = self.chunks.steps(number)
             advance(first - 1)
-            with self.shelf.writing(number, end + 1 - first) as rows:
-                advance(end, Shells(self.shell, rows, first))
+            with self.shelf.writing(number, end + 1 - first) as rows, prop.kernels.written(rows) as data:
+                advance(end, Shells(self.shell, data, first))
         advance(last)
         return state, at_end
 
@@ -238,7 +244,7 @@ class _Reversal:
                 end + 1 - first,
                 sources=[source],
                 snapshots=Snapshots(bare.interior, {last - n: u for n, u in fields.items()}),
-                shells=Shells(self.shell, rows, last - first, -1, put_back=True),
+                shells=Shells(self.shell, bare.kernels.to_device(rows), last - first, -1, put_back=True),
                 inner=self.shell.inside,
             )
         return fields

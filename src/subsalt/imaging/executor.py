@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.live import StateSlots, state_floats
+from subsalt.checkpoint.live import StateSlots, state_beside, state_floats
 from subsalt.checkpoint.pieces import Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
@@ -20,6 +20,7 @@ from subsalt.imaging.restart import Point, RestartPoints
 from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
 from subsalt.imaging.sweeps import Shooting, Sweeps
 from subsalt.kernels.problem import State
+from subsalt.propagator import Propagator
 from subsalt.timing import Phases
 
 
@@ -156,13 +157,13 @@ def image_by_scheme(
         return _by_reversal(shooting, scheme, shot, scratch, pool, clock, reached)
     prop = shooting.prop
     with clock("setup"):
-        arrays = pool.take(prop.kernels, _held(scheme), prop.interior.shape, prop.dtype)
+        arrays = _arrays(pool, prop, scheme)
         source = prop.new_state()
         states = source, source if scheme.strategy == "store" else prop.new_state()
         slots = None
         if scheme.strategy == "revolve":
             steps = scheme.block * scheme.image_step
-            slots = StateSlots(prop.new_state, prop.kernels.copy, steps)
+            slots = _slots(prop, scheme, source, steps)
             for slot in range(moves_of(scheme.blocks, scheme.slots).memory):
                 slots.room(slot)  # a lack of memory shows before the first time step
     files = Files(scheme, scratch, shot)
@@ -217,9 +218,26 @@ def _by_reversal(
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
-def _held(scheme: Scheme) -> int:
-    """Return how many snapshots are in memory at a time."""
-    return 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
+def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme) -> list[NDArray]:
+    """Return room for the snapshots that are in memory at a time: of the host, or of the device."""
+    place = scheme.snapshots_on
+    pool.give_back(*{"device", "memory"} - {place})
+    if place == "disk":
+        return []
+    held = min(scheme.block, scheme.samples)
+    return pool.take(prop.kernels, held, prop.interior.shape, prop.dtype, place)
+
+
+def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> StateSlots:
+    """Return the slots for states: those used most on the device, others in the memory of the host."""
+
+    def apart(slot: int) -> bool:
+        return prop.kernels.OWN_MEMORY and not scheme.slot_on_device(slot)
+
+    def new(slot: int) -> State:
+        return state_beside(source, prop.kernels.reserve_host) if apart(slot) else prop.new_state()
+
+    return StateSlots(new, prop.kernels.copy, steps, apart)
 
 
 def _sweeps(
@@ -248,7 +266,8 @@ def _sweeps(
             points.files = [f for f in (file, kept) if f is not None]
             if slots is not None and slots.disk is not None:
                 slots.hold()
-        sweeps = Sweeps(shooting, scheme, Samples(arrays, file), kept, slots, states, clock, reached, points)
+        samples = Samples(arrays, file, shooting.prop.kernels.copy)
+        sweeps = Sweeps(shooting, scheme, samples, kept, slots, states, clock, reached, points)
         if point is not None:
             sweeps.go_on(point)
     return sweeps

@@ -74,7 +74,7 @@ def sums_of_kept(
             code="E612",
         )
     scale = setup.image_step * setup.axis.dt
-    sums = {name: np.zeros(window.shape, dtype=np.float32) for name in names}
+    sums = {name: device.zeros(window.shape) for name in names}
     total, done = max(1, len(names) * len(samples)), 0
 
     def tell() -> None:
@@ -86,7 +86,7 @@ def sums_of_kept(
     if ILLUMINATION in sums:
         source.expect(samples)
         for i in samples:
-            u = source.read(i)
+            u = device.to_device(source.read(i))
             device.product(sums[ILLUMINATION], u, u, scale)
             tell()
     if CORRELATION in sums:
@@ -95,9 +95,11 @@ def sums_of_kept(
         source.expect(backwards)
         receiver.expect(backwards)
         for i in backwards:
-            device.product(sums[CORRELATION], source.read(i), receiver.read(i), scale)
+            u, w = device.to_device(source.read(i)), device.to_device(receiver.read(i))
+            device.product(sums[CORRELATION], u, w, scale)
             tell()
+    found = {name: device.to_host(a) for name, a in sums.items()}
     for weight in window_taper(setup, window):
-        for a in sums.values():
+        for a in found.values():
             a *= weight
-    return sums
+    return found

@@ -153,10 +153,11 @@ def migrate_shot(
             shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
         )
     with clock("taper"):
+        found = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
         for weight in window_taper(setup, prop.window, prop.image_box):
-            for a in condition.sums.values():
+            for a in found.values():
                 a *= weight
-        sums = {name: np.asarray(a, dtype=np.float32) for name, a in condition.sums.items()}
+        sums = {name: np.asarray(a, dtype=np.float32) for name, a in found.items()}
     seconds = time.perf_counter() - begin
     counts = done.counts
     point_steps = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.checkpoint.pieces import Copy
 from subsalt.checkpoint.storage import Store
 from subsalt.errors import SnapshotDamaged
 
@@ -17,18 +19,38 @@ class SnapshotPool:
     """Memory for the source snapshots of a shot, touched once and used again by the next shot."""
 
     def __init__(self) -> None:
-        self._store = np.empty(0, dtype=np.float32)
+        self._stores: dict[str, NDArray] = {}
 
     def take(
-        self, kernels: ModuleType, count: int, shape: tuple[int, int, int], dtype: type
+        self,
+        kernels: ModuleType,
+        count: int,
+        shape: tuple[int, ...],
+        dtype: type,
+        place: Literal["device", "memory"] = "device",
     ) -> list[NDArray]:
-        """Return `count` arrays of `shape`, contents left open; they stay valid until the next call."""
+        """Return `count` arrays of `shape`, contents left open; they stay valid until the next call for `place`.
+
+        Parameters
+        ----------
+        place : {"device", "memory"}
+            The memory of the device, or of the host; one and the same where the device has none of its own.
+        """
         size = math.prod(shape)
-        if self._store.size < count * size or self._store.dtype != dtype:
-            self._store = np.empty(0, dtype=dtype)  # give the old memory back first
+        store = self._stores.get(place)
+        if store is None or store.size < count * size or store.dtype != dtype:
+            # give the old memory back first
+            self._stores.pop(place, None)
+            store = None
+            reserve = kernels.reserve if place == "device" else kernels.reserve_host
             # every page is there: a lack of memory shows before the first time step
-            self._store = kernels.reserve(count * size, dtype)
-        return list(self._store[: count * size].reshape(count, *shape))
+            store = self._stores[place] = reserve(count * size, dtype)
+        return list(store[: count * size].reshape(count, *shape))
+
+    def give_back(self, *places: str) -> None:
+        """Give memory back that the next shot does not use."""
+        for place in places:
+            self._stores.pop(place, None)
 
 
 class SampleFile:
@@ -91,10 +113,12 @@ class Samples:
         Memory for the samples of a block; none when they go through a file.
     file : SampleFile, optional
         Where new samples go too.
+    copy : callable
+        Of arrays.
     """
 
-    def __init__(self, arrays: list[NDArray], file: SampleFile | None) -> None:
-        self.file = file
+    def __init__(self, arrays: list[NDArray], file: SampleFile | None, copy: Copy) -> None:
+        self.file, self._copy = file, copy
         self._free = list(arrays)
         self._in_memory = bool(arrays)
         self._held: dict[int, NDArray] = {}
@@ -124,7 +148,7 @@ class Samples:
             return
         for i in samples:
             if wanted and self._in_memory:
-                self.file.room(i)[...] = self._held[i]
+                self._copy(self.file.room(i), self._held[i])
             self.file.put(i)
 
     def take(self, sample: int) -> NDArray:

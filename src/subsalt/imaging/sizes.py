@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from subsalt import physics
+from subsalt import kernels, physics
 from subsalt.fields import FIELDS, MEMORY
 from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, domain_of, layer_sizes
 from subsalt.imaging.reversal import shell_of
@@ -32,7 +32,7 @@ def state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
     padded = math.prod(domain.layout.padded_shape)
     levels = 2 * len(FIELDS[medium])
     kinds = len(MEMORY[medium]) if options.boundary == "pml" else 0
-    if options.device == "reference":  # its memory fields are whole arrays
+    if kernels.get(options.device).WHOLE_MEMORY_FIELDS:
         return word_of(setup) * padded * (levels + kinds * setup.model.grid.ndim)
     layer = layer_sizes(domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2]))
     return FLOAT * (padded * levels + kinds * sum(layer))

@@ -322,7 +322,7 @@ class Sweeps:
                 self._advance_source(self._spare, len(some) * k, {i: file.room(i) for i in some})
                 for i in some:
                     file.put(i)
-            rooms = SnapshotPool().take(prop.kernels, len(numbers), prop.interior.shape, prop.dtype)
+            rooms = SnapshotPool().take(prop.kernels, len(numbers), prop.interior.shape, prop.dtype, "memory")
             found = dict(zip(numbers, rooms, strict=True))
             self._advance_source(self._spare, last * k - self._spare.it, found)
         self.recomputed += last * k

@@ -11,7 +11,7 @@ from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
 from subsalt.comm import world
-from subsalt.errors import ConfigError, DiskError, Finding
+from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.check_result import CheckResult, Loader
 from subsalt.job.data import header_options
 from subsalt.job.inputs import expand_files
@@ -100,6 +100,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     load(lambda: _writable_formats(job))
     load(lambda: _scratch_folders(job))
     load(lambda: kernels.get(job.parallel.device).describe())
+    load.findings += no_gpu(job.parallel.device)
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
     files_there = load(job.input_files) is not None
@@ -120,6 +121,24 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         _memory(job, context, findings + load.findings, load)
     return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def no_gpu(device: str) -> list[Finding]:
+    """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
+    try:
+        found = kernels.chosen(device)
+    except SubsaltError:
+        return []  # said by whoever asks for the kernels
+    if not found.note:
+        return []
+    return [
+        Finding(
+            "W980",
+            "warning",
+            f"no GPU is used: {found.note}",
+            f'{found.fix}; [parallel] device = "cpu" wants none',
+        )
+    ]
 
 
 def _writable_formats(job: Job) -> None:

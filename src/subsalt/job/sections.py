@@ -130,7 +130,10 @@ class ParallelSection(Section):
     """Where it runs; has no influence on the result."""
 
     threads: AutoInt = Field("auto", description="threads; auto: all processors")
-    device: Literal["cpu", "reference"] = Field("cpu", description="compiled kernels, or the NumPy reference")
+    device: Literal["auto", "cpu", "cuda", "reference"] = Field(
+        "auto",
+        description="auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: NumPy",
+    )
     ranks_per_shot: AutoInt = Field(
         "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
     )

@@ -40,6 +40,7 @@ OPTIONS = """\
 # directories = []                # fast disks for them; else the run directory
 # [parallel]
 # threads = "auto"
+# device = "auto"                 # a GPU where there is one; "cuda": a GPU or nothing; "cpu"
 # [output]
 # formats = ["segy", "rsf"]       # also npy, npz, vti, nc, zarr
 """

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
 from subsalt.errors import ConfigError, DeviceError
+from subsalt.host import gpus_of_driver
+
+#: the device that is the GPU where there is one
+AUTO = "auto"
 
 #: threads per core that are still computed with, however slowly, and threads that any machine bears
 MOST_THREADS, FREE_THREADS = 4, 8
@@ -18,11 +24,81 @@ DEVICES = {
 }
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What computes where a device is asked for.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DEVICES`.
+    note : str
+        Why it is not the GPU although there is something of one here, in one line; else empty.
+    fix : str
+        What mends that.
+    """
+
+    name: str
+    note: str = ""
+    fix: str = ""
+
+
+#: what "auto" is in this process where that was agreed on with others (`decide`)
+_decided: list[Chosen] = []
+
+
+def chosen(device: str) -> Chosen:
+    """Return what computes: `device` itself, or for ``"auto"`` the GPU when there is one, else the processor.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such device.
+    DeviceError
+        When a GPU is asked for and cannot be used (E980 to E983).
+    """
+    if device not in (AUTO, *DEVICES):
+        raise ConfigError(
+            f"device {device!r} is not one of {', '.join((AUTO, *DEVICES))}", "use auto", "E701"
+        )
+    if device == AUTO:
+        return _decided[0] if _decided else _found()
+    if device == "cuda":
+        from subsalt.kernels.cuda import library
+
+        library.chosen()
+    return Chosen(device)
+
+
+def decide(choice: Chosen | None) -> None:
+    """Fix what ``"auto"`` is in this process from now on; None: what is found here."""
+    _decided[:] = [] if choice is None else [choice]
+
+
+def _found() -> Chosen:
+    """Return the GPU when there is one that can be used, else the processor and what is to be said of it."""
+    from subsalt.kernels.cuda import library
+
+    found = library.found()
+    if found.devices:
+        # an emulated device is there for tests, which ask for it by name
+        return Chosen("cpu" if found.emulated else "cuda")
+    if library.switched_off():
+        return Chosen("cpu")
+    if found.plugin:
+        return Chosen("cpu", found.why, found.fix)
+    names = gpus_of_driver()
+    return Chosen("cpu", f"{', '.join(names)}: {found.why}", found.fix) if names else Chosen("cpu")
+
+
 def get(device: str = "cpu") -> ModuleType:
-    """Return the kernels of a device: ``"cpu"`` (compiled), ``"cuda"`` (both float32) or ``"reference"`` (NumPy)."""
-    if device not in DEVICES:
-        raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
-    return import_module(DEVICES[device])
+    """Return the kernels of a device (`chosen`): ``"cpu"`` and ``"cuda"`` in float32, ``"reference"`` in NumPy."""
+    return import_module(DEVICES[chosen(device).name])
+
+
+def label(facts: Mapping[str, object]) -> str:
+    """Return in words what computes, from what its kernels `describe`: a GPU by its name, else the instruction set."""
+    return str(facts.get("name") or f"{facts['device']} {facts['isa']}")
 
 
 def prepare(device: str, threads: int | None) -> ModuleType:

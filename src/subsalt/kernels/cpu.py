@@ -24,6 +24,13 @@ from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import tuning
 from subsalt.kernels.ghosts import InPlace
+from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
+from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
+from subsalt.kernels.host_arrays import on_host as on_host
+from subsalt.kernels.host_arrays import to_device as to_device
+from subsalt.kernels.host_arrays import to_host as to_host
+from subsalt.kernels.host_arrays import written as written
+from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell
 from subsalt.stencil import first_derivative, second_derivative
@@ -137,6 +144,11 @@ def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:
 def reserve(size: int, dtype: type = np.float32) -> NDArray:
     """Return `size` numbers to be written, with every page of their memory there; large ones on huge pages."""
     return _native.allocate([size], _Settings.threads, zeroed=False)
+
+
+def reserve_host(size: int, dtype: type = np.float32) -> NDArray:
+    """Return `size` numbers in the memory of the host, from and to which the device copies fast: those of `reserve`."""
+    return reserve(size, dtype)
 
 
 def copy(target: NDArray, source: NDArray) -> None:

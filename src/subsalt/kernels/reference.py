@@ -18,6 +18,12 @@ from subsalt.grid import Box
 from subsalt.kernels import tilted
 from subsalt.kernels.differences import at, d1, d2, inside
 from subsalt.kernels.ghosts import InPlace
+from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
+from subsalt.kernels.host_arrays import on_host as on_host
+from subsalt.kernels.host_arrays import to_device as to_device
+from subsalt.kernels.host_arrays import to_host as to_host
+from subsalt.kernels.host_arrays import written as written
+from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
 
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from subsalt.injection import Points
 
 NAME = "reference"
+WHOLE_MEMORY_FIELDS = True
 
 #: whether kernels return before they have computed
 ASYNCHRONOUS = False
@@ -43,6 +50,11 @@ def reserve(size: int, dtype: type = np.float32) -> NDArray:
     out: NDArray = np.empty(size, dtype=dtype)
     out.fill(0)
     return out
+
+
+def reserve_host(size: int, dtype: type = np.float32) -> NDArray:
+    """Return `size` numbers in the memory of the host, from and to which the device copies fast: those of `reserve`."""
+    return reserve(size, dtype)
 
 
 def copy(target: NDArray, source: NDArray) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt import kernels
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.measured import Point, largest_error, points_of
@@ -228,7 +229,7 @@ def plan_nodes(
     known, why_not = machine_of(machine)
     own = job.propagation_options.threads
     nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
-    if measure and machine is None and job.parallel.device == "cpu":
+    if measure and machine is None and kernels.chosen(job.parallel.device).name == "cpu":
         one = nodes.world(1)
         places = [Path(d) for d in job.checkpoint_options.directories] or [folder]
         measured(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.imaging.setup import gate
 from subsalt.lab.model.survey import tail_loss
@@ -165,7 +166,7 @@ def plan_rtm(
     needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
-    if measure and machine is None and job.parallel.device == "cpu":
+    if measure and machine is None and kernels.chosen(job.parallel.device).name == "cpu":
         given = job.checkpoint_options
         measured(needs, world, given, [Path(d) for d in given.directories] or [folder], say, folder)
     known, why_not = machine_of(machine)

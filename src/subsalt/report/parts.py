@@ -101,6 +101,7 @@ def numbers(facts: RunFacts) -> Markup | None:
         done = sum(s.get("state") == "done" for s in facts.units)
         card(f"{done} of {len(facts.units)}", f"{facts.unit}s in the image")
     card(words.seconds(phases["wall"]) if words.is_number(phases.get("wall")) else None, "wall time")
+    card(_computed_by(section(run, "computed_by"), facts.unit), "computed it")
     steps = run.get("point_steps")
     if words.is_number(steps):
         card(words.count(steps), "point-steps (grid points x time steps x wavefields)")
@@ -126,6 +127,14 @@ def numbers(facts: RunFacts) -> Markup | None:
         "div", [tag("div", tag("b", v), tag("span", m), class_="card") for v, m in cards], class_="cards"
     )
     return join([boxes, _memory(plan)])
+
+
+def _computed_by(shots: dict[str, Any], unit: str) -> str | None:
+    """Return what computed the shots in words, with the number of each where there were several."""
+    if len(shots) < 2:
+        return next(iter(shots), None)
+    counts = {name: len(ids) for name, ids in shots.items() if isinstance(ids, list)}
+    return ", ".join(f"{name}: {n} {unit}{'s' * (n != 1)}" for name, n in counts.items())
 
 
 def _memory(plan: dict[str, Any]) -> Markup | None:

@@ -147,6 +147,6 @@ def _record(ledger: Ledger, live: Live | None, told: Told) -> bool:
         log_event(ledger.folder, event="kept", shot=shot, wavefields=[vars(w) for w in kept])
     ledger.finish(shot, told["sha256"], told["seconds"])
     done = {"seconds": round(told["seconds"], 3), "sha256": told["sha256"]}
-    done |= {k: told[k] for k in ("checkpoint", "facts") if k in told}
+    done |= {k: told[k] for k in ("checkpoint", "facts", "by") if told.get(k)}
     log_event(ledger.folder, event="done", **{ledger.unit: shot}, **done)
     return False

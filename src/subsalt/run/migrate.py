@@ -26,7 +26,7 @@ from subsalt.plan.prediction import of_shots
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress
-from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
+from subsalt.run.facts import computed_by, ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
 from subsalt.run.identity import begin_run, numerics_of, wavefield_id
 from subsalt.run.image import sum_image
@@ -212,6 +212,9 @@ def migrate_shots_job(
         numerics = numerics_of(
             device.describe(), options, plan.choice.scheme.strategy if plan.choice else "store"
         )
+        by = kernels.label(numerics)
+        if device.OWN_MEMORY:
+            say(f"computing on {by}")
     with ExitStack() as stack:
         # for programs: around the command the watch began before the job was checked
         stack.enter_context(watch(everybody, job.parallel.patience))
@@ -264,11 +267,14 @@ def migrate_shots_job(
         if ledger is not None:
             ledger.scratch = places(strategies.scratch.directories, folder)
         if live is not None:
+            live.facts["by"] = by
             live.facts["scratch"] = [str(d.resolve()) for d in strategies.scratch.directories]
         with clock("ledger"), everybody.together():
             # all ranks: directories may be of one host alone
             strategies.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
-        runner = ShotRunner(setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies)
+        runner = ShotRunner(
+            setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies, by
+        )
         before = TRACES.now()
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
@@ -285,10 +291,12 @@ def migrate_shots_job(
             peak = spent["peak_memory_bytes"]["max"]
             with everybody.together():
                 if everybody.is_root:
-                    told = told_of_shots(folder, [r["id"] for r in rows if r["state"] == "done"])
+                    finished = [r["id"] for r in rows if r["state"] == "done"]
+                    told = told_of_shots(folder, finished)
                     findings += findings_of(told)
                     facts |= {
                         "checkpoint": facts_of(plan, told),
+                        "computed_by": computed_by(folder, finished),
                         "findings": [vars(f) for f in findings],
                         "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
                         "point_steps": point_steps,

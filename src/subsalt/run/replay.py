@@ -154,7 +154,7 @@ class Replay:
             fields = Replayed(file, self.shape, self.first)
 
             def take(state: State) -> None:
-                whole = prop.kernels.imaged(prop.problem, state.curr, prop.interior)
+                whole = prop.kernels.to_host(prop.kernels.imaged(prop.problem, state.curr, prop.interior))
                 fields.put(at[state.it], whole[self._cut])
 
             prop.advance(

@@ -57,6 +57,8 @@ class ShotRunner:
         What the run has kept: shots that it serves are not propagated.
     strategies : Strategies, optional
         How shots have their source wavefields again; all snapshots in memory when None.
+    by : str
+        What computes, in words.
     """
 
     setup: MigrationSetup
@@ -68,6 +70,7 @@ class ShotRunner:
     crash: CrashNote | None = None
     reuse: Reuse | None = None
     strategies: Strategies | None = None
+    by: str = ""
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps = SnapshotPool(), 0
@@ -123,6 +126,7 @@ class ShotRunner:
                 self.strategies.scratch.remove(shot.id)
             return {"shot": shot.id, "reason": quarantine.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
+        told["by"] = self.by
         if self.strategies is not None:
             with self.clock("scratch"):
                 told["checkpoint"] = self.strategies.finished(shot, part)

@@ -6,7 +6,6 @@ Damage on disk costs more: it is counted apart, and the image stays as it is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import CheckpointOptions
 from subsalt.plan.grouping import Decision
+from subsalt.run.facts import done_events
 from subsalt.survey import Shot
 
 #: counts that plan and run must agree on, in the order in which events keep them
@@ -168,19 +168,8 @@ class Strategies:
 
 def told_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
-    found: dict[int, dict[str, Any]] = {}
-    try:
-        lines = (folder / "events.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return found
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # a stop may leave half a line; it is a log
-        if isinstance(event, dict) and event.get("event") == "done" and "checkpoint" in event:
-            found[event["shot"]] = event["checkpoint"]
-    return {shot: found[shot] for shot in done if shot in found}
+    events = done_events(folder, done)
+    return {shot: event["checkpoint"] for shot, event in events.items() if "checkpoint" in event}
 
 
 def facts_of(decision: Decision, told: dict[int, dict[str, Any]]) -> dict[str, Any]:

@@ -71,6 +71,8 @@ class View:
         Shots that were set aside, and why.
     said : str
         When the run spoke last, UTC.
+    by : str
+        What computes: a GPU by its name, or the instruction set of the processor.
     """
 
     run: str
@@ -89,6 +91,7 @@ class View:
     free: int = 0
     quarantined: list[dict[str, Any]] = field(default_factory=list)
     said: str = ""
+    by: str = ""
 
     @property
     def over(self) -> bool:
@@ -143,6 +146,7 @@ def view_of(folder: Path) -> View:
         free_bytes(folder),
         [{"shot": r["id"], "reason": r["reason"]} for r in rows if r["state"] == "quarantined"],
         str(told.get("now", "")),
+        str(told.get("by", "")),
     )
 
 
@@ -244,6 +248,8 @@ def lines(view: View) -> list[str]:
     out = [f"run       {view.run}", f"state     {view.state}{f': {view.why}' if view.why else ''}"]
     if view.owner and (not view.over or view.state == "killed"):
         out.append(f"owner     {view.owner}")
+    if view.by and not view.over:
+        out.append(f"computes  {view.by}")
     if view.phase and not view.running:
         out.append(f"phase     {view.phase}")
     share = f"  ({100 * n['done'] / n['total']:.1f} %)" if n["total"] else ""

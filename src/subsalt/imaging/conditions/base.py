@@ -58,7 +58,7 @@ class Condition:
     def __init__(self, kernels: ModuleType, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
         self.sums: dict[str, NDArray] = {
-            name: np.zeros(box.shape, dtype=problem.dtype) for name in self.accumulators
+            name: kernels.zeros(box.shape, problem.dtype) for name in self.accumulators
         }
 
     def snapshots(self, fields: Mapping[int, NDArray | None], scale: float) -> Snapshots:

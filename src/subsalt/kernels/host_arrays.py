@@ -1,0 +1,45 @@
+"""Arrays of kernels that compute in the memory of the host: NumPy's, and nothing has to be moved.
+
+A device with memory of its own has functions of the same names (`subsalt.kernels.cuda`). Whoever looks into an array of
+the kernels asks for it by `to_host` or `on_host`, and hands arrays of files over by `to_device`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: whether the device has memory of its own, beside that of the host
+OWN_MEMORY = False
+#: whether memory fields of the absorbing layer are as large as wavefields, instead of as the layer
+WHOLE_MEMORY_FIELDS = False
+
+
+def zeros(shape: Sequence[int], dtype: type = np.float32) -> NDArray:
+    """Return an array of zeros for what the kernels add up."""
+    return np.zeros(tuple(shape), dtype=dtype)
+
+
+def to_host(array: NDArray) -> NDArray:
+    """Return an array of the kernels as one of NumPy: itself, or a copy of it where the device has its own memory."""
+    return array
+
+
+def to_device(array: NDArray) -> NDArray:
+    """Return an array as one that the kernels use: itself, or a copy of one of NumPy on the device."""
+    return array
+
+
+@contextmanager
+def written(array: NDArray) -> Iterator[NDArray]:
+    """Lend an array for the kernels to fill; afterwards `array`, wherever it lies, holds what is in it."""
+    yield array
+
+
+@contextmanager
+def on_host(array: NDArray) -> Iterator[NDArray]:
+    """Lend an array of the kernels as one of NumPy; what is changed in it is so for the kernels afterwards."""
+    yield array
