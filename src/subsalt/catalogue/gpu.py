@@ -1,6 +1,12 @@
 """E980 to E999: computing on a GPU."""
 
 ENTRIES: dict[str, tuple[str, str, str]] = {
+    "W980": (
+        "A GPU is not used",
+        'With [parallel] device = "auto" a GPU computes when there is one that can be used. Here is something of it, a '
+        "card or the plug-in, but not all that it takes: the processor computes, with the same result.",
+        'The message says what is missing. With [parallel] device = "cpu" nothing is said.',
+    ),
     "E980": (
         "No plug-in for GPUs",
         "The job asks for the device cuda. What computes there is a plug-in that is compiled where a CUDA compiler is; "

@@ -16,7 +16,16 @@ from subsalt.errors import ConfigError
 from subsalt.fields import Layout
 from subsalt.grid import Box
 from subsalt.kernels import cpu
-from subsalt.kernels.cuda.arrays import DeviceArray, locked, move
+from subsalt.kernels.cuda.arrays import (
+    DeviceArray,
+    locked,
+    move,
+    on_host,
+    to_device,
+    to_host,
+    written,
+    zeros,
+)
 from subsalt.kernels.cuda.ghosts import GhostPlanes
 from subsalt.kernels.cuda.imaging import (
     correlate,
@@ -37,6 +46,8 @@ __all__ = [
     "ASYNCHRONOUS",
     "CLASS",
     "NAME",
+    "OWN_MEMORY",
+    "WHOLE_MEMORY_FIELDS",
     "DeviceArray",
     "allocate",
     "apply_l",
@@ -52,6 +63,7 @@ __all__ = [
     "memory_step",
     "new_memory",
     "new_state",
+    "on_host",
     "product",
     "put_back_shell",
     "record",
@@ -62,9 +74,15 @@ __all__ = [
     "snapshot",
     "square",
     "time_step",
+    "to_device",
+    "to_host",
+    "written",
+    "zeros",
 ]
 
 NAME = "cuda"
+OWN_MEMORY = True
+WHOLE_MEMORY_FIELDS = False
 
 #: kernels return before they have computed
 ASYNCHRONOUS = True
@@ -90,7 +108,7 @@ def describe() -> dict[str, object]:
         "class": CLASS,
         "threads": cpu.in_use()[0],
         "name": gpu.name,
-        "memory": gpu.memory,
+        "memory_bytes": gpu.memory,
         "driver": found().driver,
     }
 

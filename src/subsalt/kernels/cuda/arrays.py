@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -157,6 +159,44 @@ def locked(size: int, dtype: Any = np.float32) -> NDArray:
     if size == 0:
         return np.empty(0, dtype=dtype)
     return np.asarray(_LockedMemory(size * np.dtype(dtype).itemsize, np.dtype(dtype)))
+
+
+def zeros(shape: Sequence[int], dtype: type = np.float32) -> DeviceArray:
+    """Return an array of zeros for what the kernels add up."""
+    return DeviceArray(tuple(shape), dtype)
+
+
+def to_host(array: DeviceArray | NDArray) -> NDArray:
+    """Return an array of the kernels as one of NumPy: a copy, or itself when it is one."""
+    return array if isinstance(array, np.ndarray) else np.asarray(cast(Any, array))
+
+
+def to_device(array: DeviceArray | NDArray) -> DeviceArray:
+    """Return an array as one that the kernels use: itself, or a copy of one of NumPy on the GPU."""
+    if isinstance(array, DeviceArray):
+        return array
+    out = DeviceArray(array.shape, array.dtype, zeroed=False)
+    move(out, array)
+    return out
+
+
+@contextmanager
+def written(array: DeviceArray | NDArray) -> Iterator[DeviceArray]:
+    """Lend an array for the kernels to fill; afterwards `array`, wherever it lies, holds what is in it."""
+    if isinstance(array, DeviceArray):
+        yield array
+        return
+    there = DeviceArray(array.shape, array.dtype, zeroed=False)
+    yield there
+    move(array, there)
+
+
+@contextmanager
+def on_host(array: DeviceArray) -> Iterator[NDArray]:
+    """Lend an array of the kernels as one of NumPy; what is changed in it is so for the kernels afterwards."""
+    here = to_host(array)
+    yield here
+    move(array, here)
 
 
 def address(array: DeviceArray | NDArray | None) -> int | None:

@@ -115,7 +115,7 @@ def forget() -> None:
 def plugin_path() -> Path | None:
     """Return where the plug-in is: SUBSALT_CUDA_PLUGIN, else beside the package; None: nowhere, or switched off."""
     asked = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip()
-    if asked.lower() == "off":
+    if switched_off():
         return None
     if asked:
         return Path(asked)
@@ -125,18 +125,24 @@ def plugin_path() -> Path | None:
     return here if here.is_file() else None
 
 
+def switched_off() -> bool:
+    """Return whether the user wants no GPU: SUBSALT_CUDA_PLUGIN is off."""
+    return os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip().lower() == "off"
+
+
 @cache
 def found() -> Found:
     """Return the GPUs of this process, or why there are none; raises nothing."""
     path = plugin_path()
     if path is None:
-        off = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip().lower() == "off"
-        why = "SUBSALT_CUDA_PLUGIN is off" if off else "the plug-in for GPUs is not built"
+        why = "SUBSALT_CUDA_PLUGIN is off" if switched_off() else "the plug-in for GPUs is not built"
         return Found(why=why, fix=_BUILD, code="E980")
     try:
         library = _load(path)
     except OSError as err:
-        return Found(why=f"the plug-in {path} cannot be loaded: {err}", fix=_BUILD, code="E980")
+        return Found(
+            why=f"the plug-in {path} cannot be loaded: {err}", fix=_BUILD, code="E980", plugin=str(path)
+        )
     except SubsaltError as err:
         return Found(why=err.message, fix=err.fix, code=err.code, plugin=str(path))
     driver, runtime, count = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_int32()
