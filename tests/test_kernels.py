@@ -291,7 +291,7 @@ def test_errors_name_the_problem():
         cpu.allocate(Layout((4, 4, 4), 2, 3), np.float64)
     with pytest.raises(ConfigError, match="use 1 or more"):
         cpu.set_threads(0)
-    with pytest.raises(ConfigError, match="not one of cpu, reference"):
+    with pytest.raises(ConfigError, match="not one of auto, cpu, cuda, reference"):
         get("abacus")
     assert get("cpu") is cpu
     assert DT > 0
