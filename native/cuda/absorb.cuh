@@ -103,20 +103,23 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
     const int near_lo = lo > 0 ? lo + pb.radius : 0, near_hi = hi > 0 ? n - hi - pb.radius : n;
     if (at.z >= near_lo && at.z + quad <= near_hi) return extra;
 
-    // Psi of the quad and `reach` cells on either side
-    constexpr int reach = M > 0 ? M : max_radius;
     const Index row = window_row(pb, at.x, at.y);
     const float* const psi = lv.psi[2] + row;
-    float w[quad + 2 * reach];
+    const auto psi_of = [&](int z) { return in_layer_z(pb, z) ? __ldg(psi + window_cell(pb, z)) : 0.0f; };
+    float4 g;
+    if constexpr (M > 0) {
+        float w[quad + 2 * M]; // Psi of the quad and M cells on either side
 #pragma unroll
-    for (int j = 0; j < quad + 2 * reach; ++j) {
-        const int z = at.z + j - reach;
-        w[j] = in_layer_z(pb, z) ? __ldg(psi + window_cell(pb, z)) : 0.0f;
+        for (int j = 0; j < quad + 2 * M; ++j)
+            w[j] = psi_of(at.z + j - M);
+        const auto shifted = [&](int k) { return make_float4(w[M + k], w[M + k + 1], w[M + k + 2], w[M + k + 3]); };
+        g = d1<M, true>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
+    } else {
+        const auto shifted = [&](int k) {
+            return make_float4(psi_of(at.z + k), psi_of(at.z + k + 1), psi_of(at.z + k + 2), psi_of(at.z + k + 3));
+        };
+        g = d1<M>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
     }
-    const auto shifted = [&](int k) {
-        return make_float4(w[reach + k], w[reach + k + 1], w[reach + k + 2], w[reach + k + 3]);
-    };
-    const float4 g = d1<M>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
     const float4 r = add(d2, g);
 
     float out[quad];

@@ -89,13 +89,13 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
             }
             const RowWindow<M> row(u, mid, radius);
             own = mul(pb.c[2][0], mid);
-            add_d2_twice<M>(acc, own, pb.c[2], radius, [&](int k) { return row.pair(k); });
+            add_d2_twice<M, true>(acc, own, pb.c[2], radius, [&](int k) { return row.pair(k); });
             acc = add(acc, add_term_z<M>(extra, pb, lv, part, at, own));
         } else {
             acc = add_d2<M>(acc, pb.c[0], radius, pair_x);
             if (Dim == 3) acc = add_d2<M>(acc, pb.c[1], radius, pair_y);
             const RowWindow<M> row(u, mid, radius);
-            acc = add_d2<M>(acc, pb.c[2], radius, [&](int k) { return row.pair(k); });
+            acc = add_d2<M, true>(acc, pb.c[2], radius, [&](int k) { return row.pair(k); });
         }
         const float4 before = slots.now(of_prev);
         const float4 vm = Storage::values(pb, Model::m, slots.template now<typename Storage::Quad>(of_m));
