@@ -117,8 +117,14 @@ def advance(case: Case, group: Comm | None, loop: str | None = None) -> dict[str
         spread = prop.source(rcv, rng.uniform(-1, 1, (len(rcv), STEPS // 2)))
         recorder = prop.recorder(rcv, STEPS + 1)
         box = prop.interior
+
+        def zeros() -> Any:
+            out = prop.kernels.reserve(box.size, prop.dtype).reshape(box.shape)
+            out.fill(0)
+            return out
+
         snapshots = {it: np.zeros(box.shape, dtype=prop.dtype) for it in IMAGED}
-        energy, image = (np.zeros(box.shape, dtype=prop.dtype) for _ in range(2))
+        energy, image = zeros(), zeros()
         partners = {it: np.full(box.shape, 0.1 * it, dtype=prop.dtype) for it in IMAGED}
         state = prop.new_state()
         for n in (STEPS // 3, STEPS - STEPS // 3):
@@ -136,12 +142,12 @@ def advance(case: Case, group: Comm | None, loop: str | None = None) -> dict[str
         owned, lo = prop.owned, prop.domain.slab.lo
         for name, level in (("prev", state.prev), ("curr", state.curr)):
             for f, a in enumerate(level):
-                view = prop.layout.view(a)[owned.slices]
+                view = prop.layout.view(np.asarray(a))[owned.slices]
                 out |= {f"{name} {f} plane {lo + i}": plane.copy() for i, plane in enumerate(view)}
         first = prop.image_box.lo[0]
         images = {f"snapshot {k}": v for k, v in snapshots.items()} | {"energy": energy, "image": image}
         for name, a in images.items():
-            out |= {f"{name} plane {first + i}": plane.copy() for i, plane in enumerate(a)}
+            out |= {f"{name} plane {first + i}": plane.copy() for i, plane in enumerate(np.asarray(a))}
     return out
 
 

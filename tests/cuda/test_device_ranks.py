@@ -1,0 +1,81 @@
+"""Groups of ranks on GPUs against one process on a CPU: the same bits in every field, sample and image.
+
+The cases are those of the groups on CPUs (tests/mpi/slab_cases.py). The device is the emulated one, whose streams run
+late and in any order that events allow: what is sent before it is computed, or computed before it has come, is
+noticed.
+"""
+
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from launch import MPI, run
+from slab_cases import CASES, advance
+
+from conftest import EMULATED_PLUGIN
+
+pytestmark = [
+    *MPI,
+    pytest.mark.skipif(
+        not EMULATED_PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"
+    ),
+]
+
+HERE = Path(__file__).parent
+
+#: boundary by boundary, medium by medium, and slabs as thin as their halo
+NAMES = ("iso 3-D thin",)
+
+#: what every rank runs; `before` may change the program first
+PROGRAM = """
+    import sys
+    sys.path.insert(0, {mpi!r})
+    from dataclasses import replace
+    import numpy as np
+    from slab_cases import CASES, compare
+    from subsalt.comm import world
+    {before}
+    group = world()
+    with np.load({answers!r}) as file:
+        answers = dict(file)
+    for name in {names!r}:
+        wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
+        case = replace(CASES[name], options=CASES[name].options | {{"device": "cuda"}})
+        for loop in {loops!r}:
+            wrong = compare(case, group, 1, loop, wanted)
+            print(f"{{name}}, {{loop}}: {{len(wrong)}} wrong {{wrong[:5]}}")
+"""
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Return the file with the answers of one process on its CPU."""
+    path = tmp_path_factory.mktemp("slabs") / "answers.npz"
+    arrays = {f"{name}|{key}": a for name in NAMES for key, a in advance(CASES[name], None).items()}
+    np.savez(path, **arrays)
+    return path
+
+
+def on_ranks(answers, ranks, way, seed, names=NAMES, loops=(None, "python"), before=""):
+    """Return what ranks say of the cases."""
+    env = {
+        "SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN),
+        "SUBSALT_EMULATED_ORDER": seed,
+        "SUBSALT_GPU_MPI": way,
+    }
+    lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
+    mpi = str(HERE.parent / "mpi")
+    program = PROGRAM.format(mpi=mpi, answers=str(answers), names=names, loops=loops, before=lines)
+    done = run(ranks, program, env=env)
+    assert done.rc == 0, done
+    assert all(out.count("\n") == len(names) * len(loops) for out in done.out), done
+    return [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "way", "seed"), [(2, "staged", "1"), (3, "direct", "2"), (3, "staged", "")]
+)
+def test_fields_samples_and_images_of_gpus_are_those_of_one_cpu(answers, ranks, way, seed):
+    wrong = on_ranks(answers, ranks, way, seed)
+    assert not wrong, "\n".join(wrong)
