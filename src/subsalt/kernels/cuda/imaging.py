@@ -50,14 +50,16 @@ def square(problem: Problem, illumination: Any, u: Any, scale: float) -> None:
     """Accumulate illumination += (scale u) u (arrays of one shape)."""
     _check_sizes("the illumination", illumination.size, u=u)
     if illumination.size:
-        call("subsalt_cuda_square", illumination.pointer, _here(u).pointer, illumination.size, scale)
+        there = _here(u)  # lives until the call
+        call("subsalt_cuda_square", illumination.pointer, there.pointer, illumination.size, scale)
 
 
 def product(image: Any, u: Any, w: Any, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (arrays of one shape)."""
     _check_sizes("the image", image.size, u=u, w=w)
     if image.size:
-        call("subsalt_cuda_product", image.pointer, _here(u).pointer, _here(w).pointer, image.size, scale)
+        here, there = _here(u), _here(w)
+        call("subsalt_cuda_product", image.pointer, here.pointer, there.pointer, image.size, scale)
 
 
 def keep_shell(problem: Problem, fields: list[Any], shell: Shell, out: Any) -> None:
