@@ -22,17 +22,10 @@
 // image and medium and, per band and coefficient, 4 bytes of the trace, all in cache.
 #pragma once
 
-#include "kirchhoff_problem.hpp"
+#include "kirchhoff_pair.hpp"
 #include "lookup.hpp"
 
 namespace subsalt::SUBSALT_NS::migration {
-
-/// What belongs to one trace at one location.
-struct Pair {
-    float src2, rcv2;       // squared horizontal legs, m^2
-    float src[2], rcv[2];   // legs along the axes times antialias spacing, m^2
-    float midpoint, weight; // |x_m|, m; of the trace with its aperture taper
-};
 
 /// Rows of one location.
 struct Rows {
