@@ -76,11 +76,11 @@ struct HeldMedium {
 };
 
 /// The traces once integrated: S_i+1 - S_i less what interval i itself adds to the double integral S in one sample.
-std::vector<double> slopes_of(const In<double, 2>& integrals, const In<float, 4>& samples) {
+void slopes_of(const In<double, 2>& integrals, const In<float, 4>& samples, double* slopes) {
     const std::size_t n = samples.shape(0), band = samples.shape(1) * samples.shape(2) * samples.shape(3);
     const std::size_t order = samples.shape(2) - 1, padded = samples.shape(3);
-    std::vector<double> slopes(n * padded, 0.0);
     for (std::size_t trace = 0; trace < n; ++trace) {
+        slopes[trace * padded + padded - 1] = 0.0;
         const double* s = integrals.data() + trace * padded;
         const float* c = samples.data() + trace * band;
         for (std::size_t i = 0; i + 1 < padded; ++i) {
@@ -90,7 +90,13 @@ std::vector<double> slopes_of(const In<double, 2>& integrals, const In<float, 4>
             slopes[trace * padded + i] = s[i + 1] - s[i] - whole;
         }
     }
-    return slopes;
+}
+
+void write_slopes(In<double, 2> integrals, In<float, 4> samples, Out<double, 2> slopes) {
+    shaped(integrals, "integrals", samples.shape(0), samples.shape(3));
+    shaped(slopes, "slopes", samples.shape(0), samples.shape(3));
+    nb::gil_scoped_release release;
+    slopes_of(integrals, samples, slopes.data());
 }
 
 using Pairs = std::array<double, 2>;
@@ -152,7 +158,8 @@ Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> f
     for (Index i = 0; i < n; ++i)
         if (slot.data()[i] >= nclass || (slot.data()[i] >= 0 && (group.data()[i] < 0 || group.data()[i] >= ngroup)))
             throw std::invalid_argument("slot or group of trace " + std::to_string(i) + " is outside");
-    const std::vector<double> slopes = integrals ? slopes_of(*integrals, samples) : std::vector<double>{};
+    std::vector<double> slopes(integrals ? integrals->size() : 0);
+    if (integrals) slopes_of(*integrals, samples, slopes.data());
     const KirchhoffTraces traces{n,
                                  static_cast<Index>(samples.shape(1)),
                                  static_cast<Index>(samples.shape(2)) - 1,
@@ -182,10 +189,19 @@ void bind_kirchhoff(nb::module_& parent) {
     nb::class_<HeldMedium>(m, "Medium")
         .def(nb::init<Index, Row, Row, Rows, Rows, Rows, Rows, Rows, std::optional<Rows>, std::optional<Rows>>(),
              "nt"_a, "half2"_a.noconvert(), "quarter"_a.noconvert(), "slowness2"_a.noconvert(), "factor"_a.noconvert(),
-             "up"_a.noconvert(), "down"_a.noconvert(), "bounds"_a.noconvert(), "depth"_a.none(), "eta"_a.none());
-    nb::class_<KirchhoffRules>(m, "Rules");
+             "up"_a.noconvert(), "down"_a.noconvert(), "bounds"_a.noconvert(), "depth"_a.none(), "eta"_a.none())
+        .def_prop_ro(
+            "address", [](const HeldMedium& held) { return reinterpret_cast<std::uintptr_t>(&held.m); },
+            "Of the struct, whose arrays are on the host.");
+    nb::class_<KirchhoffRules>(m, "Rules").def_prop_ro("address", [](const KirchhoffRules& r) {
+        return reinterpret_cast<std::uintptr_t>(&r);
+    });
+    m.attr("MEDIUM_SIZE") = sizeof(KirchhoffMedium);
+    m.attr("RULES_SIZE") = sizeof(KirchhoffRules);
     m.def("rules", &rules_of, "amplitude"_a, "antialias"_a, "axes"_a, "spacing"_a, "aperture"_a.none(), "dip"_a.none(),
           "stretch"_a.none(), "Each limit as its value and the length of its taper.");
+    m.def("slopes", &write_slopes, "integrals"_a.noconvert(), "samples"_a.noconvert(), "slopes"_a.noconvert(),
+          "Write what the triangle needs beside the twice integrated traces: the traces once integrated.");
     m.def("sum", &kirchhoff_sum, "image"_a.noconvert(), "hits"_a.noconvert(), "fold"_a.noconvert(),
           "points"_a.noconvert(), "medium"_a, "samples"_a.noconvert(), "integrals"_a.none(), "ns"_a, "first"_a,
           "src"_a.noconvert(), "rcv"_a.noconvert(), "weight"_a.noconvert(), "slot"_a.noconvert(), "group"_a.noconvert(),

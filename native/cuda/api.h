@@ -87,6 +87,35 @@ SUBSALT_CUDA_API int subsalt_cuda_halo_left(void* halo, int32_t* left);
 SUBSALT_CUDA_API int subsalt_cuda_halo_arrive(void* halo);
 SUBSALT_CUDA_API int subsalt_cuda_free_halo(void* halo);
 
+// Kirchhoff time migration: the sum of one block of locations. `medium` and `rules` are a host
+// subsalt::KirchhoffMedium and KirchhoffRules of these bytes; all arrays are on the host.
+typedef struct {
+    const double* points; // (locations, 2)
+    float* image;         // (locations, classes, nt)
+    int32_t *hits, *fold; // (locations, nt + 1), (locations, groups)
+    int64_t classes, groups;
+} SubsaltCudaKirchhoffImage;
+typedef struct {
+    int64_t n, bands, order, ns, ns_pad;
+    const float* samples;             // (n, bands, order + 1, ns_pad)
+    const double *integrals, *slopes; // (n, ns_pad), or null
+    float first;
+    const double *src, *rcv;     // (n, 2)
+    const float* weight;         // (n)
+    const int32_t *slot, *group; // (n)
+} SubsaltCudaTraces;
+SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_open(const void* medium, int64_t medium_size, const void* rules,
+                                                 int64_t rules_size, const SubsaltCudaKirchhoffImage* image,
+                                                 void** sum);
+/// Page-locked memory of the host for the samples of the next block of traces, once nobody reads it any more; `sizes`
+/// has its numbers, and `integrals` not null where it will have some.
+SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_room(void* sum, const SubsaltCudaTraces* sizes, void** memory);
+/// Returns before the traces are summed; contributions: of the blocks of traces that are known to be done.
+SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_add(void* sum, const SubsaltCudaTraces* traces, int64_t* contributions);
+SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_fetch(void* sum, float* image, int32_t* hits, int32_t* fold,
+                                                  int64_t* contributions);
+SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_close(void* sum);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,6 +30,8 @@ Allocated& allocated();
 /// Allocate and release on the device, counted. Everything that the plug-in itself needs goes through these too.
 Status allocate(void** out, std::int64_t bytes);
 void release(void* p);
+Status allocate_host(void** out, std::int64_t bytes); // page-locked
+void release_host(void* p);
 
 /// A problem whose pointers are on the device, and the tables they point to.
 struct DevicePlan {

@@ -171,7 +171,8 @@ SUBSALT_DEVICE float banded(const Trace& trace, float b, const Window& window) {
     const float t = b - static_cast<float>(under);
     float value = value_of<fixed>(trace, static_cast<unsigned>(under), window);
     if constexpr (antialias == Antialias::interpolate) {
-        if (t > 0.0f) value = fma1(t, value_of<fixed>(trace, static_cast<unsigned>(under) + 1u, window), (1.0f - t) * value);
+        if (t > 0.0f)
+            value = fma1(t, value_of<fixed>(trace, static_cast<unsigned>(under) + 1u, window), (1.0f - t) * value);
     }
     return value + 0.0f; // no negative zero
 }

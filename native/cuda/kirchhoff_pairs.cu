@@ -1,9 +1,9 @@
 // Kirchhoff time migration on the device, first kernel: which samples of which location does each trace reach?
 //
 // A thread takes a pair of a trace and a location: its geometry in double precision (kirchhoff_pair.hpp), then the last
-// live sample, looked for from below, and the first, from above, as native/kernels/kirchhoff_sum.hpp finds them. A block
-// of 16 samples that lies behind the end of the trace for certain is passed over by one test: with the least
-// s / (1 + 2 eta) in it (`slow`), t^2 >= h^2 + q / (1 + 2 eta); 1e-4 of t is far beyond any rounding of the sum.
+// live sample, looked for from below, and the first, from above, as native/kernels/kirchhoff_sum.hpp finds them. A
+// block of 16 samples that lies behind the end of the trace for certain is passed over by one test: with the least s /
+// (1 + 2 eta) in it (`slow`), t^2 >= h^2 + q / (1 + 2 eta); 1e-4 of t is far beyond any rounding of the sum.
 //
 // Arrays: reached (location groups, traces, in_group) of 48 bytes, which the sum reads; hits and fold are added to by
 // atomic operations on integers, whose order changes nothing. About 1000 operations per pair of some 400 samples, which
@@ -124,8 +124,7 @@ SUBSALT_GLOBAL void find_pairs(KirchhoffMedium m, KirchhoffTraces traces, Kirchh
             const int blocks = static_cast<int>(m.blocks);
             const int start = block * blocks_below(m.up + loc * m.blocks, blocks, depths.muted);
             r.open = block * blocks_below(m.down + loc * m.blocks, blocks, depths.whole);
-            const Column<with_eta> column{
-                m, rules, r.pair, loc, traces.first, static_cast<float>(traces.ns - 1)};
+            const Column<with_eta> column{m, rules, r.pair, loc, traces.first, static_cast<float>(traces.ns - 1)};
             const Reach reach = reach_of(column, slow + loc * m.blocks, start, end);
             r.lo = reach.lo;
             r.hi = reach.hi;

@@ -9,8 +9,8 @@
 // deepest samples, which most traces reach, are started first.
 //
 // Neighbouring threads read neighbouring samples of a trace, so that a load of 32 coefficients is one or two lines of
-// the cache. Per contribution with bands and order 4: 100 operations, of them two square roots and two divisions, each a
-// look-up in a table and some ten operations more; up to 40 bytes of coefficients from L1, of them, by the four
+// the cache. Per contribution with bands and order 4: 100 operations, of them two square roots and two divisions, each
+// a look-up in a table and some ten operations more; up to 40 bytes of coefficients from L1, of them, by the four
 // locations, some 10 from L2, and next to nothing from memory: 32 MB of prepared traces stay in L2. At a clock of
 // 1.75 GHz, 132 processors of 128 lanes give 295e9 contributions/s by operations, 740e9 by L1; half of the former is
 // what two thirds of busy issue slots at 64 registers a thread leave, 150e9 to 200e9.
@@ -29,9 +29,9 @@ static_assert(sizeof(Reached) == pair_bytes);
 
 /// The image at one sample after one trace. `factor`: of the weight; `fading`: whether a mute may touch the sample.
 template <bool with_eta, Antialias antialias, int fixed>
-SUBSALT_DEVICE float add_sample(const KirchhoffMedium& m, const KirchhoffRules& rules, const Trace& trace, const Reached& r,
-                           const Below& at, float factor, Index loc, int k, float first, float last, float bands,
-                           float image) {
+SUBSALT_DEVICE float add_sample(const KirchhoffMedium& m, const KirchhoffRules& rules, const Trace& trace,
+                                const Reached& r, const Below& at, float factor, Index loc, int k, float first,
+                                float last, float bands, float image) {
     const Legs l = legs_at<with_eta>(r.pair, at);
     const float position = l.both - first;
     const float inside = fminf(fmaxf(position, 0.0f), last);
@@ -128,8 +128,8 @@ __launch_bounds__(threads, resident) SUBSALT_GLOBAL
             for (int j = 0; j < group; ++j) {
                 const Reached& r = pairs[i * group + j];
                 if (r.lo <= k && k < r.hi)
-                    sum[j] = add_sample<with_eta, antialias, fixed>(m, rules, trace, r, at[j], factor[j], loc + j, k, first,
-                                                               last, bands, sum[j]);
+                    sum[j] = add_sample<with_eta, antialias, fixed>(m, rules, trace, r, at[j], factor[j], loc + j, k,
+                                                                    first, last, bands, sum[j]);
             }
         }
     }

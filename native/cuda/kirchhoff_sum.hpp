@@ -15,8 +15,8 @@ constexpr Index pair_bytes = 48;
 /// The least s / (1 + 2 eta) of every block of 16 samples, (nloc, blocks).
 Status kirchhoff_slowest(const KirchhoffMedium& medium, float* slow, cudaStream_t stream);
 
-/// Fill `reached` (pair_bytes per trace and location, locations rounded up to groups) for `count` locations from `from`,
-/// and count hits, fold and contributions. `end`: samples of the image that are looked at.
+/// Fill `reached` (pair_bytes per trace and location, locations rounded up to groups) for `count` locations from
+/// `from`, and count hits, fold and contributions. `end`: samples of the image that are looked at.
 Status kirchhoff_pairs(const KirchhoffMedium& medium, const KirchhoffTraces& traces, const KirchhoffRules& rules,
                        const KirchhoffImage& out, const float* slow, int end, Index from, Index count, void* reached,
                        unsigned long long* contributions, cudaStream_t stream);

@@ -99,8 +99,7 @@ SUBSALT_EVERYWHERE MuteDepths mutes_of(const Pair& pair, const KirchhoffRules& r
         const StretchDepths live(bound[0] * pair.src2, bound[0] * pair.rcv2, bound[1]);
         depths.muted = live.below;
         depths.whole = __builtin_inff();
-        if (bound[3] < 1.0f)
-            depths.whole = StretchDepths(bound[2] * pair.src2, bound[2] * pair.rcv2, bound[3]).above;
+        if (bound[3] < 1.0f) depths.whole = StretchDepths(bound[2] * pair.src2, bound[2] * pair.rcv2, bound[3]).above;
     }
     if (rules.has_dip) {
         const float live = 0.999f * pair.midpoint / rules.dip_slope;

@@ -67,14 +67,14 @@ def test_the_bytes_are_those_of_one_process(survey, tmp_path, kind, ranks):
 SLOW = """
     import time
     from pathlib import Path
-    from subsalt.imaging.kirchhoff import engine
+    from subsalt.kernels import kirchhoff
     from subsalt.job.job import Job
     from subsalt.run.migrate import migrate_job
-    real = engine.sum_traces
+    real = kirchhoff.sum_traces
     def slow(*args, **kwargs):
         time.sleep(0.03)
         return real(*args, **kwargs)
-    engine.sum_traces = slow
+    kirchhoff.sum_traces = slow
     migrate_job(Job.from_toml("{job}"), Path("{run}"))
 """
 

@@ -10,9 +10,9 @@ import segyio
 from time_case import OFFSETS, RESULTS, hashes, make, positions
 
 import subsalt
-from subsalt.imaging.kirchhoff import engine
 from subsalt.imaging.kirchhoff.cutting import cut
 from subsalt.job.job import Job
+from subsalt.kernels import kirchhoff
 from subsalt.plan import kirchhoff_layout
 from subsalt.run.going_on import GoingOn
 from subsalt.run.kirchhoff.restart import RestartPoints
@@ -178,7 +178,7 @@ def stop_after(monkeypatch, blocks_of_traces):
     import os
     import signal
 
-    real, count = engine.sum_traces, [0]
+    real, count = kirchhoff.sum_traces, [0]
 
     def counted(*args, **kwargs):
         count[0] += 1
@@ -186,7 +186,7 @@ def stop_after(monkeypatch, blocks_of_traces):
             os.kill(os.getpid(), signal.SIGINT)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(engine, "sum_traces", counted)
+    monkeypatch.setattr(kirchhoff, "sum_traces", counted)
     return count
 
 
@@ -299,8 +299,8 @@ def test_no_block_is_left_out_whatever_befell_earlier_starts(survey, tmp_path, m
 def test_a_limit_of_time_stops_it(survey, tmp_path, monkeypatch):
     from subsalt.run.stopping import RunStopped
 
-    real = engine.sum_traces
-    monkeypatch.setattr(engine, "sum_traces", lambda *a, **k: (time.sleep(0.02), real(*a, **k))[1])
+    real = kirchhoff.sum_traces
+    monkeypatch.setattr(kirchhoff, "sum_traces", lambda *a, **k: (time.sleep(0.02), real(*a, **k))[1])
 
     job = Job.from_toml(make(survey[0], keys="trace_block = 1"))
     with pytest.raises(RunStopped, match="blocks in hand were stored as restart points"):

@@ -34,4 +34,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Leave it out: the library is asked. staged: through the memory of the host, which always works; direct: for a "
         "library that reaches GPUs and does not say so.",
     ),
+    "E994": (
+        "A block of a time migration does not fit into the GPU",
+        "The image traces, velocities and prepared traces of a block of locations stay on the GPU while they are "
+        "summed; it has not the memory.",
+        "Let blocks be smaller: set [kirchhoff] memory lower. Or compute with device = cpu.",
+    ),
 }

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.imaging.kirchhoff.cutting import Block, block_bytes
-from subsalt.imaging.kirchhoff.prepare import prepare, prepared_bytes
+from subsalt.imaging.kirchhoff.prepare import prepare, prepared_bytes, prepared_shape
 from subsalt.imaging.kirchhoff.reach import reach
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.imaging.kirchhoff.sums import Sums
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
+from subsalt.kernels.kirchhoff_block import Adder, Where, block_sum
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def migrate_block(
     phases: Phases,
     after: Callable[[Sums], None] = lambda sums: None,
     whole: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    device: str = "cpu",
 ) -> None:
     """Add traces to the sums of a block.
 
@@ -136,7 +138,7 @@ def migrate_block(
     setup : KirchhoffSetup
         What all blocks share.
     sums : Sums
-        Of the block, as far as they are; brought up to date.
+        Of the block, as far as they are; up to date at the end, also when it ends early, and after `Sums.settle`.
     traces : iterable of (index, samples)
         Blocks of traces in canonical order: indices into the table, ascending, and their samples (n, nt).
     threads : int
@@ -144,40 +146,82 @@ def migrate_block(
     phases : Phases
         Takes the seconds, by "trace input", "prepare", "sum", "progress" and "velocity".
     after : callable
-        ``after(sums)`` behind every block of traces; sums may be stored then.
+        ``after(sums)`` behind every block of traces; sums may be stored then, once they are settled.
     whole : callable
         Makes the context in which sums are changed: nothing should interrupt it.
+    device : str
+        Where they are summed: "cpu" or "cuda".
 
     Notes
     -----
     Every output sample adds its traces one after the other in the order of the table, so that the sums do not depend on
-    how traces and locations are cut, or on threads.
+    how traces and locations are cut, on threads, or on the device. A GPU sums a block of traces while the CPU prepares
+    the next one.
     """
-    options, table = setup.options, setup.table
     points = setup.grid.positions(sums.block.box)
     with phases("velocity"):
         medium = Medium(*velocities(setup, points))
-    spacing = antialias_spacing(setup)
-    axes = np.asarray(setup.grid.axes(), np.float64)
+    where = Where(
+        sums.image,
+        sums.hits,
+        sums.fold,
+        points,
+        np.asarray(setup.grid.axes(), np.float64),
+        medium,
+        setup.grid.time,
+        setup.options,
+        antialias_spacing(setup),
+    )
+    before = sums.contributions
+    with block_sum(device, where, setup.table.time.dt, threads) as adder:
+
+        def settle() -> None:
+            with phases("sum"), whole():
+                sums.contributions = before + adder.fetch()
+
+        sums.settle = settle
+        try:
+            _add_all(setup, sums, adder, traces, threads, phases, after, whole)
+        finally:
+            # also of a sum that is stopped: it is stored, and goes on from there
+            sums.settle = _nothing
+            settle()
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+def _add_all(
+    setup: KirchhoffSetup,
+    sums: Sums,
+    adder: Adder,
+    traces: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]],
+    threads: int,
+    phases: Phases,
+    after: Callable[[Sums], None],
+    whole: Callable[[], AbstractContextManager[Any]],
+) -> None:
+    options, table = setup.options, setup.table
     first = 0 if setup.classes.kind == "image" else sums.block.c0
+    before = sums.contributions
     source = iter(traces)
-    prepared = None
     while True:
         with phases("trace input"):
             found = next(source, None)
         if found is None:
             return
+        index, samples = found
+        with phases("sum"):
+            room = adder.room(prepared_shape(len(index), table.time.nt, options))
         with phases("prepare"):
-            index, samples = found
             behind = int(index[-1]) + 1
             group = setup.group[index] - first
             slot = np.zeros_like(group) if setup.classes.kind == "image" else group
             # class by class, in order within each: the same additions, with the image traces of one class in the caches
             order = np.argsort(slot, kind="stable")
             index, samples, group, slot = index[order], samples[order], group[order], slot[order]
-            # in the memory of the block before: the kernel has read it
-            numbers = table.number[index]
-            prepared = prepare(samples, table.time, options, threads, out=prepared, numbers=numbers)
+            prepared = prepare(samples, table.time, options, threads, out=room, numbers=table.number[index])
             geometry = TraceGeometry(
                 table.src[index],
                 table.rcv[index],
@@ -186,20 +230,7 @@ def migrate_block(
                 group.astype(np.int32),
             )
         with phases("sum"), whole():
-            sums.contributions += sum_traces(
-                sums.image,
-                sums.hits,
-                sums.fold,
-                points,
-                axes,
-                medium,
-                setup.grid.time,
-                prepared,
-                geometry,
-                options,
-                spacing,
-                threads,
-            )
+            sums.contributions = before + adder.add(prepared, geometry)
             sums.next = behind
             sums.traces += len(index)
         with phases("progress"):

@@ -67,7 +67,7 @@ def prepare(
     time: TimeAxis,
     options: KirchhoffOptions,
     threads: int = 1,
-    out: Prepared | None = None,
+    out: Prepared | NDArray[np.float32] | None = None,
     numbers: NDArray[np.int64] | None = None,
 ) -> Prepared:
     """Filter traces by the phase of the migration and by every alias band, and interpolate them.
@@ -82,9 +82,9 @@ def prepare(
         Amplitude (phase), antialias, bands and interpolation count.
     threads : int
         Threads to compute with; no bit depends on them, nor on the traces beside a trace.
-    out : Prepared, optional
-        Prepared before, of as many traces or more, no longer needed: its memory is used again. New memory costs as
-        much as the filters.
+    out : Prepared or ndarray, optional
+        Prepared before, or memory, of as many traces or more, no longer needed: it is used again. New memory costs
+        as much as the filters.
     numbers : ndarray, (n,), int64, optional
         What messages call the traces; their places in the block when None.
 
@@ -106,8 +106,8 @@ def prepare(
     _check(traces, time, numbers)
     bands = band_count(options)
     bank = design(time.nt, time.dt, options.amplitude, bands)
-    shape = (len(traces), bands, ORDERS[options.interpolation] + 1, padded(time.nt))
-    samples = _memory(shape, threads, out)
+    shape = prepared_shape(len(traces), time.nt, options)
+    samples = _memory(shape, threads, out.samples if isinstance(out, Prepared) else out)
     size, pairs = _factors(time.nt, time.dt, options.amplitude, bands)
     _native.prepare_traces(
         traces, samples, pairs, size, behind(options.interpolation), threads, cpu.in_use()[1]
@@ -138,10 +138,15 @@ def _check(traces: NDArray[np.float32], time: TimeAxis, numbers: NDArray[np.int6
         )
 
 
-def _memory(shape: tuple[int, ...], threads: int, out: Prepared | None) -> NDArray[np.float32]:
+def prepared_shape(n: int, nt: int, options: KirchhoffOptions) -> tuple[int, int, int, int]:
+    """Return the shape of `n` prepared traces of `nt` samples."""
+    return n, band_count(options), ORDERS[options.interpolation] + 1, padded(nt)
+
+
+def _memory(shape: tuple[int, ...], threads: int, out: NDArray[np.float32] | None) -> NDArray[np.float32]:
     """Return an array of that shape, in the memory of `out` where it is large enough; contents are open."""
-    if out is not None and out.samples.flags.c_contiguous and out.samples.size >= math.prod(shape):
-        return out.samples.reshape(-1)[: math.prod(shape)].reshape(shape)
+    if out is not None and out.flags.c_contiguous and out.size >= math.prod(shape):
+        return out.reshape(-1)[: math.prod(shape)].reshape(shape)
     return _native.allocate(shape, threads, zeroed=False)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class Sums:
         Samples that were added.
     traces : int
         Traces that were read for it.
+    settle : callable
+        Brings the arrays up to date, which a device that sums may not have done yet; before they are stored.
     """
 
     block: Block
@@ -40,6 +43,7 @@ class Sums:
     next: int = 0
     contributions: int = 0
     traces: int = 0
+    settle: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     @classmethod
     def zeros(cls, block: Block, nt: int, groups: int) -> Sums:

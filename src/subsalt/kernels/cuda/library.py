@@ -316,6 +316,11 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_halo_left": [_P, _P],
     "subsalt_cuda_halo_arrive": [_P],
     "subsalt_cuda_free_halo": [_P],
+    "subsalt_cuda_kirchhoff_open": [_P, _L, _P, _L, _P, _POINTERS],
+    "subsalt_cuda_kirchhoff_room": [_P, _P, _POINTERS],
+    "subsalt_cuda_kirchhoff_add": [_P, _P, _P],
+    "subsalt_cuda_kirchhoff_fetch": [_P, _P, _P, _P, _P],
+    "subsalt_cuda_kirchhoff_close": [_P],
 }
 
 

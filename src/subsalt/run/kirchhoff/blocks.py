@@ -62,6 +62,8 @@ class BlockRunner:
         Seconds between two restart points; 0: none.
     crash : CrashNote, optional
         Where it is said which block this rank begins.
+    device : str
+        Where traces are summed.
     """
 
     setup: KirchhoffSetup
@@ -72,6 +74,7 @@ class BlockRunner:
     size: int
     save_every: float
     crash: CrashNote | None = None
+    device: str = "cpu"
     counted: Counted = field(default_factory=Counted)
 
     def __post_init__(self) -> None:
@@ -136,7 +139,9 @@ class BlockRunner:
 
         with TraceBlocks(self.setup.table, index, self.size) as blocks:
             try:
-                migrate_block(self.setup, sums, blocks, self.threads, self.clock, after, HeldSignals)
+                migrate_block(
+                    self.setup, sums, blocks, self.threads, self.clock, after, HeldSignals, self.device
+                )
             except BaseException as error:
                 # somebody wants the end: what was summed since the last point is kept as well
                 if not isinstance(error, Exception) and self.save_every and sums.next > stored:
@@ -149,6 +154,7 @@ class BlockRunner:
                 self.counted.read_seconds += blocks.read_seconds
 
     def _save(self, sums: Sums) -> None:
+        sums.settle()
         with self.clock("save"):
             self.points.save(sums)
         self.counted.saves += 1

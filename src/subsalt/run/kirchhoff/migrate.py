@@ -128,6 +128,7 @@ def migrate_time_job(
             layout.trace_block,
             job.kirchhoff.save_every,
             crash,
+            device.NAME,
         )
         before = TRACES.now()
         deal_units(
