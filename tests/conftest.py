@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("", "io", "lab", "mpi", "run"):
+for folder in ("", "imaging", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 # the cut of a segment changes no bit: tests take the default, and leave the user's cache alone

@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] = 
 
 
 @cache
-def setup_of(name: str) -> MigrationSetup:
+def setup_of(name: str, device: str = "auto") -> MigrationSetup:
     """Return what the shots of a case share; 5 does not divide the steps."""
     medium, shape, propagation, imaging = CASES[name]
     rng = np.random.default_rng(3)
@@ -60,7 +60,7 @@ def setup_of(name: str) -> MigrationSetup:
     }
     volumes = {k: given[k].astype(np.float32) for k in MEDIA[medium]}
     model = EarthModel(Grid(shape, (H,) * len(shape)), **volumes)
-    options = PropagationOptions(**({"layer": 6} | propagation))
+    options = PropagationOptions(**({"layer": 6, "device": device} | propagation))
     return MigrationSetup.build(
         model, ricker(25.0, 0.002), RECORD, options, ImagingOptions(**({"image_step": 3} | imaging))
     )
@@ -76,12 +76,16 @@ def shot_of(name: str) -> Shot:
 
 
 def migrated(
-    name: str, scheme: Scheme | None = None, scratch: Scratch | None = None, group: Comm | None = None
+    name: str,
+    scheme: Scheme | None = None,
+    scratch: Scratch | None = None,
+    group: Comm | None = None,
+    device: str = "auto",
 ) -> ShotImage:
     """Return the image of the shot of a case."""
     shot = shot_of(name)
     traces = np.random.default_rng(2).uniform(-1, 1, (len(shot.rcv), RECORD.nt)).astype(np.float32)
-    return migrate_shot(setup_of(name), shot, traces, scheme=scheme, scratch=scratch, group=group)
+    return migrate_shot(setup_of(name, device), shot, traces, scheme=scheme, scratch=scratch, group=group)
 
 
 def scheme_of(name: str, strategy: str, **more: Any) -> Scheme:
