@@ -59,6 +59,9 @@ class SourceRun:
         """
         folder = Path(folder)
         job = job_of_run(folder)
+        if job.parallel.device == "cuda":
+            # the run wanted a GPU where it was; what is made from it is made where there is none, too
+            job = job.changed("parallel", device="auto")
         try:
             with read_only(folder) as db:
                 meta = dict(db.execute("SELECT key, value FROM meta").fetchall())

@@ -1,0 +1,234 @@
+"""Whole commands on the device: the bytes of the processor's files, stops and kills gone on from, a GPU that is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_run
+from survey_case import job_of, make_survey
+
+import subsalt as ss
+from subsalt import kernels
+from subsalt.job.job import Job
+from subsalt.operators import ModellingOperator
+from subsalt.options import PropagationOptions
+from subsalt.report import parts
+from subsalt.report.facts import gather
+from subsalt.run.migrate import migrate_job, model_job
+from subsalt.run.playback import movie_of
+from subsalt.run.reimage import Wish, reimage_run
+
+MEDIA = {
+    "isotropic": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }",
+    "vti": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }\nepsilon = 0.15\ndelta = 0.05",
+}
+
+#: two shots over a small volume
+VOLUME = """
+[model]
+{medium}
+[acquisition]
+shots = {{ first = [40, 60, 10], last = [80, 60, 10], n = 2 }}
+receivers = {{ first = [10, 50, 10], last = [120, 50, 10], n = 8 }}
+record_length = 0.06
+dt = 0.002
+files = "per-shot"
+[grid]
+spacing = 10
+shape = [14, 12, 13]
+[source]
+f0 = 30
+[propagation]
+order = 4
+layer = 5
+free_surface = {free_surface}
+[output]
+pictures = false
+formats = ["segy", "rsf"]
+"""
+
+
+def on(device: str, text: str, folder: Path) -> Job:
+    """Return a job that computes on a device."""
+    path = folder / f"job-{device}.toml"
+    path.write_text(text + f'[parallel]\ndevice = "{device}"\n')
+    return Job.from_toml(path)
+
+
+def files_of(folder: Path, pattern: str) -> dict[str, bytes]:
+    found = {p.name: p.read_bytes() for p in sorted(folder.glob(pattern))}
+    assert found, pattern
+    return found
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_a_volume_is_modelled_and_migrated_to_the_same_files(
+    medium: str, tmp_path: Path, gpu_device: object
+) -> None:
+    text = VOLUME.format(medium=MEDIA[medium], free_surface=str(medium == "vti").lower())
+    for device in ("cpu", "cuda"):
+        model_job(on(device, text, tmp_path), tmp_path / f"shots-{device}")
+    shots = files_of(tmp_path / "shots-cpu", "*.sgy")
+    assert files_of(tmp_path / "shots-cuda", "*.sgy") == shots
+    (tmp_path / "shots-cpu").rename(tmp_path / "shots")
+    for device in ("cpu", "cuda"):
+        migrate_job(on(device, '[data]\nfiles = ["shots/*.sgy"]' + text, tmp_path), tmp_path / device)
+    for pattern in ("image.*", "images/*.planes"):
+        assert files_of(tmp_path / "cuda", pattern) == files_of(tmp_path / "cpu", pattern)
+    (by,) = json.loads((tmp_path / "cuda" / "run.json").read_text())["computed_by"]
+    assert by == gpu_device.chosen().name  # type: ignore[attr-defined]
+
+
+def test_a_run_goes_on_on_another_device_and_says_which_did_what(tmp_path: Path, gpu_device: object) -> None:
+    small_run.make(tmp_path)
+    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
+
+    def stop(done: float, total: float, message: str = "") -> None:
+        if done > 2.1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run", stop)
+    again = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "run")
+    assert again.sha256 == whole.sha256
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    gpu = gpu_device.chosen().name  # type: ignore[attr-defined]
+    assert run["computed_by"][gpu] == [1, 2]
+    assert sum(map(len, run["computed_by"].values())) == 3
+    page = str(parts.numbers(gather(tmp_path / "run")))
+    assert f"{gpu}: 2 shots" in page
+    assert f"{kernels.label(kernels.get('cpu').describe())}: 1 shot" in page
+
+
+#: kills itself when the first shot is half done; or says how it ended
+STRUCK = """
+import os, signal, sys
+from pathlib import Path
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job
+
+def strike(done, total, message=""):
+    if done > 0.5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+migrate_job(Job.from_toml(sys.argv[1]), Path(sys.argv[2]), strike)
+"""
+
+
+@pytest.mark.parametrize("then", ["cuda", "cpu"])
+def test_killed_in_a_shot_it_goes_on_from_a_restart_point(
+    then: str, tmp_path: Path, gpu_device: object
+) -> None:
+    small_run.make(tmp_path)
+    text = small_run.MIGRATE + "[checkpoint]\nrestart_every = 20\n"
+    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
+    on("cuda", text, tmp_path)
+    struck = [sys.executable, "-c", STRUCK, str(tmp_path / "job-cuda.toml"), str(tmp_path / "run")]
+    done = subprocess.run(struck, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert list((tmp_path / "run").rglob("restart.g*.json"))
+    again = migrate_job(on(then, text, tmp_path), tmp_path / "run")
+    assert again.sha256 == whole.sha256
+    shots = json.loads((tmp_path / "run" / "run.json").read_text())["checkpoint"]["shots"]
+    assert shots["1"]["resumed"] > 0
+
+
+def test_a_gpu_that_is_lost_stops_the_run_and_blames_no_shot(tmp_path: Path, emulated: object) -> None:
+    """Only the emulated device can be lost on demand."""
+    small_run.make(tmp_path)
+    whole = migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "whole")
+    on("cuda", small_run.MIGRATE, tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "subsalt",
+        "migrate",
+        tmp_path / "job-cuda.toml",
+        "--run",
+        tmp_path / "run",
+    ]
+    lost = subprocess.run(
+        command,
+        env=os.environ | {"SUBSALT_EMULATED_LOST": "1500"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert lost.returncode == 69, lost.stderr
+    assert not (tmp_path / "run" / "quarantine").exists()
+    again = migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
+    assert again.sha256 == whole.sha256
+    rows = json.loads((tmp_path / "run" / "run.json").read_text())["shots"]
+    assert [r["failures"] for r in rows] == [0, 0, 0]
+    assert sum(r["attempt"] for r in rows) == 4  # one was begun twice
+
+
+def test_kept_wavefields_are_played_and_imaged_again(tmp_path: Path, gpu_device: object) -> None:
+    """What was kept on the device, and what is propagated again there, are the frames of the processor."""
+    make_survey(tmp_path)
+    more = '[imaging]\naperture = 150\n[checkpoint]\nkeep = "both"\n'
+    runs = {
+        device: migrate_job(job_of(tmp_path, device, more, parallel={"device": device}), tmp_path / device)
+        for device in ("cpu", "cuda")
+    }
+    assert runs["cuda"].sha256 == runs["cpu"].sha256
+    frames = [
+        {name: [f.frame(i).tobytes() for i in range(len(f))] for name, f in movie.fields.items()}
+        for movie in (movie_of(tmp_path / device, 2) for device in ("cpu", "cuda"))
+    ]
+    assert frames[0] == frames[1]
+    wish = Wish(condition="cross-correlation", wavefields=True)
+    new = [reimage_run(tmp_path / d, tmp_path / f"{d} again", wish).sha256 for d in ("cpu", "cuda")]
+    assert new[0] == new[1]
+
+
+def small_model() -> tuple[ss.EarthModel, ss.Survey]:
+    rng = np.random.default_rng(5)
+    grid = ss.Grid((41, 31), (10.0, 10.0))
+    vp, e = (rng.uniform(a, b, grid.shape).astype(np.float32) for a, b in ((1800, 2400), (0.1, 0.2)))
+    model = ss.EarthModel(grid, vp, e, e / 2)
+    rcv = np.stack([np.arange(50.0, 351.0, 50.0), np.full(7, 20.0)], axis=1)
+    return model, ss.Survey.from_arrays([[200.0, 50.0]], rcv, nt=51, dt=0.002)
+
+
+def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
+    model, survey = small_model()
+    wavelet, found = ss.ricker(25.0, 0.001), []
+    for device in ("cpu", "cuda"):
+        data = ss.forward(model, survey, wavelet, device=device)
+        image = ss.migrate(model, data.survey, wavelet, device=device)
+        results = data.data[0], image.image
+        found.append([np.asarray(values).tobytes() for values in results])
+    assert found[0] == found[1]
+
+
+def test_the_operator_on_the_device_is_its_own_adjoint(gpu_device: object) -> None:
+    model, survey = small_model()
+    shot = survey.shots[0]
+    operator = ModellingOperator(
+        model, shot.src[None][:, [0, 2]], shot.rcv[:, [0, 2]], 60, PropagationOptions(device="cuda")
+    )
+    from subsalt.doctor import _InBand
+
+    result = ss.dot_test(_InBand(operator), tolerance=1e-5)
+    assert result, result
+
+
+def test_a_run_made_on_a_gpu_is_looked_at_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emulated: object
+) -> None:
+    small_run.make(tmp_path)
+    migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
+    emulated.forget()  # type: ignore[attr-defined]
+    assert len(movie_of(tmp_path / "run", 1, fields=("source",)).times) > 0
+    new = reimage_run(tmp_path / "run", tmp_path / "new", Wish(filter="laplacian"))
+    assert new.shots_done == [1, 2, 3]
