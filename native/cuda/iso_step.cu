@@ -16,7 +16,7 @@
 // bandwidth is what a march of 64 planes can reach. Points with layer terms cost 2 to 3 times as much; 2-D: 16 bytes
 // per point too.
 #include "absorb.cuh"
-#include "kernels.hpp"
+#include "apply_l.cuh"
 #include "march.cuh"
 #include "model_storage.cuh"
 
@@ -109,6 +109,17 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     }
 }
 
+SUBSALT_GLOBAL void iso_operator(const __grid_constant__ Problem pb, const float* p, float* out,
+                                 const __grid_constant__ Box box) {
+    const BoxPoint at = point_of_box(pb, box);
+    if (!at.inside) return;
+    const float* const u = p + at.padded;
+    float acc = pb.centre * __ldg(u);
+    acc = add_d2_at(acc, u, pb.plane, pb.c[0], pb.radius);
+    if (pb.dim == 3) acc = add_d2_at(acc, u, pb.row, pb.c[1], pb.radius);
+    out[at.dense] = add_d2_at(acc, u, 1, pb.c[2], pb.radius);
+}
+
 template <int M, int Dim, Boundary B>
 Status march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
     const auto kernel = pb.storage == ModelStorage::u16 ? iso_march<M, Dim, B, Packed16> : iso_march<M, Dim, B, Floats>;
@@ -136,6 +147,14 @@ Status field_step_iso(const Problem& pb, const Levels& lv, const Box& box, const
     SUBSALT_CHECK(march_of<Boundary::none>(pb, lv, core, stream));
     const auto around = pb.boundary == Boundary::pml ? march_of<Boundary::pml> : march_of<Boundary::damping>;
     return around(pb, lv, split.rest, stream);
+}
+
+int tunings_iso(const Problem& pb, Tuning* out, int most) {
+    return march_tunings(pb, out, most);
+}
+
+Status apply_l_iso(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+    return launch_over(iso_operator, box, stream, pb, fields[0], out[0], box);
 }
 
 } // namespace subsalt::cuda

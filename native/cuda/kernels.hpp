@@ -26,6 +26,10 @@ Status field_step_vti(const Problem& pb, const Levels& levels, const Box& box, c
                       cudaStream_t stream);
 Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
+/// Tunings worth trying on this grid, the usual one first; returns how many, at most `most`.
+int tunings_iso(const Problem& pb, Tuning* out, int most);
+int tunings_vti(const Problem& pb, Tuning* out, int most);
+int tunings_tti(const Problem& pb, Tuning* out, int most);
 Status apply_l_iso(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
 Status apply_l_vti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
 Status apply_l_tti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);

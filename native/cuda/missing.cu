@@ -7,8 +7,6 @@ namespace subsalt::cuda {
 
 // clang-format off
 SUBSALT_MISSING Status field_step_tti(const Problem&, const Levels&, const Box&, const Tuning&, cudaStream_t) { return cudaErrorUnknown; }
-SUBSALT_MISSING Status apply_l_iso(const Problem&, float* const*, float* const*, const Box&, cudaStream_t) { return cudaErrorUnknown; }
-SUBSALT_MISSING Status apply_l_vti(const Problem&, float* const*, float* const*, const Box&, cudaStream_t) { return cudaErrorUnknown; }
 SUBSALT_MISSING Status apply_l_tti(const Problem&, float* const*, float* const*, const Box&, cudaStream_t) { return cudaErrorUnknown; }
 // clang-format on
 

@@ -3,7 +3,7 @@
 // sides it has.
 #pragma once
 
-#include "device.hpp"
+#include "kernels.hpp"
 
 namespace subsalt::cuda {
 
@@ -57,6 +57,18 @@ private:
         return static_cast<int>(bounded < nx ? bounded : nx);
     }
 };
+
+/// Tunings of a march worth trying. 16 rows of 16 quads first: of the planes of p 24 rows are read for 16, where 8 rows
+/// of 32 quads read 16 for 8; longer runs along z may still win, and longer marches where the device is full anyway.
+inline int march_tunings(const Problem& pb, Tuning* out, int most) {
+    constexpr Tuning in_3d[] = {{16, 0}, {8, 0}, {16, 64}, {8, 64}, {16, 32}, {4, 0}},
+                     in_2d[] = {{8, 0}, {8, 16}, {2, 0}};
+    const Tuning* const all = pb.dim == 3 ? in_3d : in_2d;
+    const int there = pb.dim == 3 ? 6 : 3, count = most < there ? most : there;
+    for (int i = 0; i < count; ++i)
+        out[i] = all[i];
+    return count;
+}
 
 /// Where a thread works: planes [x, x_end), row y, quad at z of its part; idle when there is none.
 struct Place {

@@ -12,7 +12,7 @@
 // their way, where 23 KB keep memory busy. From L2 at most 45 bytes per point. So memory limits, more clearly than for
 // one field: 80 % and more of the copy bandwidth.
 #include "absorb.cuh"
-#include "kernels.hpp"
+#include "apply_l.cuh"
 #include "march.cuh"
 #include "model_storage.cuh"
 
@@ -117,6 +117,17 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     }
 }
 
+SUBSALT_GLOBAL void vti_operators(const __grid_constant__ Problem pb, const float* p, const float* q, float* a,
+                                  float* b, const __grid_constant__ Box box) {
+    const BoxPoint at = point_of_box(pb, box);
+    if (!at.inside) return;
+    const float *const u = p + at.padded, *const w = q + at.padded;
+    float acc = add_d2_at(pb.centre * __ldg(u), u, pb.plane, pb.c[0], pb.radius);
+    if (pb.dim == 3) acc = add_d2_at(acc, u, pb.row, pb.c[1], pb.radius);
+    a[at.dense] = acc;
+    b[at.dense] = add_d2_at(pb.c[2][0] * __ldg(w), w, 1, pb.c[2], pb.radius);
+}
+
 template <int M, int Dim, Boundary B>
 Status march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
     constexpr std::size_t shared = Slots<stages, arrays>::bytes * block_threads;
@@ -145,6 +156,14 @@ Status field_step_vti(const Problem& pb, const Levels& lv, const Box& box, const
     SUBSALT_CHECK(march_of<Boundary::none>(pb, lv, core, stream));
     const auto around = pb.boundary == Boundary::pml ? march_of<Boundary::pml> : march_of<Boundary::damping>;
     return around(pb, lv, split.rest, stream);
+}
+
+int tunings_vti(const Problem& pb, Tuning* out, int most) {
+    return march_tunings(pb, out, most);
+}
+
+Status apply_l_vti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+    return launch_over(vti_operators, box, stream, pb, fields[0], fields[1], out[0], out[1], box);
 }
 
 } // namespace subsalt::cuda

@@ -1,0 +1,153 @@
+"""Isotropic and VTI steps on the device: the bytes of the CPU in every array of the state, halo and padding too."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from device_states import Points, assert_same, both, fused, to_device
+
+from kernel_problems import make_problem, random_state, step, to_cpu
+from subsalt.grid import Box
+from subsalt.kernels import cpu, cuda, reference
+from subsalt.kernels.packing import pack
+from subsalt.stencil import ORDERS
+
+MEDIA = ("isotropic", "vti")
+BOUNDARIES = ("none", "damping", "pml")
+
+#: longer than a block along y and z and than a march, and no multiple of one; at order 8 there is a core without layer
+#: terms, at order 16 there is none
+SHAPES = {3: (24, 21, 75), 2: (41, 1, 83)}
+
+
+def made(shape, medium, boundary, order, *, storage="f32", **more):
+    problem = make_problem(shape, medium, boundary, order, **more)
+    if storage == "u16":
+        pack(problem)
+    return problem
+
+
+def corner_source(problem):
+    """Return a source between nodes in the first corner of the grid, in the layer of all axes, and its sample."""
+    weights = np.random.default_rng(4).uniform(-1, 1, (1, 3, 4)).astype(np.float32)
+    if problem.layout.ndim == 2:
+        weights[:, 1] = [1, 0, 0, 0]
+    nx, _, nz = problem.layout.shape3
+    return Points(np.array([[min(1, nx - 1), 0, min(2, nz - 1)]], np.int32), weights), np.array(
+        [5.0], np.float32
+    )
+
+
+def advance(problem, host, device, steps=3, boxes=None):
+    """Advance both by some steps, each with a source in the corner."""
+    points, sample = corner_source(problem)
+    for _ in range(steps):
+        with cpu.forced(fused()):
+            step(cpu, problem, host)
+            cpu.inject(problem, host.curr, points, sample)
+        step(cuda, problem, device, boxes)
+        cuda.inject(problem, device.curr, points, sample)
+
+
+def agree(problem, steps=3, boxes=None):
+    """Check that some steps of a random state on the device give the bytes of the CPU."""
+    host, device = both(problem)
+    advance(problem, host, device, steps, boxes)
+    assert_same(host.arrays(), device.arrays())
+    assert all(np.isfinite(a).all() for a in host.arrays())
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_steps_have_the_bytes_of_the_cpu(gpu_device, medium, boundary, order):
+    for ndim, surface in itertools.product((2, 3), (False, True)):
+        storage = "u16" if surface == (ndim == 2) else "f32"
+        agree(made(SHAPES[ndim], medium, boundary, order, storage=storage, ndim=ndim, free_surface=surface))
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_both_storages_in_all_dimensions(gpu_device, medium, boundary):
+    for order, ndim, surface in itertools.product((4, 6, 8), (2, 3), (False, True)):
+        storage = "f32" if surface == (ndim == 2) else "u16"
+        agree(
+            made(SHAPES[ndim], medium, boundary, order, storage=storage, ndim=ndim, free_surface=surface), 2
+        )
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_boxes_change_no_byte(gpu_device, medium, boundary):
+    for order, ndim, surface in ((8, 3, False), (8, 2, True), (4, 3, True), (6, 2, False)):
+        shape = (19, 17, 45) if ndim == 3 else (23, 1, 45)
+        problem = made(shape, medium, boundary, order, ndim=ndim, free_surface=surface)
+        cuts = [(0, 1), (0, 7), (2, 1), (2, 6), (2, 30), (2, 43)] + [(1, 5), (1, 16)] * (ndim == 3)
+        for axis, at in cuts:
+            parts = list(Box((0, 0, 0), shape).split(axis, at))
+            agree(problem, 2, parts if at % 2 else parts[::-1])
+
+
+def test_boxes_of_few_points(gpu_device):
+    shape = (15, 13, 31)
+    starts = [range(0, n, s) for n, s in zip(shape, (4, 5, 3), strict=True)]
+    boxes = []
+    for lo in itertools.product(*starts):
+        hi = tuple(min(n, at + s) for n, at, s in zip(shape, lo, (4, 5, 3), strict=True))
+        boxes += [Box(lo, hi), Box(lo, lo)]
+    agree(made(shape, "vti", "pml", 8, free_surface=True), 2, boxes)
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+@pytest.mark.parametrize(
+    ("shape", "widths"),
+    [
+        ((20, 18, 70), (0, 0, 0, 0, 5, 0)),  # one side alone
+        ((20, 18, 70), (0, 0, 0, 0, 0, 7)),
+        ((20, 18, 70), (6, 0, 0, 0, 0, 0)),
+        ((20, 18, 70), (0, 0, 0, 5, 0, 0)),
+        ((20, 18, 21), (5, 4, 3, 5, 4, 6)),  # the windows of the CPU overlap
+        ((20, 18, 13), (5, 4, 3, 5, 4, 6)),  # points near both sides of z
+        ((9, 8, 10), (5, 4, 3, 5, 4, 6)),  # nothing but layer
+        ((3, 2, 1), (1, 1, 1, 1, 1, 0)),
+        ((26, 30, 90), (3, 9, 8, 2, 20, 21)),
+    ],
+)
+def test_layers_of_any_width(gpu_device, medium, shape, widths):
+    for boundary, order in itertools.product(("pml", "damping"), (4, 8, 10)):
+        agree(made(shape, medium, boundary, order, widths=widths))
+    flat = (shape[0], 1, shape[2])
+    agree(made(flat, medium, "pml", 8, widths=widths, ndim=2))
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_the_operators_alone_have_the_bytes_of_the_cpu(gpu_device, medium, ndim):
+    for order, surface in ((8, False), (4, True), (2, False), (16, True)):
+        problem = made(SHAPES[ndim], medium, "pml", order, ndim=ndim, free_surface=surface)
+        host, device = both(problem)
+        shape = problem.layout.shape3
+        for box in (Box((0, 0, 0), shape), Box((1, 0, 3), (5, 1, 70)), Box((2, 0, 4), (2, 1, 9))):
+            with cpu.forced(fused()):
+                want = cpu.apply_l(problem, host.curr, box)
+            assert_same(want, cuda.apply_l(problem, device.curr, box))
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_a_step_agrees_with_the_reference_to_rounding(gpu_device, medium):
+    eps = 2.0**-24
+    kw = {"free_surface": True}
+    exact = make_problem(SHAPES[3], medium, "pml", 8, dtype=np.float64, **kw)
+    problem = make_problem(SHAPES[3], medium, "pml", 8, **kw)
+    start = random_state(exact)
+    device = to_device(problem, to_cpu(problem, start))
+    step(cuda, problem, device)
+    step(reference, exact, start)
+    # a value is a chain of 3 x 4 pairs, 2 x 4 differences per axis of the layer and some 14 operations; the sum of its
+    # terms is below m (e + s) times that of second differences (12.3 per axis of |u| <= 1) and the layer's (twice as
+    # much again, of memory below 1)
+    ops, terms = 3 * 4 + 3 * 8 + 14, 0.1 * 3.5 * 3 * (12.3 / 0.81) * 3 + 4
+    for got, want in zip(device.curr, start.curr, strict=True):
+        assert np.abs(np.asarray(got) - want).max() <= ops * eps * terms
