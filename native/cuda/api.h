@@ -116,6 +116,63 @@ SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_fetch(void* sum, float* image, int32
                                                   int64_t* contributions);
 SUBSALT_CUDA_API int subsalt_cuda_kirchhoff_close(void* sum);
 
+// Segments (segment.cu): many steps, with what goes in and comes out. Pointers that are not on the device are on the
+// host, page-locked or not; sums (energy, image) are on the device. What it points to must outlive a segment.
+typedef struct {
+    const void* points; // null where there are none
+    float* series;      // on the host, (nt, n): samples, or recorded data
+    int64_t nt;
+} SubsaltCudaSeries;
+
+typedef struct {
+    int64_t it; // ascending
+    int64_t lo[3], hi[3];
+    float *copy, *energy; // null: left out
+    const float* partner;
+    float* image;
+    float scale;
+    int32_t unused;
+} SubsaltCudaSample;
+
+typedef struct {
+    int64_t lo[3], hi[3], width[6];
+    int64_t rows, first;
+    int32_t direction, put_back;
+    float* data; // (rows, fields, cells)
+} SubsaltCudaShells;
+
+typedef struct {
+    const SubsaltCudaSeries* feeds;
+    int64_t n_feeds;
+    const SubsaltCudaSeries* taps;
+    int64_t n_taps;
+    const SubsaltCudaSample* samples;
+    int64_t n_samples;
+    const SubsaltCudaShells* shells; // null: none
+    const int64_t* inner;            // null, or lo and hi of what alone is advanced
+    int64_t series_bytes;            // of a buffer through which rows of samples, records and shells travel
+} SubsaltCudaWork;
+
+SUBSALT_CUDA_API int subsalt_cuda_segment(const void* plan, const SubsaltCudaWork* work, void** out);
+SUBSALT_CUDA_API int subsalt_cuda_free_segment(void* segment);
+/// Steps from time index `it`; returns when they are done, `done` of them: fewer when the field is not finite. What the
+/// host holds for time indices up to `until` may be read ahead.
+SUBSALT_CUDA_API int subsalt_cuda_segment_run(void* segment, void* const levels[13], int64_t it, int64_t steps,
+                                              int64_t until, int64_t finite_every, int32_t check_last, int64_t* done,
+                                              int32_t* finite);
+/// Part of the step from `it`, asked for and not waited for: Psi in `memory` (6 numbers lo, hi; null: nowhere), the
+/// next level in n boxes (6 numbers each), what is injected and put back; with `last` what is done with that level.
+SUBSALT_CUDA_API int subsalt_cuda_segment_part(void* segment, void* const levels[13], int64_t it, const int64_t* memory,
+                                               const int64_t* boxes, int32_t n, int32_t last, int64_t until);
+/// Returns when everything that comes out is on the host, and nothing of the host is read any more.
+SUBSALT_CUDA_API int subsalt_cuda_segment_finish(void* segment);
+/// How field_step of a plan is cut from now on (Tuning of kernels.hpp).
+SUBSALT_CUDA_API int subsalt_cuda_tune(void* plan, int32_t rows, int32_t planes);
+/// Tunings worth trying, the usual one first: rows and planes of each, at most `most`.
+SUBSALT_CUDA_API int subsalt_cuda_tunings(const void* plan, int32_t* pairs, int32_t most, int32_t* count);
+/// Of this process so far: steps, launches, bytes to the device, bytes to the host, snapshots.
+SUBSALT_CUDA_API int subsalt_cuda_counters(int64_t out[5]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,5 @@
 // The device of this process, its memory, and what is said of errors.
-#include "context.hpp"
+#include "staging.hpp"
 
 #include <cstdio>
 #include <map>
@@ -66,7 +66,13 @@ int said(Status status, const char* what) {
 Status allocate(void** out, std::int64_t bytes) {
     *out = nullptr;
     if (bytes == 0) return cudaSuccess;
-    SUBSALT_CHECK(cudaMalloc(out, static_cast<std::size_t>(bytes)));
+    Status status = cudaMalloc(out, static_cast<std::size_t>(bytes));
+    if (status == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        Loans::of_process().drop_idle(); // what segments keep for others
+        status = cudaMalloc(out, static_cast<std::size_t>(bytes));
+    }
+    SUBSALT_CHECK(status);
     remember(sizes().device, *out, bytes);
     add(allocated().device, allocated().device_peak, bytes);
     return cudaSuccess;
@@ -85,6 +91,12 @@ Status allocate_host(void** out, std::int64_t bytes) {
     remember(sizes().host, *out, bytes);
     add(allocated().host, allocated().host_peak, bytes);
     return cudaSuccess;
+}
+
+Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    if (kind == cudaMemcpyDeviceToHost) counters().to_host += bytes;
+    if (kind == cudaMemcpyHostToDevice) counters().to_device += bytes;
+    return cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, stream);
 }
 
 void release_host(void* p) {
@@ -197,7 +209,10 @@ int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host,
 int subsalt_cuda_copy(void* to, const void* from, int64_t bytes) {
     const auto make = [&]() -> Status {
         if (bytes == 0) return cudaSuccess;
-        SUBSALT_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, context().compute));
+        const bool to_device = place_of(to) == Place::device, from_device = place_of(from) == Place::device;
+        const cudaMemcpyKind kind = to_device ? (from_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)
+                                              : (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
+        SUBSALT_CHECK(copy_async(to, from, bytes, kind, context().compute));
         return cudaStreamSynchronize(context().compute);
     };
     return said(make(), "copying");

@@ -33,6 +33,9 @@ void release(void* p);
 Status allocate_host(void** out, std::int64_t bytes); // page-locked
 void release_host(void* p);
 
+/// cudaMemcpyAsync, counted; the kind is named.
+Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+
 /// A problem whose pointers are on the device, and the tables they point to.
 struct DevicePlan {
     Problem pb;
@@ -50,6 +53,17 @@ inline Levels levels_of(void* const p[13]) {
 }
 inline Box box_of(const std::int64_t lo[3], const std::int64_t hi[3]) {
     return {{lo[0], lo[1], lo[2]}, {hi[0], hi[1], hi[2]}};
+}
+inline Shell shell_of(const std::int64_t lo[3], const std::int64_t hi[3], const std::int64_t width[6]) {
+    Shell shell{box_of(lo, hi), {}, 0};
+    Index inner = 1, whole = 1;
+    for (int a = 0; a < 3; ++a) {
+        shell.width[2 * a] = width[2 * a], shell.width[2 * a + 1] = width[2 * a + 1];
+        whole *= shell.box.hi[a] - shell.box.lo[a];
+        inner *= shell.box.hi[a] - shell.box.lo[a] - width[2 * a] - width[2 * a + 1];
+    }
+    shell.cells = whole - inner;
+    return shell;
 }
 
 } // namespace subsalt::cuda

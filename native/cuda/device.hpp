@@ -5,6 +5,8 @@
 // (`fma1`), and denormals are flushed, as in the kernels of the CPU. So a field has their bits.
 #pragma once
 
+#include <atomic>
+
 #include <cuda_runtime.h>
 
 #include "problem.hpp"
@@ -36,11 +38,21 @@ SUBSALT_DEVICE float fma1(float a, float b, float c) {
     return __fmaf_rn(a, b, c);
 }
 
+/// What this process has done on the device, for reports.
+struct Counters {
+    std::atomic<std::int64_t> steps{0}, launches{0}, to_device{0}, to_host{0}, snapshots{0};
+};
+inline Counters& counters() {
+    static Counters made;
+    return made;
+}
+
 /// Start a kernel; what <<<>>> does, also in the emulation.
 template <class... Parameters, class... Arguments>
 Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream,
               Arguments&&... arguments) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
+    ++counters().launches;
 #if defined(SUBSALT_EMULATED)
     return emulation::start(kernel, grid, block, shared, stream, static_cast<Parameters>(arguments)...);
 #else

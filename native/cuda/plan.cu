@@ -1,5 +1,5 @@
 // A problem on the device: the host's `Problem` with every pointer exchanged for one on the device.
-#include "context.hpp"
+#include "staging.hpp"
 
 namespace subsalt::cuda {
 
@@ -15,8 +15,8 @@ Status upload(const T*& table, Index n, std::vector<void*>& owned) {
     void* made = nullptr;
     SUBSALT_CHECK(allocate(&made, n * static_cast<Index>(sizeof(T))));
     owned.push_back(made);
-    SUBSALT_CHECK(cudaMemcpyAsync(made, table, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyHostToDevice,
-                                  context().compute));
+    SUBSALT_CHECK(
+        copy_async(made, table, n * static_cast<Index>(sizeof(T)), cudaMemcpyHostToDevice, context().compute));
     table = static_cast<const T*>(made);
     return cudaSuccess;
 }
@@ -68,6 +68,7 @@ int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model
 
 int subsalt_cuda_free_plan(void* plan) {
     delete static_cast<DevicePlan*>(plan);
+    Loans::of_process().drop_idle(); // buffers of the size of its arrays
     return 0;
 }
 

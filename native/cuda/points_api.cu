@@ -24,7 +24,7 @@ Status with_room(Index floats, Work work) {
 }
 
 Status to_host(float* out, const float* room, Index floats) {
-    return cudaMemcpyAsync(out, room, static_cast<std::size_t>(floats) * 4, cudaMemcpyDeviceToHost, context().compute);
+    return copy_async(out, room, floats * 4, cudaMemcpyDeviceToHost, context().compute);
 }
 
 } // namespace
@@ -66,14 +66,7 @@ int subsalt_cuda_product(float* image, const float* u, const float* w, int64_t n
 int subsalt_cuda_shell(const void* plan, void* const fields[2], const int64_t lo[3], const int64_t hi[3],
                        const int64_t width[6], float* record, int32_t put_back) {
     const Problem& pb = plan_of(plan).pb;
-    Shell shell{box_of(lo, hi), {}, 0};
-    Index inner = 1, whole = 1;
-    for (int a = 0; a < 3; ++a) {
-        shell.width[2 * a] = width[2 * a], shell.width[2 * a + 1] = width[2 * a + 1];
-        whole *= shell.box.hi[a] - shell.box.lo[a];
-        inner *= shell.box.hi[a] - shell.box.lo[a] - width[2 * a] - width[2 * a + 1];
-    }
-    shell.cells = whole - inner;
+    const Shell shell = shell_of(lo, hi, width);
     const Status status = put_back != 0 ? put_back_shell(pb, Fields(fields).f, shell, record, context().compute)
                                         : keep_shell(pb, Fields(fields).f, shell, record, context().compute);
     return said(status, put_back != 0 ? "putting a shell back" : "keeping a shell");
@@ -85,8 +78,7 @@ int subsalt_cuda_inject(const void* plan, void* const fields[2], const void* poi
     const Index n = count_of_points(pts);
     return said(with_room(n,
                           [&](float* room) -> Status {
-                              SUBSALT_CHECK(cudaMemcpyAsync(room, values, static_cast<std::size_t>(n) * 4,
-                                                            cudaMemcpyHostToDevice, context().compute));
+                              SUBSALT_CHECK(copy_async(room, values, n * 4, cudaMemcpyHostToDevice, context().compute));
                               return inject(pb, Fields(fields).f, pts, room, context().compute);
                           }),
                 "injecting samples");
@@ -122,7 +114,7 @@ int subsalt_cuda_is_finite(const void* plan, void* const fields[2], int32_t* fin
         int* const flag = reinterpret_cast<int*>(room);
         SUBSALT_CHECK(cudaMemsetAsync(flag, 0, sizeof(int), context().compute));
         SUBSALT_CHECK(look_for_infinite(plan_of(plan).pb, Fields(fields).f, flag, context().compute));
-        return cudaMemcpyAsync(&found, flag, sizeof(int), cudaMemcpyDeviceToHost, context().compute);
+        return copy_async(&found, flag, sizeof(int), cudaMemcpyDeviceToHost, context().compute);
     });
     *finite = found == 0;
     return said(status, "looking for numbers that are not finite");

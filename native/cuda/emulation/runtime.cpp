@@ -79,7 +79,7 @@ class Device {
 public:
     std::recursive_mutex mutex;
     std::map<const char*, Block> blocks; // by what cudaMalloc gave
-    std::set<void*> locked;              // page-locked
+    std::map<void*, std::size_t> locked; // page-locked
     std::set<Stream*> streams;
     std::set<Event*> events;
     std::map<const void*, int> shared_allowed;
@@ -385,7 +385,7 @@ cudaError_t cudaHostAlloc(void** p, std::size_t bytes, unsigned) {
     *p = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (*p == nullptr) return dev.fail(cudaErrorMemoryAllocation);
     std::memset(*p, subsalt::emulation::unwritten_byte, bytes);
-    dev.locked.insert(*p);
+    dev.locked[*p] = bytes;
     return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* p) {
@@ -396,13 +396,25 @@ cudaError_t cudaFreeHost(void* p) {
     std::free(p);
     return cudaSuccess;
 }
-cudaError_t cudaHostRegister(void* p, std::size_t, unsigned) {
+cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
     LOCKED;
-    return dev.locked.insert(p).second ? cudaSuccess : dev.fail(cudaErrorHostMemoryAlreadyRegistered);
+    return dev.locked.emplace(p, bytes).second ? cudaSuccess : dev.fail(cudaErrorHostMemoryAlreadyRegistered);
 }
 cudaError_t cudaHostUnregister(void* p) {
     LOCKED;
     return dev.locked.erase(p) == 1 ? cudaSuccess : dev.fail(cudaErrorInvalidValue);
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {
+    LOCKED;
+    const char* at = static_cast<const char*>(p);
+    *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void*>(p)};
+    for (const auto& [memory, block] : dev.blocks)
+        if (at >= memory && at < memory + block.bytes)
+            *attributes = {cudaMemoryTypeDevice, 0, const_cast<void*>(p), nullptr};
+    for (const auto& [memory, bytes] : dev.locked)
+        if (at >= memory && at < static_cast<const char*>(memory) + bytes)
+            *attributes = {cudaMemoryTypeHost, 0, const_cast<void*>(p), const_cast<void*>(p)};
+    return dev.sticky;
 }
 cudaError_t cudaHostGetDevicePointer(void** to, void* host, unsigned) {
     *to = host;

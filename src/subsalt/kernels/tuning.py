@@ -102,21 +102,25 @@ class Tuner:
     def __init__(self, problem: Problem, threads: int, isa: str) -> None:
         self.best = cut(problem)
         self.key = key(problem, threads, isa)
-        self.seconds: dict[Cut, list[float]] = {}  # per step
         self.points = math.prod(problem.layout.shape3)
         self.threads = threads
-        self.settled = True
-        off = os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off"
-        if off or forced_rows() is not None or self.points < SMALLEST[problem.layout.ndim]:
+        large = self.points >= SMALLEST[problem.layout.ndim]
+        # TTI is bound by arithmetic: its steps cut themselves
+        worth_it = large and forced_rows() is None and problem.medium != "tti"
+        self.choose_among(CANDIDATES[problem.layout.ndim], worth_it=worth_it)
+
+    def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:
+        """Begin trials, unless they are not worth it, switched off, or have been made before."""
+        self.seconds: dict[Cut, list[float]] = {}  # per step
+        self.settled, self.left = True, []
+        if not worth_it or len(candidates) < 2 or os.environ.get("SUBSALT_TUNE", "").strip().lower() == "off":
             return
-        if problem.medium == "tti":
-            return  # bound by arithmetic: its steps cut themselves
         known = _memory.read().get(self.key) if _memory else None
-        if known in CANDIDATES[problem.layout.ndim]:
-            self.best = known  # type: ignore[assignment]
+        if known in candidates:
+            self.best = known
             return
         self.settled = False
-        self.left = [c for _ in range(ROUNDS) for c in CANDIDATES[problem.layout.ndim]]
+        self.left = [c for _ in range(ROUNDS) for c in candidates]
 
     def trial(self, steps: int) -> tuple[Cut, int]:
         """Return the cut to use next, and for how many of the `steps` ahead."""
@@ -142,13 +146,13 @@ class Tuner:
                 _memory.write(self.key, self.best)
 
 
-def key(problem: Problem, threads: int, isa: str) -> str:
-    """Return what a cut depends on, as the name of an entry in the cache."""
+def key(problem: Problem, threads: int, isa: str, processor: str = "") -> str:
+    """Return what a cut depends on, as the name of an entry in the cache; `processor`: this machine's."""
     nx, ny, nz = problem.layout.shape3
     shape = f"{_class(nx, 1)}x{_class(ny, 2)}x{_class(nz, 4)}"
     dim = f"{problem.layout.ndim}d to depth {DEEPEST}"
     medium = f"{problem.medium} {problem.model_storage} o{problem.order}"
-    return " | ".join((machine(), isa, medium, dim, problem.boundary, shape, f"t{threads}"))
+    return " | ".join((processor or machine(), isa, medium, dim, problem.boundary, shape, f"t{threads}"))
 
 
 def _class(n: int, per_octave: int) -> int:

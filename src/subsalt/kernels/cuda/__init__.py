@@ -40,6 +40,7 @@ from subsalt.kernels.cuda.imaging import (
 from subsalt.kernels.cuda.library import call, chosen, corner, found
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
 from subsalt.kernels.cuda.points import inject, record, record_shares
+from subsalt.kernels.cuda.segment import Segment, counters, settle
 from subsalt.kernels.problem import Problem, State
 
 __all__ = [
@@ -49,10 +50,12 @@ __all__ = [
     "OWN_MEMORY",
     "WHOLE_MEMORY_FIELDS",
     "DeviceArray",
+    "Segment",
     "allocate",
     "apply_l",
     "copy",
     "correlate",
+    "counters",
     "describe",
     "field_step",
     "ghost_planes",
@@ -71,6 +74,7 @@ __all__ = [
     "reserve",
     "reserve_host",
     "set_threads",
+    "settle",
     "snapshot",
     "square",
     "time_step",

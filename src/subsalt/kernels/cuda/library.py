@@ -22,6 +22,11 @@ ABI = 1
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
 
+#: error numbers of CUDA that mean that the GPU was taken away or has broken down: devices unavailable, none, no or a
+#: destroyed context, uncorrectable errors of memory and link and what contained them, the system, its driver and its
+#: daemon for shared GPUs, a device outside, and what has no name
+LOST = frozenset({46, 100, 201, 709, 214, 220, 226, 304, 802, 803, 805, 806, 807, 810, 911, 999})
+
 PLUGIN = "libsubsalt_cuda.so"
 
 _BUILD = "build it with make cuda, or use device = cpu"
@@ -229,7 +234,17 @@ def check(lib: Any, status: int) -> None:
     said = _said(lib)
     if status == OUT_OF_MEMORY:
         raise OutOfDeviceMemory(said, "see subsalt plan for what fits")
-    raise DeviceError(said, "subsalt doctor says whether the GPU can be used", code="E700")
+    if status in LOST:
+        raise DeviceError(
+            f"the GPU was lost ({said})",
+            "a run goes on where it stood: start it again; subsalt doctor says whether the GPU is back",
+            code="E984",
+        )
+    raise DeviceError(
+        f"the GPU failed ({said})",
+        "start again, with device = cpu if it fails again, and report it with this line",
+        code="E985",
+    )
 
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
@@ -310,6 +325,14 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_square": [_P, _P, _L, _F],
     "subsalt_cuda_product": [_P, _P, _P, _L, _F],
     "subsalt_cuda_is_finite": [_P, _POINTERS, _P],
+    "subsalt_cuda_segment": [_P, _P, _POINTERS],
+    "subsalt_cuda_free_segment": [_P],
+    "subsalt_cuda_segment_run": [_P, _POINTERS, _L, _L, _L, _L, _I, _P, _P],
+    "subsalt_cuda_segment_part": [_P, _POINTERS, _L, _CORNER, _CORNER, _I, _I, _L],
+    "subsalt_cuda_segment_finish": [_P],
+    "subsalt_cuda_tune": [_P, _I, _I],
+    "subsalt_cuda_tunings": [_P, _P, _I, _P],
+    "subsalt_cuda_counters": [_CORNER],
     "subsalt_cuda_shell": [_P, _POINTERS, _CORNER, _CORNER, _CORNER, _P, _I],
     "subsalt_cuda_halo": [_I, _POINTERS, _POINTERS, _POINTERS, _POINTERS, _CORNER, _CORNER, _POINTERS],
     "subsalt_cuda_halo_leave": [_P],

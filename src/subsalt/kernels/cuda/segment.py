@@ -1,0 +1,416 @@
+"""Many time steps on a GPU between two returns to Python (native/cuda/segment.cu).
+
+A call of the plug-in does the steps of a slice of a fraction of a second. Between two slices Python looks at signals
+and tells its progress; copies to and from the host go on meanwhile, and have arrived when `Segment.advance` returns,
+however it ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import DeviceError
+from subsalt.grid import Box
+from subsalt.kernels.cuda.arrays import DeviceArray, address
+from subsalt.kernels.cuda.library import call, check, corner, library, pointers
+from subsalt.kernels.cuda.plan import levels, plan_of
+from subsalt.kernels.cuda.points import on_device
+from subsalt.kernels.cuda.tuner import tuner_of
+from subsalt.kernels.problem import Problem, State
+
+if TYPE_CHECKING:
+    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
+
+#: a slice takes about so long: Ctrl-C is noticed within a second, and the pause between two slices costs nothing
+SLICE_SECONDS = 0.15
+
+#: a slice has at most so many times the steps of the one before: a first measurement may be far off
+GROWTH = 16
+
+#: bytes of a buffer through which rows of samples, records and shells travel, two for each: a copy of some MB reaches
+#: the rate of the link
+SERIES_BYTES = 4 << 20
+
+_PACE = "cuda.pace"
+
+
+class _Pace(NamedTuple):
+    """How fast a problem was advanced last: steps per second, and the steps of that slice."""
+
+    rate: float
+    steps: int
+
+
+_CORNER = (np.int64, 3)
+
+#: SubsaltCudaSeries, SubsaltCudaSample of api.h
+_SERIES = np.dtype([("points", np.uintp), ("series", np.uintp), ("nt", np.int64)])
+_SAMPLE = np.dtype(
+    [
+        ("it", np.int64),
+        ("lo", *_CORNER),
+        ("hi", *_CORNER),
+        ("copy", np.uintp),
+        ("energy", np.uintp),
+        ("partner", np.uintp),
+        ("image", np.uintp),
+        ("scale", np.float32),
+        ("unused", np.int32),
+    ]
+)
+
+
+class _Shells(ctypes.Structure):
+    """SubsaltCudaShells of api.h."""
+
+    _fields_ = [
+        ("lo", ctypes.c_int64 * 3),
+        ("hi", ctypes.c_int64 * 3),
+        ("width", ctypes.c_int64 * 6),
+        ("rows", ctypes.c_int64),
+        ("first", ctypes.c_int64),
+        ("direction", ctypes.c_int32),
+        ("put_back", ctypes.c_int32),
+        ("data", ctypes.c_void_p),
+    ]
+
+
+class _Work(ctypes.Structure):
+    """SubsaltCudaWork of api.h."""
+
+    _fields_ = [
+        ("feeds", ctypes.c_void_p),
+        ("n_feeds", ctypes.c_int64),
+        ("taps", ctypes.c_void_p),
+        ("n_taps", ctypes.c_int64),
+        ("samples", ctypes.c_void_p),
+        ("n_samples", ctypes.c_int64),
+        ("shells", ctypes.POINTER(_Shells)),
+        ("inner", ctypes.POINTER(ctypes.c_int64)),
+        ("series_bytes", ctypes.c_int64),
+    ]
+
+
+def _usable(array: Any, shape: tuple[int, ...], what: str, *, written: bool = True) -> Any:
+    """Return an array that the plug-in may use as it is; a converted copy would be written, and the result be lost."""
+    if isinstance(array, DeviceArray):
+        fine = array.dtype == np.float32
+    else:
+        flags = array.flags
+        fine = array.dtype == np.float32 and flags.c_contiguous and (flags.writeable or not written)
+    if not fine:
+        raise ValueError(f"{what} must be float32, contiguous, and writeable where it is written")
+    if tuple(array.shape) != shape:
+        raise ValueError(f"{what} has the shape {tuple(array.shape)}, not {shape}: that of the box")
+    return array
+
+
+class Segment:
+    """Many time steps in one call of the plug-in; the arguments that stay the same are prepared once.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is advanced.
+    sources, recorders : sequence
+        Samples and recorded data stay on the host; data are float32 and contiguous per sample (Fortran order).
+    snapshots : Snapshots, optional
+        What is copied out: to arrays of the GPU, or of the host, where page-locked ones (`reserve_host`) are filled
+        while the next steps are computed.
+    correlation : Correlation, optional
+        What is imaged; its fields on the GPU, or on the host, from where they are fetched ahead.
+    shells : Shells, optional
+        What is kept of every time level, or put back; on the GPU or the host.
+    inner : Box, optional
+        What alone is advanced; not with a PML.
+
+    Notes
+    -----
+    Sums (`energy`, `image`) belong on the GPU; those of the host are brought there for every `advance`, and back.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        sources: Sequence[Source] = (),
+        recorders: Sequence[Recorder] = (),
+        snapshots: Snapshots | None = None,
+        correlation: Correlation | None = None,
+        shells: Shells | None = None,
+        inner: Box | None = None,
+    ) -> None:
+        self.problem = problem
+        self.plan = plan_of(problem)
+        self.levels_shape = problem.layout.padded_shape
+        #: what the plug-in points to
+        self._held: list[Any] = [sources, recorders, snapshots, correlation, shells]
+        #: sums of the host, and where they are on the GPU
+        self._sums: dict[int, tuple[NDArray, DeviceArray]] = {}
+        self._sums_there = False
+        if inner is not None and problem.boundary == "pml":
+            raise ValueError("a PML is advanced as a whole")
+        work = _Work(series_bytes=SERIES_BYTES)
+        self._put(work, "feeds", self._sources(sources))
+        self._put(work, "taps", self._recorders(recorders))
+        self._put(work, "samples", self._samples(snapshots, correlation))
+        if shells is not None and shells.shell.cells:
+            work.shells = ctypes.pointer(self._shells(shells))
+        if inner is not None:
+            self._inside(inner)
+            work.inner = corner((*inner.lo, *inner.hi))
+        out = pointers([None])
+        call("subsalt_cuda_segment", self.plan.pointer, ctypes.byref(work), out)
+        self.pointer: int = out[0]
+        free = library().subsalt_cuda_free_segment
+        weakref.finalize(self, _free, free, self.pointer, self.plan, self._held).atexit = False
+
+    def _put(self, work: _Work, name: str, rows: NDArray) -> None:
+        self._held.append(rows)
+        setattr(work, name, rows.ctypes.data)
+        setattr(work, f"n_{name}", len(rows))
+
+    def _sources(self, sources: Sequence[Source]) -> NDArray:
+        rows = []
+        for source in sources:
+            samples = np.ascontiguousarray(source.samples.T, dtype=np.float32)
+            self._held.append(samples)
+            rows.append(self._series(source.points, samples))
+        return np.array(rows, dtype=_SERIES)
+
+    def _recorders(self, recorders: Sequence[Recorder]) -> NDArray:
+        rows = []
+        for recorder in recorders:
+            data = recorder.data.T
+            _usable(data, data.shape, "recorded data")
+            rows.append(self._series(recorder.points, data))
+        return np.array(rows, dtype=_SERIES)
+
+    def _series(self, points: Any, series: NDArray) -> tuple[int, int, int]:
+        if series.ndim != 2 or series.shape[1] != len(points.base):
+            raise ValueError(
+                f"{len(points.base)} points and series of shape {series.shape}: samples need one column per point"
+            )
+        there = on_device(self.problem, points) if len(points.base) else 0
+        return there, series.ctypes.data, len(series)
+
+    def _samples(self, snapshots: Snapshots | None, correlation: Correlation | None) -> NDArray:
+        rows: list[tuple[Any, ...]] = []
+        if snapshots is not None and snapshots.box.size:
+            box, shape = snapshots.box, self._inside(snapshots.box)
+            energy = self._sum(snapshots.energy, shape, "the energy")
+            for it, out in snapshots.fields.items():
+                copy = 0 if out is None else address(_usable(out, shape, "the snapshot"))
+                if copy or energy:
+                    rows.append((it, box.lo, box.hi, copy, energy, 0, 0, snapshots.scale, 0))
+        if correlation is not None and correlation.box.size:
+            box, shape = correlation.box, self._inside(correlation.box)
+            image = self._sum(correlation.image, shape, "the image")
+            for it, field in correlation.fields.items():
+                u = address(_usable(field, shape, "the partner", written=False))
+                rows.append((it, box.lo, box.hi, 0, 0, u, image, correlation.scale, 0))
+        rows.sort(key=lambda row: row[0])
+        return np.array(rows, dtype=_SAMPLE)
+
+    def _inside(self, box: Box) -> tuple[int, int, int]:
+        """Return the shape of a box, which must lie in the grid."""
+        shape3 = self.problem.layout.shape3
+        if box.size and (min(box.lo) < 0 or any(h > n for h, n in zip(box.hi, shape3, strict=True))):
+            raise ValueError(f"the box from {box.lo} to {box.hi} leaves the grid of {shape3}")
+        return box.shape
+
+    def _sum(self, array: Any, shape: tuple[int, ...], what: str) -> int:
+        """Return where a sum is on the GPU; 0 for none."""
+        if array is None:
+            return 0
+        _usable(array, shape, what)
+        if isinstance(array, DeviceArray):
+            return array.pointer
+        there = DeviceArray(shape, zeroed=False)
+        self._sums[id(array)] = array, there
+        return there.pointer
+
+    def _shells(self, shells: Shells) -> _Shells:
+        shell, data = shells.shell, shells.data
+        self._inside(shell.box)
+        _usable(data, (len(data), self.problem.n_fields, shell.cells), "the shells")
+        return _Shells(
+            corner(shell.box.lo),
+            corner(shell.box.hi),
+            corner(shell.widths),
+            len(data),
+            shells.first,
+            shells.direction,
+            int(shells.put_back),
+            address(data),
+        )
+
+    def advance(
+        self,
+        state: State,
+        n: int,
+        finite_every: int,
+        check_last: bool,
+        progress: Callable[[int], None] | None = None,
+    ) -> bool:
+        """Advance `state` by `n` steps; return whether it is finite.
+
+        Looked at when the time index is a multiple of `finite_every`, and after the last step with `check_last`. Ctrl-C
+        is noticed several times a second. However this ends, the state stands between two steps.
+        """
+        self._check(state)
+        tuner, until, finite = tuner_of(self.problem), state.it + n, True
+        with self._arriving():
+            while finite and state.it < until:
+                left = until - state.it
+                cut, steps = tuner.trial(left)
+                if steps == left:  # no trial, or the last one
+                    steps = self._slice(left)
+                call("subsalt_cuda_tune", self.plan.pointer, *cut)
+                start, before = time.perf_counter(), state.it
+                finite = self._run(state, steps, until, finite_every, check_last and steps == left)
+                seconds = max(time.perf_counter() - start, 1e-6)
+                tuner.took(cut, state.it - before, seconds)
+                self.problem.cache[_PACE] = _Pace(steps / seconds, steps)
+                if progress is not None:
+                    progress(state.it)
+        return finite
+
+    def _slice(self, left: int) -> int:
+        """Return how many of the steps left the next slice has."""
+        pace = self.problem.cache.get(_PACE)
+        if not isinstance(pace, _Pace):
+            return 1
+        return max(1, min(left, int(pace.rate * SLICE_SECONDS), GROWTH * pace.steps))
+
+    def _run(self, state: State, steps: int, until: int, finite_every: int, check_last: bool) -> bool:
+        """Do the steps of a slice."""
+        lib, done, finite = library(), ctypes.c_int64(), ctypes.c_int32()
+        arrays, counted, found = levels(state), ctypes.byref(done), ctypes.byref(finite)
+        run, it = lib.subsalt_cuda_segment_run, state.it
+        try:
+            status = run(
+                self.pointer, arrays, it, steps, until, finite_every, int(check_last), counted, found
+            )
+        finally:
+            # Ctrl-C shows here, behind the call; no call is made before the state is what was computed
+            if done.value & 1:
+                state.prev, state.curr = state.curr, state.prev
+            state.it += done.value
+        check(lib, status)
+        return bool(finite.value)
+
+    def part(
+        self,
+        state: State,
+        it: int,
+        memory: Box | None,
+        boxes: Sequence[Box],
+        *,
+        last: bool,
+        until: int,
+    ) -> None:
+        """Ask for a part of the step from time index `it`; nothing waits, and the state is not rotated.
+
+        After the last part comes `finish`.
+
+        Parameters
+        ----------
+        state : State
+            What the step reads, and writes over `prev`.
+        it : int
+            Time index of `curr`.
+        memory : Box, optional
+            Where Psi is advanced, before the boxes.
+        boxes : sequence of Box
+            Where the next level is written. Then sources act, and shells are put back.
+        last : bool
+            The level is complete now: it is kept, recorded, copied and imaged.
+        until : int
+            Time index up to which the host's arrays may be read ahead: the end of these steps.
+        """
+        self._bring_sums()
+        psi = None if memory is None else corner((*memory.lo, *memory.hi))
+        given = corner([i for box in boxes if box.size for i in (*box.lo, *box.hi)])
+        n = sum(1 for box in boxes if box.size)
+        call(
+            "subsalt_cuda_segment_part",
+            self.pointer,
+            levels(state),
+            it,
+            psi,
+            given,
+            n,
+            int(last),
+            until,
+        )
+
+    def finish(self) -> None:
+        """Wait until all that came out is on the host, and nothing is read from it any more."""
+        call("subsalt_cuda_segment_finish", self.pointer)
+        if self._sums_there:
+            self._sums_there = False
+            for array, there in self._sums.values():
+                array[...] = np.asarray(there)
+
+    def _bring_sums(self) -> None:
+        """Bring the sums of the host to the GPU, unless they are there."""
+        if not self._sums_there:
+            for array, there in self._sums.values():
+                there[...] = array
+            self._sums_there = True
+
+    @contextmanager
+    def _arriving(self) -> Iterator[None]:
+        """Wait at the end of the block, whatever happens, for all that comes back to the host."""
+        self._bring_sums()
+        try:
+            yield
+        except BaseException:
+            with suppress(DeviceError):  # what has been raised says more
+                self.finish()
+            raise
+        self.finish()
+
+    def _check(self, state: State) -> None:
+        for level in (state.prev, state.curr):
+            if len(level) != self.problem.n_fields:
+                raise ValueError("the state has the wrong number of fields")
+            for field in level:
+                if tuple(field.shape) != tuple(self.levels_shape):
+                    raise ValueError(
+                        f"a field of shape {tuple(field.shape)} on a grid of {self.levels_shape}"
+                    )
+
+
+def _free(free: Callable[[int], int], pointer: int, *held: object) -> None:
+    """Free a segment of the plug-in before what it points to goes."""
+    free(pointer)
+
+
+def settle(problem: Problem, state: State) -> tuple[int, int]:
+    """Advance `state` until the tuning of this problem is chosen, and return it: rows and planes of a block."""
+    segment, tuner = Segment(problem), tuner_of(problem)
+    while not tuner.settled:
+        segment.advance(state, tuner.steps(tuner.left[0]), 1 << 30, False)
+    return tuner.best
+
+
+def series_bytes(n: int, nt: int) -> int:
+    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU beside its points."""
+    row = 4 * n
+    return 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
+
+
+def counters() -> dict[str, int]:
+    """Return what this process has done on the GPU: steps, launches, bytes to and from it, snapshots."""
+    out = corner([0] * 5)
+    call("subsalt_cuda_counters", out)
+    return dict(zip(("steps", "launches", "to_device", "to_host", "snapshots"), out, strict=True))
