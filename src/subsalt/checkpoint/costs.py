@@ -51,6 +51,8 @@ class Rates:
         Where the numbers come from: ``"measured"``, or ``"assumed"``.
     down, up : float
         Bytes per second over the link from a GPU to pinned memory and back.
+    pin : float
+        Bytes of pinned memory per second of a shot: of making it, over the shots that use it.
     """
 
     step: float
@@ -61,6 +63,7 @@ class Rates:
     storage: str = "assumed"
     down: float = math.inf
     up: float = math.inf
+    pin: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -149,4 +152,5 @@ def costed(name: str, scheme: Scheme, sizes: Sizes, rates: Rates) -> Candidate:
     write, read = (not_hidden(scheme, sizes, rates, rate) for rate in (rates.put, rates.get))
     seconds += counts.states_stored_disk * write + counts.states_loaded_disk * read
     need = footprint(scheme, sizes)
+    seconds += sum(size for name, size in need.arrays.items() if name.startswith("pinned")) / rates.pin
     return Candidate(name, scheme, counts, need, seconds, link=(link.down, link.up))

@@ -42,6 +42,7 @@ def shot_memory(
     image: bool = True,
     part: Part = ALONE,
     kept: Mapping[str, int] | None = None,
+    on_device: bool = False,
 ) -> dict[str, int]:
     """Return bytes by array for migrating `shot`; the values sum to its peak beyond model and interpreter.
 
@@ -61,6 +62,8 @@ def shot_memory(
         Which rank of how many that share the shot.
     kept : mapping of str to int, optional
         What the strategy holds by array (`checkpoint.footprint`); every snapshot when None.
+    on_device : bool
+        Wavefields are in the memory of a GPU, and not counted; the model goes there from arrays of the host.
 
     Notes
     -----
@@ -71,7 +74,7 @@ def shot_memory(
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
     domain = domain_of(setup.model, setup.propagation, window, shot, part)
     window_bytes = FLOAT * domain.interior.size
-    plan = propagation_memory(setup.model, setup.propagation, window, shot, part)
+    plan = propagation_memory(setup.model, setup.propagation, window, shot, part, on_device=on_device)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
     nr, recorded, stepped = receivers_on(domain, shot), setup.record.nt, setup.axis.nt
     # as they came; to be injected, in double and in single precision; and those that a run reads ahead
@@ -94,7 +97,7 @@ def shot_memory(
         plan["image"] = image_bytes(setup)
     plan |= kept if kept is not None else {"snapshots": len(setup.imaged_samples) * window_bytes}
     plan["image accumulators"] = (2 if held else 1) * accumulators * window_bytes
-    before = plan.get("snapshots", 0) if several else 0
+    before = sum(plan.get(n, 0) for n in ("snapshots", "pinned snapshots")) if several else 0
     if held:
         before += plan["image"] + accumulators * window_bytes
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
@@ -136,9 +139,18 @@ def recorded_on(domain: Domain, shot: Shot) -> tuple[int, int]:
 
 
 def propagation_memory(
-    model: ModelLike, options: PropagationOptions, window: Box, shot: Shot, part: Part = ALONE
+    model: ModelLike,
+    options: PropagationOptions,
+    window: Box,
+    shot: Shot,
+    part: Part = ALONE,
+    *,
+    on_device: bool = False,
 ) -> dict[str, int]:
-    """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak."""
+    """Return bytes by array for one wavefield of `shot` in `window` of the model; the values sum to the peak.
+
+    Those of the host alone when wavefields are `on_device`.
+    """
     domain = domain_of(model, options, window, shot, part)
     layout = domain.layout
     padded = allocated(FLOAT * math.prod(layout.padded_shape))
@@ -153,6 +165,8 @@ def propagation_memory(
         kinds=len(MEMORY[medium]),
         x_layer=sum(domain.held_widths[:2]),
     )
+    if on_device:
+        wavefields = layer = 0
     # the model of the window, epsilon also as it was before the taper around the sources
     volumes = model.as_medium(medium).volumes
     making = (len(volumes) + ("epsilon" in volumes)) * FLOAT * math.prod(layout.shape3)
@@ -172,18 +186,20 @@ def modelled_shot_memory(
     shot: Shot,
     samples: tuple[int, int],
     part: Part = ALONE,
+    *,
+    on_device: bool = False,
 ) -> dict[str, int]:
     """Return bytes by array for modelling `shot`; the values sum to its peak beyond model and interpreter.
 
     Parameters
     ----------
-    model, options, window, shot, part
+    model, options, window, shot, part, on_device
         As in `propagation_memory`.
     samples : tuple of int
         Of a trace as written, and as recorded at every time step.
     """
     written, stepped = samples
-    plan = propagation_memory(model, options, window, shot, part)
+    plan = propagation_memory(model, options, window, shot, part, on_device=on_device)
     nr, planes = recorded_on(domain_of(model, options, window, shot, part), shot)
     plan["traces"] = (nr + planes) * FLOAT * stepped
     # mapped to the axis of the record after the time loop, when the wavefields are gone

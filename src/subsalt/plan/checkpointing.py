@@ -10,6 +10,7 @@ from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.choice import Rates as ShotRates
 from subsalt.decomp import Slab
 from subsalt.options import CheckpointOptions, PropagationOptions
+from subsalt.plan.gpu import LAUNCHES, Gpu
 from subsalt.plan.rates import Parts, Rates, step_seconds
 
 #: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
@@ -36,6 +37,8 @@ class Checkpointing:
         ``"measured"`` or ``"assumed"``.
     where : tuple of str
         The folders, for messages.
+    gpu : Gpu or None
+        What computes; `rates` are its own then.
     """
 
     options: CheckpointOptions
@@ -46,15 +49,21 @@ class Checkpointing:
     sharing: int = 1
     storage: str = "assumed"
     where: tuple[str, ...] = ()
+    gpu: Gpu | None = None
 
     def of_shot(
         self, shape3: tuple[int, int, int], ndim: int, options: PropagationOptions, slabs: Sequence[Slab]
     ) -> ShotRates:
         """Return the rates of one rank for a shot that `slabs` share."""
-        step = self.sharing * step_seconds(shape3, ndim, options, slabs, self.rates)
+        sharing = self.sharing if self.gpu is None else self.gpu.sharing
+        step = sharing * step_seconds(shape3, ndim, options, slabs, self.rates)
         kernels = "measured" if self.rates.n else "assumed"
-        put, get, copy = (r / self.sharing for r in (self.put, self.get, self.rates.parts.copy))
-        return ShotRates(step, put, get, copy, kernels=kernels, storage=self.storage)
+        put, get, copy = self.put / self.sharing, self.get / self.sharing, self.rates.parts.copy / sharing
+        rates = ShotRates(step, put, get, copy, kernels=kernels, storage=self.storage)
+        if self.gpu is None:
+            return rates
+        step = max(step, LAUNCHES * self.gpu.launch)
+        return replace(rates, step=step, down=self.gpu.down / sharing, up=self.gpu.up / sharing)
 
     def settled(self, choice: Choice) -> Checkpointing:
         """Return this with one class of numerics: what the largest shot takes decides for all."""
@@ -72,6 +81,7 @@ class Checkpointing:
             "options": {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self.options).items()},
             "rates": asdict(self.rates),
             **{k: getattr(self, k) for k in ("put", "get", "disk", "sharing", "storage", "where")},
+            "gpu": None if self.gpu is None else self.gpu.to_dict(),
         }
 
     @classmethod
@@ -82,4 +92,5 @@ class Checkpointing:
         }
         rest = {k: told[k] for k in ("put", "get", "disk", "sharing", "storage")}
         rates = Rates(**{**told["rates"], "parts": Parts(**told["rates"]["parts"])})
-        return cls(CheckpointOptions(**options), rates, **rest, where=tuple(told["where"]))
+        gpu = None if told["gpu"] is None else Gpu.from_dict(told["gpu"])
+        return cls(CheckpointOptions(**options), rates, **rest, where=tuple(told["where"]), gpu=gpu)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from subsalt import decomp, physics
 from subsalt.checkpoint.choice import Choice, Limits, choose
@@ -14,6 +15,7 @@ from subsalt.decomp import Slab
 from subsalt.domain import Domain
 from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.device_memory import device_memory
 from subsalt.imaging.filters import LAPLACIAN_REACH
 from subsalt.imaging.memory import (
     ALONE,
@@ -30,6 +32,7 @@ from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, stat
 from subsalt.modelling import ModellingSetup
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import Checkpointing
+from subsalt.plan.gpu import PIN, Gpu
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
 
@@ -42,6 +45,9 @@ TAPERS = 15_000_000
 
 #: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
 MPI = 17_000_000
+
+#: what the driver of a GPU maps in every process (assumed)
+CUDA = 300_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
 TRACE_ENTRY = 3 * DOUBLE + DOUBLE
@@ -65,6 +71,8 @@ class RankNeed:
         Its planes; None when one rank does a shot alone.
     choice : Choice or None
         What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
+    device : dict of str to int
+        Bytes by array in the memory of a GPU, of the rank that takes most there.
     """
 
     arrays: dict[str, int]
@@ -72,11 +80,22 @@ class RankNeed:
     shot: int
     slab: Slab | None
     choice: Choice | None = None
+    device: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
+        """Bytes in all, of the host."""
         return sum(self.arrays.values())
+
+    @property
+    def pinned(self) -> int:
+        """Bytes of the host that are locked in memory, which a GPU reads and writes by itself."""
+        return sum(size for name, size in self.arrays.items() if name.startswith("pinned"))
+
+    @property
+    def on_device(self) -> int:
+        """Bytes of the memory of a GPU in all."""
+        return sum(self.device.values())
 
 
 class Needs:
@@ -96,6 +115,8 @@ class Needs:
         What decides between strategies; when None, all snapshots are in memory.
     streamed : bool
         One rank alone reads the planes of the model that it needs, too.
+    gpu : Gpu, optional
+        Where wavefields are computed; None: on the processor.
     """
 
     def __init__(
@@ -107,15 +128,17 @@ class Needs:
         checkpointing: Checkpointing | None = None,
         *,
         streamed: bool = False,
+        gpu: Gpu | None = None,
     ) -> None:
-        self.streamed = streamed
+        self.streamed, self.gpu = streamed, gpu
         self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
         self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
         self.medium = physics.medium_of(setup.model, setup.propagation.medium)
         self.radius = radius_of(setup.propagation.order)
         self._known: dict[tuple[int, int | None], RankNeed] = {}
         self._sizes: dict[tuple, Sizes] = {}
-        self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions], Choice] = {}
+        self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions, int], Choice] = {}
+        self._device_budgets: dict[int, int] = {}
 
     def window(self, shot: Shot) -> Box:
         """Return the window of a shot on the grid of the model."""
@@ -167,13 +190,19 @@ class Needs:
 
     def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
         """Return the needs of the same survey with another setup, or of more ranks."""
-        return Needs(
-            setup, self.shots, ranks or self.ranks, self.threads, self.checkpointing, streamed=self.streamed
-        )
+        return self._like(setup=setup, ranks=ranks or self.ranks)
 
     def choosing(self, checkpointing: Checkpointing) -> Needs:
         """Return the needs of the same survey with other strategies to choose from."""
-        return Needs(self.setup, self.shots, self.ranks, self.threads, checkpointing, streamed=self.streamed)
+        return self._like(checkpointing=checkpointing)
+
+    def on(self, gpu: Gpu | None) -> Needs:
+        """Return the needs of the same survey on a GPU, or without."""
+        return self if gpu == self.gpu else self._like(gpu=gpu)
+
+    def _like(self, **changed: Any) -> Needs:
+        names = ("setup", "shots", "ranks", "threads", "checkpointing", "streamed", "gpu")
+        return Needs(**({name: getattr(self, name) for name in names} | changed))
 
     def of(self, group: int, limit: int | None = None) -> RankNeed:
         """Return the memory of the rank that takes most when `group` ranks share a shot.
@@ -186,13 +215,20 @@ class Needs:
             Bytes that a rank has: strategies are chosen that fit into them. No limit when None.
         """
         if (group, limit) not in self._known:
-            self._known[group, limit] = max(self._stages(group, limit), key=lambda need: need.total)
+            stages = self._stages(group, limit)
+            most = max(stages, key=lambda need: need.total)
+            # the rank that takes most of its GPU need not be the one that takes most of its host
+            self._known[group, limit] = replace(most, device=max(stages, key=lambda n: n.on_device).device)
         return self._known[group, limit]
 
     def fits(self, group: int, limit: int) -> bool:
         """Return whether every rank has the memory, and its snapshots and states the room they are given."""
         need = self.of(group, limit)
-        return need.total <= limit and (need.choice is None or need.choice.fits)
+        return need.total <= limit and self.fits_device(need) and (need.choice is None or need.choice.fits)
+
+    def fits_device(self, need: RankNeed) -> bool:
+        """Return whether the GPU has the memory, where there is one."""
+        return self.gpu is None or need.on_device <= self.gpu.limit
 
     def _stages(self, group: int, limit: int | None) -> list[RankNeed]:
         found = []
@@ -202,10 +238,12 @@ class Needs:
             choice = self.choice(shot, group, budget, settled) if settled is not None else None
             if settled is not None and choice is not None:
                 settled = settled.settled(choice)
-            kept = None if choice is None else choice.best.need.arrays
+            kept = None if choice is None else choice.best.need
             for slab in distinct(self.slabs(shot, group)):
-                arrays = self.held() | self._shot(shot, (slab.rank, group), kept)
-                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice))
+                part = slab.rank, group
+                arrays = self.held() | self._shot(shot, part, None if kept is None else kept.arrays)
+                device = self._device(shot, part) | (kept.on_device if kept is not None else {})
+                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice, device))
         if isinstance(self.setup, MigrationSetup):
             arrays = self.held() | self._image(self.setup)
             found.append(RankNeed(arrays, "image", self.shots[0].id, None, found[0].choice))
@@ -221,6 +259,19 @@ class Needs:
             for slab in distinct(self.slabs(shot, group))
         ]
         return limit - max(bare)
+
+    def device_budget(self, group: int) -> int:
+        """Return the bytes of its GPU that snapshots and states may take on every rank of a group."""
+        if self.gpu is None:
+            return 0
+        if group not in self._device_budgets:
+            bare = [
+                sum(self._device(shot, (slab.rank, group)).values())
+                for shot in self.worst_shots
+                for slab in distinct(self.slabs(shot, group))
+            ]
+            self._device_budgets[group] = self.gpu.limit - max(bare)
+        return self._device_budgets[group]
 
     def sizes(self, shot: Shot, group: int, rank: int | None = None) -> Sizes:
         """Return a shot as a schedule sees it, with the bytes of one rank, or of the rank that has most of it."""
@@ -246,6 +297,7 @@ class Needs:
             most(state_bytes),
             most(shell_bytes),
             most(level_bytes),
+            on_device=self.gpu is not None,
         )
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
@@ -271,9 +323,13 @@ class Needs:
             self.setup.propagation,
             self.slabs(shot, group),
         )
-        key = sizes, budget, rates, how.options
+        if self.gpu is not None:
+            # locked memory is made once, and used by all shots
+            rates = replace(rates, pin=PIN * len(self.shots))
+        key = sizes, budget, rates, how.options, group
         if key not in self._choices:
-            self._choices[key] = choose(how.options, sizes, Limits(budget, how.disk), rates)
+            limits = Limits(budget, how.disk, self.device_budget(group))
+            self._choices[key] = choose(how.options, sizes, limits, rates)
         return self._choices[key]
 
     def held(self) -> dict[str, int]:
@@ -282,6 +338,8 @@ class Needs:
         traces = sum(len(s.rcv) for s in self.shots)
         tapered = self.medium != "isotropic" and self.setup.propagation.source_taper
         held = {"program": PROGRAM + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
+        if self.gpu is not None:
+            held["CUDA"] = CUDA
         if self.ranks > 1:
             held["MPI"] = MPI
         elif not self.streamed:
@@ -294,7 +352,10 @@ class Needs:
     def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
         setup = self.setup
         if isinstance(setup, MigrationSetup):
-            need = shot_memory(setup, shot, several=len(self.shots) > 1, image=False, part=part, kept=kept)
+            several, there = len(self.shots) > 1, self.gpu is not None
+            need = shot_memory(
+                setup, shot, several=several, image=False, part=part, kept=kept, on_device=there
+            )
         else:
             need = modelled_shot_memory(
                 setup.model,
@@ -303,10 +364,22 @@ class Needs:
                 shot,
                 (setup.record.nt, setup.axis.nt),
                 part,
+                on_device=self.gpu is not None,
             )
-        if self.medium == "tti":
+        if self.medium == "tti" and self.gpu is None:
             need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
         return need
+
+    def _device(self, shot: Shot, part: Part) -> dict[str, int]:
+        """Return what a shot takes of the memory of a GPU beside snapshots and states; nothing without one."""
+        if self.gpu is None:
+            return {}
+        setup = self.setup
+        condition = condition_of(setup.imaging.condition) if isinstance(setup, MigrationSetup) else None
+        sums = 0 if condition is None else len(condition.accumulators)
+        domain = self.domain(shot, part)
+        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
+        return ({"driver": self.gpu.context} if self.gpu.context else {}) | need
 
     def _image(self, setup: MigrationSetup) -> dict[str, int]:
         """Return what summing and finishing the image takes, each rank a share of its planes."""

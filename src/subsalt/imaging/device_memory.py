@@ -1,0 +1,60 @@
+"""How much memory of a GPU a shot will need, by array, before any of it is allocated; snapshots and states not counted.
+
+What the host holds beside it is in `subsalt.imaging.memory`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from subsalt import physics
+from subsalt.domain import Domain
+from subsalt.fields import FIELDS, MEMORY, parameter_names
+from subsalt.imaging.memory import FLOAT, HALF, layer_sizes, receivers_on
+from subsalt.injection import RADIUS
+from subsalt.model import ModelLike
+from subsalt.options import PropagationOptions
+from subsalt.survey import Shot
+
+#: of a point: first node of its support, weights along three axes, and places in the lists by which it is injected
+POINT = 3 * FLOAT + 3 * 2 * RADIUS * FLOAT + 8 * FLOAT
+
+#: tables of a problem: profiles and stencils along the axes
+TABLES = 64 << 10
+
+
+def device_memory(
+    model: ModelLike, options: PropagationOptions, domain: Domain, shot: Shot, steps: int, sums: int = 0
+) -> dict[str, int]:
+    """Return the bytes by array that propagating one wavefield of `shot` takes of a GPU.
+
+    Parameters
+    ----------
+    model : ModelLike
+        Its medium rules.
+    options : PropagationOptions
+        Layer and storage of the model.
+    domain : Domain
+        The computational grid, and what of it the rank has.
+    shot : Shot
+        Source and receivers.
+    steps : int
+        Samples of what is injected or recorded.
+    sums : int
+        Accumulators of the imaging condition.
+    """
+    medium = physics.medium_of(model, options.medium)
+    layout = domain.layout
+    points = math.prod(layout.padded_shape)
+    kinds = len(MEMORY[medium]) if options.boundary == "pml" else 0
+    layer = layer_sizes(layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2]))
+    word = HALF if options.model_storage == "u16" else FLOAT
+    traces = receivers_on(domain, shot)
+    need = {
+        "wavefields": 2 * len(FIELDS[medium]) * FLOAT * points,
+        "model arrays": len(parameter_names(medium, model.grid.ndim)) * word * points,
+        "absorbing layer": kinds * FLOAT * sum(layer),
+        "image accumulators": sums * FLOAT * domain.interior.size,
+        "points and traces": (traces + 1) * (POINT + FLOAT * steps) + TABLES,
+    }
+    return {name: size for name, size in need.items() if size}

@@ -1,0 +1,205 @@
+"""The GPU that a plan is made for: the one that is there, or one that somebody names to size a job elsewhere.
+
+Its speed is what ``subsalt lab machine`` knows of it, else what is assumed of its kind; a plan says which.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from subsalt.errors import ConfigError
+from subsalt.lab.machine import Machine
+
+if TYPE_CHECKING:
+    from subsalt.comm import Comm
+
+GIB = 1 << 30
+
+#: bytes that the driver takes of a GPU for a process, before its first array (assumed; what is free already lacks it)
+CONTEXT = 500_000_000
+
+#: part of the memory that is left alone: allocations are rounded, and other programs take a little
+MARGIN = 0.02
+
+#: seconds of starting a kernel, where it was not measured
+LAUNCH = 4e-6
+
+#: kernels of a time step: memory of three axes, fields, injection, recording, a snapshot
+LAUNCHES = 8
+
+#: bytes per second at which memory of the host is locked
+PIN = 4e9
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, as a rank sees it.
+
+    Parameters
+    ----------
+    name : str
+        As its driver gives it, or as it was asked for.
+    memory : int
+        Bytes that processes may take.
+    copy : float
+        Bytes per second of a copy in its memory, read and written ones together.
+    down, up : float
+        Bytes per second to pinned memory of the host, and back.
+    launch : float
+        Seconds of starting a kernel.
+    sharing : int
+        Ranks that share it.
+    context : int
+        Bytes of `memory` that the driver will take for each of them; 0 when it has.
+    measured : str
+        Date of the figures; empty when they are assumed.
+    there : bool
+        It is in this machine.
+    """
+
+    name: str
+    memory: int
+    copy: float
+    down: float
+    up: float
+    launch: float = LAUNCH
+    sharing: int = 1
+    context: int = CONTEXT
+    measured: str = ""
+    there: bool = False
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a rank may take, the driver's included."""
+        return int((1 - MARGIN) * self.memory) // self.sharing
+
+    def agreed(self, comm: Comm) -> Gpu:
+        """Return the GPU that all ranks plan with: the least memory, the most sharing. Collective."""
+        return replace(
+            self,
+            memory=int(comm.min(self.memory)),
+            sharing=int(comm.max(self.sharing)),
+            name=comm.bcast(self.name),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Gpu:
+        """Return what `to_dict` told."""
+        return cls(**told)
+
+
+def _kind(gib: float, copy: float, link: float) -> Gpu:
+    return Gpu("", int(gib * GIB), copy, link, link)
+
+
+#: memory that is free on an empty GPU, GiB; bytes per second of a copy: 88 % of the data sheet's, of the H200 as it was
+#: measured; and of its link
+KNOWN: dict[str, Gpu] = {
+    "b200": _kind(178, 7.0e12, 55e9),
+    "h200": _kind(139, 4.3e12, 55e9),
+    "h100": _kind(79, 2.9e12, 55e9),
+    "h100-pcie": _kind(79, 1.76e12, 55e9),
+    "a100": _kind(79, 1.8e12, 25e9),
+    "a100-40": _kind(39, 1.37e12, 25e9),
+    "l40s": _kind(44, 0.76e12, 25e9),
+    "rtx-4090": _kind(23.5, 0.89e12, 25e9),
+}
+
+#: what is taken for a GPU that nobody knows: slow enough that nothing is promised
+UNKNOWN = _kind(16, 0.3e12, 12e9)
+
+
+def named(name: str | None, memory: int | None = None, machine: Machine | None = None) -> Gpu:
+    """Return a GPU that need not be here.
+
+    Parameters
+    ----------
+    name : str, optional
+        One of `KNOWN`, or as machine.json calls it.
+    memory : int, optional
+        Its bytes; those of its kind when None.
+    machine : Machine, optional
+        With what was measured.
+
+    Raises
+    ------
+    ConfigError
+        When the name is not known and no memory is given (E989).
+    """
+    text = name or ""
+    key = kind_of(text)
+    measured = machine is not None and bool(machine.find("device", device=text))
+    if key is None and memory is None:
+        what = f"GPU {text!r} is not known" if text else "no GPU is named, and this machine has none"
+        raise ConfigError(
+            what, f"--gpu {', '.join(KNOWN)}; or give --gpu-memory, such as --gpu-memory 80GiB", code="E989"
+        )
+    like = replace(KNOWN[key] if key else UNKNOWN, name=text or "GPU")
+    if memory is not None:
+        like = replace(like, memory=memory)
+    return with_rates(like, machine) if measured else like
+
+
+def kind_of(name: str) -> str | None:
+    """Return which of `KNOWN` a name such as ``NVIDIA H100 PCIe`` means; None when none."""
+    words = name.lower().replace("nvidia", " ").replace("geforce", " ").replace("-", " ").split()
+    for key in sorted(KNOWN, key=len, reverse=True):
+        if all(part in words for part in key.split("-")):
+            return key
+    return None
+
+
+def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
+    """Return the GPU of this process, whose context is made if it is not.
+
+    Parameters
+    ----------
+    machine : Machine, optional
+        With what was measured of it.
+    sharing : int
+        Ranks that use it.
+
+    Raises
+    ------
+    DeviceError
+        When there is none.
+    """
+    from subsalt.kernels.cuda import library
+
+    device = library.chosen()
+    free, total = ctypes.c_int64(), ctypes.c_int64()
+    library.call("subsalt_cuda_free_memory", ctypes.byref(free), ctypes.byref(total))
+    key = kind_of(device.name)
+    like = KNOWN[key] if key else UNKNOWN
+    # what the driver has taken for this process is gone from what is free
+    found = replace(like, name=device.name, memory=free.value, context=0, sharing=sharing, there=True)
+    return with_rates(found, machine)
+
+
+def with_rates(gpu: Gpu, machine: Machine | None) -> Gpu:
+    """Return a GPU with the figures that were measured on one of its name."""
+    if machine is None:
+        return gpu
+
+    def measured(what: str) -> tuple[float, str] | None:
+        rows = machine.find("device", device=gpu.name, what=what)
+        return (float(rows[0]["rate"]), str(rows[0].get("date", ""))) if rows else None
+
+    copy, down, up, launch = map(measured, ("copy", "down", "up", "launch"))
+    if copy is None or down is None or up is None:
+        return gpu
+    return replace(
+        gpu,
+        copy=copy[0] * 1e9,
+        down=down[0] * 1e9,
+        up=up[0] * 1e9,
+        launch=launch[0] * 1e-6 if launch else gpu.launch,
+        measured=copy[1] or "at an unknown time",
+    )
