@@ -48,6 +48,11 @@ class Choice:
         return not self.best.problem
 
     @property
+    def lacks_device(self) -> bool:
+        """Whether the best is not possible for want of memory of the GPU."""
+        return not self.fits and self.best.need.device > self.limits.device
+
+    @property
     def scheme(self) -> Scheme:
         """Of the best."""
         assert self.best.scheme is not None

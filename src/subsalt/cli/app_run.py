@@ -185,6 +185,7 @@ def watch(
     short_help="Say what a job takes on so many ranks; start nothing.",
     epilog=example(
         "subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB",
+        "subsalt plan survey.toml --gpu h200",
         "subsalt plan survey.toml --nodes 24,100,1000 --ranks-per-node 2 --network 100Gbit/s",
     ),
 )
@@ -231,6 +232,13 @@ def plan(
             help="With --nodes: a run, or a result of lab scaling, that the model is held against; repeat it.",
         ),
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Plan for auto, cpu or cuda; the device of the job when left out.")
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help="Plan for a GPU that need not be here: h200, h100, a100, ...")
+    ] = None,
+    gpu_memory: Annotated[str | None, typer.Option(help="Its memory, such as 80GiB; as usual.")] = None,
     json: Json = False,
     measure: Annotated[
         bool,
@@ -246,4 +254,5 @@ def plan(
         plan_command.nodes(job, cluster, machine, run, shots, measured or [], json, measure)
         return
     plan_command.alone(ranks_per_node=ranks_per_node != 1, network=network, files=files, measured=measured)
-    plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json, measure)
+    asked = plan_command.Asked(device, gpu, gpu_memory)
+    plan_command.plan(job, ranks, memory_per_rank, threads, machine, run, shots, json, measure, asked)

@@ -6,12 +6,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
+    from subsalt.plan import Device
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,26 @@ class Cluster:
     files: str | None
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What ``--device``, ``--gpu`` and ``--gpu-memory`` say."""
+
+    name: str | None
+    gpu: str | None
+    memory: str | None
+
+    def device(self, job: BaseJob) -> Device:
+        """Return the device to plan for: a GPU that is named means cuda."""
+        from subsalt.plan import Device
+
+        memory = None if self.memory is None else memory_bytes(self.memory, "--gpu-memory")
+        known = ("auto", "cpu", "cuda", "reference")
+        if self.name is not None and self.name not in known:
+            raise ConfigError(f"--device {self.name}", f"use one of {', '.join(known)}", code="E104")
+        given = "cuda" if self.gpu is not None or memory is not None else job.parallel.device  # type: ignore[attr-defined]
+        return Device(self.name or given, self.gpu, memory)
+
+
 def plan(
     job_file: Path,
     ranks: int,
@@ -36,6 +60,7 @@ def plan(
     shots: str | None,
     as_json: bool,
     measure: bool,
+    asked: Asked,
 ) -> None:
     """Plan a job."""
     from subsalt.job.job import Job
@@ -46,7 +71,7 @@ def plan(
     job = Job.from_toml(job_file)
     if shots is not None:
         job = job.with_shots(shots)
-    result = plan_job(job, ranks, size, threads, machine, run, measure, out.say)
+    result = plan_job(job, ranks, size, threads, machine, run, measure, out.say, asked.device(job))
     for line in result.lines():
         out.say(line)
     out.findings(result.findings)

@@ -16,11 +16,20 @@ from subsalt.model import ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.survey import Shot
 
-#: of a point: first node of its support, weights along three axes, and places in the lists by which it is injected
-POINT = 3 * FLOAT + 3 * 2 * RADIUS * FLOAT + 8 * FLOAT
+#: of a point: first node of its support, weights along three axes, and its places in the tiles by which it is injected
+POINT = 3 * FLOAT + 3 * 2 * RADIUS * FLOAT + 68
+
+#: bytes of samples of points that are on the device at a time; twice, one part on its way
+SAMPLES = 4 << 20
 
 #: tables of a problem: profiles and stencils along the axes
 TABLES = 64 << 10
+
+
+def series_bytes(points: int, steps: int) -> int:
+    """Return the bytes of the samples of points on the device: some time steps, twice (native/cuda/staging.hpp)."""
+    row = FLOAT * points
+    return 2 * row * min(steps, max(1, SAMPLES // row)) if points else 0
 
 
 def device_memory(
@@ -55,6 +64,9 @@ def device_memory(
         "model arrays": len(parameter_names(medium, model.grid.ndim)) * word * points,
         "absorbing layer": kinds * FLOAT * sum(layer),
         "image accumulators": sums * FLOAT * domain.interior.size,
-        "points and traces": (traces + 1) * (POINT + FLOAT * steps) + TABLES,
+        "points and samples": (traces + 1) * POINT
+        + series_bytes(traces, steps)
+        + series_bytes(1, steps)
+        + TABLES,
     }
     return {name: size for name, size in need.items() if size}

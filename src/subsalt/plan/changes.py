@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.options import CheckpointOptions
+from subsalt.plan.gpu import MARGIN
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.world import World
 
@@ -33,6 +34,13 @@ def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]
     limit = world.memory_per_rank
     yield from (c for c in _candidates(needs, world, group) if c.need <= limit)
     best = needs.of(group, limit)
+    gpu = needs.gpu
+    if gpu is not None and not (
+        needs.fits_device(best) and (best.choice is None or not best.choice.lacks_device)
+    ):
+        each = gpu.sharing * best.on_device
+        yield Change(f'use a GPU with {_up(round(each / (1 - MARGIN)))} GB, or device = "cpu"', best.total)
+        return
     more = f"give every rank at least {_up(best.total)} GB: fewer ranks on a node, or a larger one"
     yield Change(more, best.total)
 
@@ -62,6 +70,8 @@ def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
     given = how.options
     free = replace(given, place="auto", slots=None, disk_slots=None, block=None)
     tried: list[tuple[str, CheckpointOptions]] = []
+    if given.device_memory is not None and needs.gpu is not None:
+        tried.append(("leave [checkpoint] device_memory out", replace(given, device_memory=None)))
     if given.memory is not None:
         tried.append(("leave [checkpoint] memory out", replace(given, memory=None)))
     if free != given:
@@ -90,7 +100,8 @@ def _more_ranks(needs: Needs, world: World, group: int) -> Iterator[Change]:
         if size <= world.ranks:
             yield Change(f"set [parallel] ranks_per_shot = {size}", need)
         else:
-            yield Change(f"start {size} ranks with as much memory each, which share every shot", need)
+            each = "as much memory" if needs.gpu is None else "such a GPU"
+            yield Change(f"start {size} ranks with {each} each, which share every shot", need)
         return
 
 
@@ -122,9 +133,10 @@ def _after(needs: Needs, setup: Setup, group: int, limit: int) -> int:
 
 
 def _total(needs: Needs, group: int, limit: int) -> int:
-    """Return the bytes of the worst rank, more than any memory when the disk or [checkpoint] stands against it."""
+    """Return the bytes of the worst rank, more than any memory when the disk, [checkpoint] or a GPU is against it."""
     need = needs.of(group, limit)
-    return need.total if need.choice is None or need.choice.fits else max(NEVER, need.total)
+    possible = needs.fits_device(need) and (need.choice is None or need.choice.fits)
+    return need.total if possible else max(NEVER, need.total)
 
 
 def _up(size: int) -> str:

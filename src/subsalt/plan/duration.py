@@ -14,7 +14,8 @@ from subsalt.plan.grouping import Decision
 from subsalt.plan.halo import Network
 from subsalt.plan.need import Needs
 from subsalt.plan.phases import KERNELS, Surroundings, shot_phases, survey_phases
-from subsalt.plan.rates import Rates, kernel_rates, step_seconds
+from subsalt.plan.rates import Rates, step_seconds
+from subsalt.plan.speed import rates_for
 from subsalt.survey import Shot
 
 
@@ -113,18 +114,14 @@ def duration_of(
     """
     done = {s.id: _steps(needs, decision, s) for s in needs.shots}
     point_steps = sum(done[s.id] * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
-    found: Rates | str = why_not
-    if machine is not None:
-        setup, world = needs.setup, decision.world
-        threads = world.threads * world.ranks_per_node
-        found = kernel_rates(
-            needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points
-        )
+    needs = needs.on(decision.world.gpu)
+    found = rates_for(needs, decision.world, machine, why_not)
     if isinstance(found, str):
         return Duration(None, None, point_steps, [found])
     left = list(needs.shots if shots is None else shots)
     around = around or Surroundings(Network.of(machine))
-    share = 1.0 / decision.world.ranks_per_node
+    gpu = decision.world.gpu
+    share = 1.0 / (decision.world.ranks_per_node if gpu is None else gpu.sharing)
     seconds = [_shot_seconds(needs, s, decision, found) / share for s in left] or [0.0]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node
@@ -174,6 +171,8 @@ def _halo(
 
 def _note(rates: Rates, sharing: int, nodes: int) -> str:
     """Return what the figures rest on."""
+    if rates.source:
+        return rates.source + (f"; {nodes} nodes are alike" if nodes > 1 else "")
     if rates.core == rates.layer:
         what = f"model: {rates.core / 1e6:.0f} M point-steps/s, measured with {_threads(rates)}"
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -101,6 +101,7 @@ class Decision:
             "shot": self.need.shot,
             "reason": self.reason,
             "budget_bytes": self.budget,
+            "pinned_bytes": self.need.pinned,
         }
 
 
@@ -155,6 +156,7 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     ConfigError
         As `group_size`.
     """
+    needs = needs.on(world.gpu)
     world = world.holding(sum(needs.held().values()))
     if asked != "auto":
         return _fixed(needs, world, asked)
@@ -266,7 +268,7 @@ def _fixed(needs: Needs, world: World, asked: int) -> Decision:
     if not needs.fits(min(group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))), limit):
         limit = world.memory_per_rank
     decision = _decision(needs, world, size, reason, limit)
-    fits = decision.need.total <= limit and (decision.choice is None or decision.choice.fits)
+    fits = needs.fits(decision.group_size, limit)
     return decision if fits else refused(decision, needs)
 
 
@@ -287,11 +289,9 @@ def _why(needs: Needs, world: World, size: int, limit: int, room: bool) -> str:
 def refused(decision: Decision, needs: Needs) -> Decision:
     """Return the decision with its error: the numbers, and the smallest change that fits."""
     world, need = decision.world, decision.need
-    table = ", ".join(
-        f"{name} {size / 1e9:.2f} GB"
-        for name, size in sorted(need.arrays.items(), key=lambda kv: -kv[1])
-        if size > 5e6
-    )
+    if not needs.fits_device(need) or (decision.choice is not None and decision.choice.lacks_device):
+        return replace(decision, error=_device_refused(needs, decision))
+    table = _table(need.arrays)
     choice = decision.choice
     if choice is not None and not choice.fits and need.total <= world.memory_per_rank:
         return replace(decision, error=_choice_refused(needs, decision, choice))
@@ -304,6 +304,33 @@ def refused(decision: Decision, needs: Needs) -> Decision:
         code="E660" if world.ranks > 1 else "E610",
     )
     return replace(decision, error=error)
+
+
+def _table(arrays: Mapping[str, int]) -> str:
+    """Return the arrays that matter, the largest first."""
+    told = sorted(arrays.items(), key=lambda kv: -kv[1])
+    least = min(5e6, 0.01 * sum(arrays.values()))
+    return ", ".join(f"{name} {_gb(size)}" for name, size in told if size > least)
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.2f} MB"
+
+
+def _device_refused(needs: Needs, decision: Decision) -> MemoryPlanError:
+    """Return the error of a job that its GPU has not the memory for, before anything is allocated."""
+    gpu, need = needs.gpu, decision.need
+    assert gpu is not None
+    first = next(smallest_changes(needs, decision.world, decision.group_size))
+    share = f" for each of {gpu.sharing} ranks" if gpu.sharing > 1 else ""
+    given = needs.checkpointing.options.device_memory if needs.checkpointing is not None else None
+    asked = f", of which [checkpoint] device_memory leaves {_gb(given)}" if given is not None else ""
+    return MemoryPlanError(
+        f"the job needs {_gb(need.on_device)} of {gpu.name} in one rank, which has {_gb(gpu.limit)}{share}{asked}: "
+        f"{_table(need.device)}",
+        first.text,
+        code="E988",
+    )
 
 
 def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryPlanError | DiskError:

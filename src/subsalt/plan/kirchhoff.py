@@ -12,6 +12,7 @@ from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.imaging.kirchhoff.cutting import accumulator_bytes
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.job.types import auto_to_none
+from subsalt.plan.device import Device
 from subsalt.plan.disk import BESIDE, SEGY_HEADERS, TRACE_HEADER, Disk, existing
 from subsalt.plan.kirchhoff_layout import Layout, layout_of
 from subsalt.plan.kirchhoff_time import KirchhoffTime, Share, measured, share_of, time_of
@@ -147,6 +148,7 @@ def plan_kirchhoff(
     run_dir: Path | None = None,
     measure: bool = False,
     say: Callable[[str], None] = lambda text: None,
+    on: Device | None = None,
 ) -> KirchhoffPlan:
     """Plan a time migration; arguments as of `subsalt.plan.plan_job`.
 

@@ -379,7 +379,7 @@ class Needs:
         sums = 0 if condition is None else len(condition.accumulators)
         domain = self.domain(shot, part)
         need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
-        return ({"driver": self.gpu.context} if self.gpu.context else {}) | need
+        return ({"driver (assumed)": self.gpu.context} if self.gpu.context else {}) | need
 
     def _image(self, setup: MigrationSetup) -> dict[str, int]:
         """Return what summing and finishing the image takes, each rank a share of its planes."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.memory import FLOAT, receivers_on
@@ -24,6 +25,7 @@ from subsalt.lab.model.front import reached
 from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import Files
 from subsalt.lab.model.survey import sum_seconds, survey_seconds
+from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.grouping import Decision
 from subsalt.plan.halo import Exchange, Network, exchange_of, plane_points
 from subsalt.plan.need import Needs, distinct
@@ -113,18 +115,22 @@ def shot_phases(
     around : Surroundings
         Network and files.
     """
-    setup, sharing = needs.setup, decision.world.ranks_per_node
+    setup, gpu = needs.setup, decision.world.gpu
+    on_host = decision.world.ranks_per_node
+    sharing = on_host if gpu is None else gpu.sharing
     group = group or decision.group_size
     domain, parts = needs.domain(shot), rates.parts
     slabs = needs.slabs(shot, group)
     step = sharing * step_seconds(domain.grid.shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    if gpu is not None:
+        step = max(step, LAUNCHES * gpu.launch)
     exchange = exchange_in(needs, shot, group, step, decision.world.ranks_per_node, around.network)
     step += 0.0 if exchange is None else exchange.exposed
     steps = setup.axis.nt - 1
     read, write = around.files.reading(decision.world.ranks), around.files.writing(decision.world.ranks)
     planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
     points = planes * math.prod(domain.grid.shape3)
-    making = sharing * points / parts.setup
+    making = on_host * points / parts.setup
     traces = max(receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in distinct(slabs))
     if not isinstance(setup, MigrationSetup):
         written = FLOAT * setup.record.nt * len(shot.rcv)
@@ -176,7 +182,7 @@ def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     Slabs and tilted media are computed whole (`native/isa/front.hpp`).
     """
     setup = needs.setup
-    if group > 1 or needs.medium == "tti" or not cpu.leaves_out():
+    if group > 1 or needs.medium == "tti" or needs.gpu is not None or not cpu.leaves_out():
         return 1.0, 1.0
     domain = needs.domain(shot)
     grid = setup.model.grid
@@ -214,15 +220,22 @@ def _kept(
     found: dict[str, float],
 ) -> dict[str, float]:
     """Return the seconds of snapshots and states that do not hide behind time steps."""
-    how, counts = needs.checkpointing, choice.counts
+    how, counts, gpu = needs.checkpointing, choice.counts, decision.world.gpu
     assert how is not None
     sharing, sizes = decision.world.ranks_per_node, needs.sizes(shot, group)
     written, read = disk_traffic(choice.scheme, counts, sizes)
     put, get = written * sharing / how.put, read * sharing / how.get
-    copies = (counts.states_stored_memory + counts.states_loaded_memory) * sizes.state
+    copies = counts.states_stored_memory + counts.states_loaded_memory
+    states = 0.0
+    if gpu is not None:
+        link = link_traffic(choice.scheme, counts, sizes)
+        sharing, copies = gpu.sharing, copies - link.host_states
+        put = max(put, sharing * link.samples_down / gpu.down)
+        get = max(get, sharing * link.samples_up / gpu.up)
+        states = sharing * (link.states_down / gpu.down + link.states_up / gpu.up)
     return {
         "snapshots": max(0.0, put - found["source"]) + max(0.0, get - found["receivers"]),
-        "states": sharing * copies / parts.copy,
+        "states": sharing * copies * sizes.state / parts.copy + states,
     }
 
 
@@ -261,7 +274,8 @@ def survey_phases(
             # the next shots use the memory of the first
             arrays = choice.best.need.arrays
             first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
-            total["setup"] += world.ranks_per_node * first / parts.touch
+            pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
+            total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
         # nobody sums less than a plane
         workers = min(world.ranks, grid.shape3[0])
         partial = files.get("partial images", 0) // FLOAT

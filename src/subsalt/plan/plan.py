@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.imaging.setup import gate
 from subsalt.lab.model.survey import tail_loss
 from subsalt.modelling import ModellingSetup
+from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk
 from subsalt.plan.duration import Duration, duration_of
 from subsalt.plan.grouping import Decision, decide
@@ -133,6 +133,7 @@ class Plan:
             "time_steps": self.steps,
             "fits": self.fits,
             "memory": self.decision.to_dict(),
+            "device": self._device(),
             "reading": self.reading.to_dict(),
             "disk": self.disk.to_dict(),
             "scratch": [{"where": str(d.where), **d.to_dict()} for d in self.scratch],
@@ -140,6 +141,12 @@ class Plan:
             "checkpoint": self._checkpoint(),
             "findings": [vars(f) for f in self.findings],
         }
+
+    def _device(self) -> dict[str, Any] | None:
+        gpu, need = self.decision.world.gpu, self.decision.need
+        if gpu is None:
+            return None
+        return gpu.to_dict() | {"limit": gpu.limit, "need_bytes": need.on_device, "arrays": need.device}
 
     def _checkpoint(self) -> dict[str, Any] | None:
         choice = self.decision.choice
@@ -158,18 +165,23 @@ def plan_rtm(
     run_dir: Path | None = None,
     measure: bool = False,
     say: Callable[[str], None] = lambda text: None,
+    on: Device | None = None,
 ) -> Plan:
     """Plan reverse time migration, or modelling when the job has no `[data]`; arguments as of `plan_job`."""
     setup, survey, files = setup_of(job)
     asked_threads = threads if threads is not None else job.propagation_options.threads
-    world = World.planned(ranks, memory_per_rank, asked_threads)
-    needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
+    known, why_not = machine_of(machine)
+    device = on or Device(job.parallel.device)
+    gpu = device.found(known, ranks)
+    world = replace(World.planned(ranks, memory_per_rank, asked_threads), gpu=gpu)
+    streamed = job.parallel.stream_model
+    needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=streamed, gpu=gpu)
     migrates = job.data is not None
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
-    if measure and machine is None and kernels.chosen(job.parallel.device).name == "cpu":
+    if measure and machine is None and gpu is None and device.name != "reference":
         given = job.checkpoint_options
         measured(needs, world, given, [Path(d) for d in given.directories] or [folder], say, folder)
-    known, why_not = machine_of(machine)
+        known, why_not = machine_of(machine)
     if migrates:
         options, formats = job.checkpoint_options, job.output.formats
         needs = needs.choosing(checkpointing_of(options, needs, world, folder, formats, known))

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt.plan.device import Device
 from subsalt.plan.plan import plan_rtm
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def plan_job(
     run_dir: Path | None = None,
     measure: bool = False,
     say: Callable[[str], None] = lambda text: None,
+    on: Device | None = None,
 ) -> Any:
     """Plan the migration of a job, or its modelling when it has no `[data]`.
 
@@ -58,6 +60,8 @@ def plan_job(
         Measure for some seconds what this machine was not measured for, and keep it in machine.json.
     say : callable
         Told what is measured.
+    on : Device, optional
+        What computes: `subsalt.plan.Device`; the device of the job when None.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def plan_job(
     SubsaltError
         When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
     """
-    return PLANS[job.method](job, ranks, memory_per_rank, threads, machine, run_dir, measure, say)
+    return PLANS[job.method](job, ranks, memory_per_rank, threads, machine, run_dir, measure, say, on)
 
 
 def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:

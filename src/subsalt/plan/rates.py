@@ -70,6 +70,8 @@ class Rates:
         Of a shot.
     date, version : str
         When it was measured, and by which version; empty when it is assumed.
+    source : str
+        What the figures rest on, in a sentence, where they are those of a GPU.
     """
 
     core: float
@@ -80,6 +82,7 @@ class Rates:
     parts: Parts = field(default_factory=Parts)
     date: str = ""
     version: str = ""
+    source: str = ""
 
 
 def machine_of(path: Path | None = None) -> tuple[Machine | None, str]:

@@ -21,7 +21,8 @@ from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.plan.disk import Disk, disk_of, existing, outputs_of
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
-from subsalt.plan.rates import assumed, kernel_rates
+from subsalt.plan.rates import assumed
+from subsalt.plan.speed import rates_for
 from subsalt.plan.world import World
 
 #: part of the free room that scratch fills: other programs write, too
@@ -53,13 +54,8 @@ def checkpointing_of(
     machine : Machine, optional
         With what was measured.
     """
-    setup = needs.setup
     threads = world.threads * world.ranks_per_node
-    found = (
-        kernel_rates(needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points)
-        if machine is not None
-        else ""
-    )
+    found = rates_for(needs, world, machine)
     folders = [Path(d) for d in options.directories] or [run_dir]
     put, get, known = _speed(folders, options, machine)
     return Checkpointing(
@@ -71,6 +67,7 @@ def checkpointing_of(
         world.ranks_per_node,
         "measured" if known else "assumed",
         tuple(map(str, folders)),
+        world.gpu,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.plan.disk import Disk
+from subsalt.plan.gpu import Gpu
 from subsalt.plan.plan import Plan, lost_time
 from subsalt.plan.reading import ratio
 from subsalt.plan.totals import Totals
@@ -19,17 +20,43 @@ def lines(plan: Plan) -> list[str]:
         f"{plan.what} {plan.job}: {plan.medium}, {grid} points, {shots}, {plan.steps} time steps",
         f"{_count(world.ranks, 'rank')} of {_count(world.threads, 'thread')}, {size(world.memory_per_rank)} each"
         + ("" if world.given else " (free here, shared by the ranks)"),
-        "",
-        f"memory of the rank that takes most ({_where(plan)})",
     ]
-    for name, count in sorted(need.arrays.items(), key=lambda kv: -kv[1]):
-        if count:
-            out.append(f"  {name:<24}{size(count):>10}{count / need.total:>7.0%}")
-    out += [f"  {'in all':<24}{size(need.total):>10}", ""]
+    host = "memory"
+    if world.gpu is not None:
+        out += [
+            _gpu(world.gpu),
+            "",
+            "memory of the GPU of the rank that takes most of it",
+            *_table(need.device),
+        ]
+        host = "memory of the host"
+    out += ["", f"{host} of the rank that takes most ({_where(plan)})", *_table(need.arrays)]
+    if need.pinned:
+        out.append(f"  {'of it pinned':<24}{size(need.pinned):>10}")
+    out.append("")
     out += _strategy(plan)
     out += [*_rows(plan), ""]
     out.append(verdict(plan))
     return out
+
+
+def _table(arrays: dict[str, int]) -> list[str]:
+    """Return bytes by array, the largest first, and their sum."""
+    total = sum(arrays.values())
+    rows = sorted(((n, c) for n, c in arrays.items() if c), key=lambda kv: -kv[1])
+    out = [f"  {name:<24}{size(count):>10}{count / total:>7.0%}" for name, count in rows]
+    return [*out, f"  {'in all':<24}{size(total):>10}"]
+
+
+def _gpu(gpu: Gpu) -> str:
+    """Return what is known of the GPU, and from where."""
+    known = f"measured on {gpu.measured[:10]}" if gpu.measured else "assumed"
+    where = "here" if gpu.there else "not in this machine"
+    share = f", {gpu.sharing} ranks share it" if gpu.sharing > 1 else ""
+    return (
+        f"{gpu.name} ({where}): {size(gpu.limit)} for a rank{share}; copies {gpu.copy / 1e12:.2f} TB/s, "
+        f"to the host {gpu.down / 1e9:.0f} GB/s, from it {gpu.up / 1e9:.0f} GB/s ({known})"
+    )
 
 
 def _strategy(plan: Plan) -> list[str]:
@@ -37,7 +64,9 @@ def _strategy(plan: Plan) -> list[str]:
     choice, shot, survey = plan.decision.choice, plan.largest_shot, plan.survey
     if choice is None or shot is None or survey is None:
         return []
-    head = f"  {'strategy':<18}{'steps':>9}{'memory':>10}{'disk':>10}{'time':>9}"
+    there = plan.decision.world.gpu is not None
+    device = f"{'GPU':>10}" if there else ""
+    head = f"  {'strategy':<18}{'steps':>9}{device}{'memory':>10}{'disk':>10}{'time':>9}"
     rows = [f"source wavefield: {choice.best.name}, {choice.why}", head]
     for c in choice.alternatives:
         mark = "> " if c.name == choice.best.name else "  "
@@ -45,7 +74,9 @@ def _strategy(plan: Plan) -> list[str]:
             rows.append(f"{mark}{c.name:<18}{c.problem}")
             continue
         steps = c.counts.source_steps + c.counts.receiver_steps
-        sizes = f"{size(c.need.memory):>10}{size(c.need.disk) if c.need.disk else '-':>10}"
+        kinds = [c.need.device, c.need.memory] if there else [c.need.memory]
+        sizes = "".join(f"{size(n) if n or not there else '-':>10}" for n in kinds)
+        sizes += f"{size(c.need.disk) if c.need.disk else '-':>10}"
         text = f"{mark}{c.name:<18}{steps:>9}{sizes}{duration(c.seconds):>9}"
         rows.append(text + (f"  {c.problem}" if c.problem else ""))
     rows.append(f"  {_scheme(choice)}")
@@ -60,11 +91,13 @@ def _scheme(choice: Choice) -> str:
     scheme = choice.scheme
     if scheme.strategy != "revolve":
         return f"{scheme.samples} snapshots, one every {scheme.image_step} time steps"
-    slots = [
-        f"{n} {where}"
-        for n, where in ((scheme.memory_slots, "in memory"), (scheme.disk_slots, "on disk"))
-        if n
-    ]
+    on_host = scheme.memory_slots - scheme.device_slots
+    kinds = (
+        (scheme.device_slots, "on the GPU"),
+        (on_host, "in pinned memory" if scheme.snapshots_on == "device" else "in memory"),
+        (scheme.disk_slots, "on disk"),
+    )
+    slots = [f"{n} {where}" for n, where in kinds if n]
     return (
         f"{scheme.blocks} blocks of {scheme.block} snapshots, "
         f"states kept at a time: {' and '.join(slots) or 'none'}"
@@ -83,6 +116,8 @@ def _done(totals: Totals) -> str:
             out += f"; states {where}: {stored} stored, {loaded} loaded"
     if totals.written or totals.read:
         out += f"; {size(totals.written)} written, {size(totals.read)} read, {size(totals.scratch)} of disk"
+    if totals.down or totals.up:
+        out += f"; over the link {size(totals.down)} to the host, {size(totals.up)} from it"
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.checkpoint.scheme import Counts
 from subsalt.imaging.conditions import condition_of
@@ -27,12 +28,16 @@ class Totals:
         Bytes to and from scratch, of all ranks of the groups.
     scratch : int
         Bytes of scratch at the same time, of all ranks of one group.
+    down, up : int
+        Bytes of snapshots and states over the links of GPUs to their hosts and back, of all ranks of the groups.
     """
 
     counts: Counts
     written: int
     read: int
     scratch: int
+    down: int = 0
+    up: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -41,6 +46,8 @@ class Totals:
             "bytes_written": self.written,
             "bytes_read": self.read,
             "scratch_bytes": self.scratch,
+            "link_down_bytes": self.down,
+            "link_up_bytes": self.up,
         }
 
 
@@ -51,12 +58,15 @@ def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Tot
     if choice is None or not isinstance(setup, MigrationSetup):
         return None
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    written = read = scratch = 0
+    written = read = scratch = down = up = 0
     for rank in range(group):
         sums = accumulators * snapshot_bytes(setup, shot, (rank, group))
-        put, get = disk_traffic(choice.scheme, choice.counts, needs.sizes(shot, group, rank), sums)
+        sizes = needs.sizes(shot, group, rank)
+        put, get = disk_traffic(choice.scheme, choice.counts, sizes, sums)
         written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
-    return Totals(choice.counts, written, read, scratch)
+        link = link_traffic(choice.scheme, choice.counts, sizes, sums)
+        down, up = down + link.down, up + link.up
+    return Totals(choice.counts, written, read, scratch, down, up)
 
 
 def of_survey(needs: Needs, decision: Decision) -> Totals | None:
@@ -72,4 +82,6 @@ def of_survey(needs: Needs, decision: Decision) -> Totals | None:
         sum(t.written for t in found),
         sum(t.read for t in found),
         decision.groups * max(t.scratch for t in found),
+        sum(t.down for t in found),
+        sum(t.up for t in found),
     )

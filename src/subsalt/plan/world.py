@@ -12,6 +12,7 @@ from subsalt.kernels import threads_to_use
 
 if TYPE_CHECKING:
     from subsalt.comm import Comm
+    from subsalt.plan.gpu import Gpu
 
 #: part of the free memory that a plan fills when it may choose: the page cache lives on the rest, and with it input
 COMFORT = 0.8
@@ -35,6 +36,8 @@ class World:
         The memory is what somebody asked to keep to, not what was found free.
     running : bool
         The ranks run: their memory is free beside what they hold already.
+    gpu : Gpu or None
+        What every rank computes on; None: its processor.
     """
 
     ranks: int
@@ -43,6 +46,7 @@ class World:
     ranks_per_node: int
     given: bool = False
     running: bool = False
+    gpu: Gpu | None = None
 
     @classmethod
     def planned(cls, ranks: int = 1, memory_per_rank: int | None = None, threads: int | None = None) -> World:
@@ -70,15 +74,17 @@ class World:
         return cls(ranks, available_memory() // ranks, each, ranks)
 
     @classmethod
-    def of(cls, comm: Comm, threads: int) -> World:
+    def of(cls, comm: Comm, threads: int, gpu: Gpu | None = None) -> World:
         """Return the world of running ranks; collective.
 
-        The ranks of a node share what is free there; the least share of all rules.
+        The ranks of a node share what is free there; the least share of all rules, and so does the smallest GPU.
         """
         hosts = comm.allgather(comm.host)
         mine = hosts.count(comm.host)
         least = int(comm.min(available_memory() // mine))
-        return cls(comm.size, least, threads, max(hosts.count(h) for h in hosts), running=True)
+        most = max(hosts.count(h) for h in hosts)
+        shared = None if gpu is None else gpu.agreed(comm)
+        return cls(comm.size, least, threads, most, running=True, gpu=shared)
 
     def holding(self, held: int) -> World:
         """Return the world with the memory of a rank in all, of ranks that hold so many bytes once they run."""
