@@ -42,16 +42,19 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Start the run again; it goes on from its last restart point, also with device = cpu. When it happens again, "
         "report the line with the versions that subsalt doctor prints.",
     ),
+    "E988": (
+        "Too little memory on the GPU",
+        "Wavefields, model, absorbing layer and image lie in the memory of the GPU, with two snapshots at least. The "
+        "plan of the job needs more than is free there, shared by the ranks that use it; nothing was started. During "
+        "a run it means that another program has taken memory since.",
+        "The message names the smallest change that fits: a smaller aperture, 16-bit models, more ranks with a GPU "
+        "each, another strategy. subsalt plan says what each array takes.",
+    ),
     "E989": (
         "No GPU to plan for",
         "The plan is to be for a GPU, and this machine has none, or nothing is known of the one that is named.",
-        "Name it with --gpu and, where it is not one of those listed, --gpu-memory. Or plan for the processor: --device cpu.",
-    ),
-    "E990": (
-        "The device gave another answer",
-        "A measurement compares what the GPU computes with the processor, bit for bit, before it reports a time. They "
-        "differ: the plug-in does not go with this version, or the GPU or its memory is defective.",
-        "Build the plug-in anew (make cuda), look at the errors that nvidia-smi counts, and report it.",
+        "Name it with --gpu and, where it is not one of those listed, --gpu-memory. Or plan for the processor: "
+        "--device cpu.",
     ),
     "E992": (
         "A wrong word for messages between GPUs",
@@ -64,12 +67,5 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The image traces, velocities and prepared traces of a block of locations stay on the GPU while they are "
         "summed; it has not the memory.",
         "Let blocks be smaller: set [kirchhoff] memory lower. Or compute with device = cpu.",
-    "E988": (
-        "Too little memory on the GPU",
-        "Wavefields, model, absorbing layer and image lie in the memory of the GPU, and at least two snapshots. The plan "
-        "of the job needs more than is free there, shared by the ranks that use it; nothing was started. During a run it "
-        "means that another program has taken memory since.",
-        "The message names the smallest change that fits: a smaller aperture, 16-bit models, more ranks with a GPU each, "
-        "another strategy. subsalt plan says what each array takes.",
     ),
 }

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from subsalt import kernels
 from subsalt.checkpoint.choice import Choice, Limits, Rates, choose
 from subsalt.checkpoint.footprint import Sizes
 from subsalt.checkpoint.storage import Scratch
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
+from subsalt.imaging.conditions import condition_of
+from subsalt.imaging.device_memory import device_memory
 from subsalt.imaging.memory import check_memory, domain_of, largest_shots, shot_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, state_bytes
@@ -21,6 +24,30 @@ from subsalt.survey import Shot
 
 #: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
 POINTS, DISK = 3e8, 1.5e8
+
+#: the same of a GPU, with bytes per second of a copy in its memory and over its link
+GPU_POINTS, GPU_COPY, LINK = 2e10, 4e11, 2e10
+
+#: part of the free memory of a GPU that is left alone
+MARGIN = 0.02
+
+
+def on_device(setup: MigrationSetup) -> bool:
+    """Return whether wavefields are in the memory of a GPU."""
+    return kernels.chosen(setup.propagation.device).name == "cuda"
+
+
+def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
+    """Return the bytes of the GPU of this process that are left beside the largest of some shots."""
+    from subsalt.kernels.cuda import library
+
+    sums = len(condition_of(setup.imaging.condition).accumulators)
+    bare = 0
+    for shot in shots:
+        domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
+        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
+        bare = max(bare, sum(need.values()))
+    return int((1 - MARGIN) * library.free_memory()[0]) - bare
 
 
 @dataclass
@@ -63,7 +90,9 @@ class Ways:
             )
         have, several = available_memory(), len(shots) > 1
         worst = largest_shots(setup, shots)
-        room = have - max(sum(shot_memory(setup, s, several=several, kept={}).values()) for s in worst)
+        there = on_device(setup)
+        bare = (shot_memory(setup, s, several=several, kept={}, on_device=there) for s in worst)
+        room = have - max(sum(need.values()) for need in bare)
         folders = [Path(d) for d in options.directories]
         disk = min((shutil.disk_usage(d).free for d in folders), default=0)
         scratch = (
@@ -73,15 +102,16 @@ class Ways:
         )
         if scratch is not None:
             scratch.tolerance = options.tolerance
-        ways = cls(setup, options, Limits(room, disk), scratch)
+        device = device_room(setup, worst) if there else 0
+        ways = cls(setup, options, Limits(room, disk, device), scratch)
         choice = ways.choice(worst[0])
         if not choice.fits:
-            if options == CheckpointOptions():
+            if options == CheckpointOptions() and not there:
                 check_memory(setup, shots, have)
             raise MemoryPlanError(
                 f"{choice.best.name} {choice.best.problem}",
                 "name folders in CheckpointOptions(directories=...), or reduce aperture",
-                code="E610",
+                code="E988" if choice.lacks_device else "E610",
             )
         return ways
 
@@ -95,9 +125,13 @@ class Ways:
             state_bytes(setup, shot),
             shell_bytes(setup, shot),
             level_bytes(setup, shot),
+            on_device=on_device(setup),
         )
         domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
-        return choose(self.options, sizes, self.limits, Rates(domain.held.size / POINTS, DISK, DISK))
+        rates = Rates(domain.held.size / POINTS, DISK, DISK)
+        if sizes.on_device:
+            rates = replace(rates, step=domain.held.size / GPU_POINTS, copy=GPU_COPY, down=LINK, up=LINK)
+        return choose(self.options, sizes, self.limits, rates)
 
     def of_shot(self, shot: Shot) -> dict[str, Any]:
         """Return what `migrate_shot` is told of a shot."""

@@ -251,6 +251,7 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loa
     from subsalt.comm import single
     from subsalt.imaging.setup import MigrationSetup
     from subsalt.plan import World, group_size
+    from subsalt.plan import gpu as gpus
     from subsalt.plan.need import Needs
     from subsalt.plan.rates import machine_if_known
     from subsalt.plan.scratch import checkpointing_of
@@ -263,7 +264,8 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loa
     def plan() -> Decision:
         setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
-        world = World.of(single(), kernels.threads_to_use(context.propagation.threads))
+        gpu = gpus.of_run(job.parallel.device, machine_if_known())
+        world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
         how = checkpointing_of(
             job.checkpoint_options,
             Needs(setup, survey.shots, 1, world.threads),

@@ -5,11 +5,11 @@ Its speed is what ``subsalt lab machine`` knows of it, else what is assumed of i
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from subsalt import kernels
 from subsalt.errors import ConfigError
 from subsalt.lab.machine import Machine
 
@@ -58,6 +58,8 @@ class Gpu:
         Date of the figures; empty when they are assumed.
     there : bool
         It is in this machine.
+    bus : str
+        Its address there.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Gpu:
     context: int = CONTEXT
     measured: str = ""
     there: bool = False
+    bus: str = ""
 
     @property
     def limit(self) -> int:
@@ -77,13 +80,10 @@ class Gpu:
         return int((1 - MARGIN) * self.memory) // self.sharing
 
     def agreed(self, comm: Comm) -> Gpu:
-        """Return the GPU that all ranks plan with: the least memory, the most sharing. Collective."""
-        return replace(
-            self,
-            memory=int(comm.min(self.memory)),
-            sharing=int(comm.max(self.sharing)),
-            name=comm.bcast(self.name),
-        )
+        """Return the GPU that all ranks plan with: the least memory, as many ranks on it as any has. Collective."""
+        places = comm.allgather((comm.host, self.bus))
+        told = Gpu.from_dict(comm.bcast(self.to_dict()))
+        return replace(told, memory=int(comm.min(self.memory)), sharing=max(map(places.count, places)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -174,13 +174,25 @@ def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
     from subsalt.kernels.cuda import library
 
     device = library.chosen()
-    free, total = ctypes.c_int64(), ctypes.c_int64()
-    library.call("subsalt_cuda_free_memory", ctypes.byref(free), ctypes.byref(total))
+    free, _ = library.free_memory()
     key = kind_of(device.name)
     like = KNOWN[key] if key else UNKNOWN
     # what the driver has taken for this process is gone from what is free
-    found = replace(like, name=device.name, memory=free.value, context=0, sharing=sharing, there=True)
+    found = replace(
+        like, name=device.name, memory=free, context=0, sharing=sharing, there=True, bus=device.bus
+    )
     return with_rates(found, machine)
+
+
+def of_run(device: str, machine: Machine | None = None) -> Gpu | None:
+    """Return the GPU that a run with ``[parallel] device`` uses in this process; None for the processor.
+
+    Raises
+    ------
+    DeviceError
+        When a GPU is asked for and cannot be used.
+    """
+    return here(machine) if kernels.chosen(device).name == "cuda" else None
 
 
 def with_rates(gpu: Gpu, machine: Machine | None) -> Gpu:

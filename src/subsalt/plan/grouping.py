@@ -322,11 +322,12 @@ def _device_refused(needs: Needs, decision: Decision) -> MemoryPlanError:
     gpu, need = needs.gpu, decision.need
     assert gpu is not None
     first = next(smallest_changes(needs, decision.world, decision.group_size))
+    who = "a rank" if decision.world.ranks > 1 else "the job"
     share = f" for each of {gpu.sharing} ranks" if gpu.sharing > 1 else ""
     given = needs.checkpointing.options.device_memory if needs.checkpointing is not None else None
     asked = f", of which [checkpoint] device_memory leaves {_gb(given)}" if given is not None else ""
     return MemoryPlanError(
-        f"the job needs {_gb(need.on_device)} of {gpu.name} in one rank, which has {_gb(gpu.limit)}{share}{asked}: "
+        f"{who} needs {_gb(need.on_device)} of the memory of {gpu.name}, which has {_gb(gpu.limit)}{share}{asked}: "
         f"{_table(need.device)}",
         first.text,
         code="E988",

@@ -368,7 +368,7 @@ class Needs:
             )
         if self.medium == "tti" and self.gpu is None:
             need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
-        return need
+        return need if self.gpu is None else {name: size for name, size in need.items() if size}
 
     def _device(self, shot: Shot, part: Part) -> dict[str, int]:
         """Return what a shot takes of the memory of a GPU beside snapshots and states; nothing without one."""

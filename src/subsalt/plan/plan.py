@@ -173,6 +173,9 @@ def plan_rtm(
     known, why_not = machine_of(machine)
     device = on or Device(job.parallel.device)
     gpu = device.found(known, ranks)
+    # sizes are those of any compiled kernels: the GPU of a plan need not be here
+    sized = replace(setup.propagation, device="reference" if device.name == "reference" else "cpu")
+    setup = replace(setup, propagation=sized)
     world = replace(World.planned(ranks, memory_per_rank, asked_threads), gpu=gpu)
     streamed = job.parallel.stream_model
     needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=streamed, gpu=gpu)

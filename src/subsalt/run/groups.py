@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from subsalt.comm import Comm
 from subsalt.kernels import cores, threads_to_use
 from subsalt.plan import World, group_size, group_sizes
+from subsalt.plan import gpu as gpus
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs, Setup
@@ -105,7 +106,10 @@ def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Pa
     """
     asked = job.parallel.ranks_per_shot
     threads = threads_for(world, job.propagation_options.threads)
-    found = World.of(world, threads_to_use(threads))
+    known = machine_if_known()
+    with world.together():
+        gpu = gpus.of_run(job.parallel.device, known)
+    found = World.of(world, threads_to_use(threads), gpu)
     told = None
     with world.together():
         if world.is_root and run_dir is not None:
@@ -113,7 +117,7 @@ def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Pa
             formats = job.output.formats
             # rates and room as rank 0 finds them: all ranks must choose alike
             options = of_the_run(job.checkpoint_options, run_dir)
-            how = checkpointing_of(options, needs, found, run_dir, formats, machine_if_known())
+            how = checkpointing_of(options, needs, found, run_dir, formats, known)
             told = how.to_dict()
     told = world.bcast(told)
     with world.together():

@@ -221,6 +221,20 @@ def library() -> Any:
     return _Settings.in_use
 
 
+def free_memory() -> tuple[int, int]:
+    """Return the bytes that are free on the GPU of this process, and those it has; makes the driver's context."""
+    free, total = ctypes.c_int64(), ctypes.c_int64()
+    call("subsalt_cuda_free_memory", ctypes.byref(free), ctypes.byref(total))
+    return free.value, total.value
+
+
+def allocated() -> dict[str, int]:
+    """Return the bytes that this process has on the GPU and page-locked on the host, and had at most."""
+    found = [ctypes.c_int64() for _ in range(4)]
+    call("subsalt_cuda_allocated", *map(ctypes.byref, found))
+    return dict(zip(("device", "device_peak", "host", "host_peak"), (n.value for n in found), strict=True))
+
+
 def call(name: str, *arguments: Any) -> None:
     """Call a function of the plug-in; raise what it says."""
     lib = library()
@@ -233,7 +247,7 @@ def check(lib: Any, status: int) -> None:
         return
     said = _said(lib)
     if status == OUT_OF_MEMORY:
-        raise OutOfDeviceMemory(said, "see subsalt plan for what fits")
+        raise OutOfDeviceMemory(said, "end what else uses the GPU; subsalt plan says what fits", code="E988")
     if status in LOST:
         raise DeviceError(
             f"the GPU was lost ({said})",
