@@ -36,6 +36,9 @@ SUBSALT_CUDA_API int subsalt_cuda_allocate(void** out, int64_t bytes, int32_t ze
 SUBSALT_CUDA_API int subsalt_cuda_release(void* p);
 SUBSALT_CUDA_API int subsalt_cuda_allocate_host(void** out, int64_t bytes); // page-locked
 SUBSALT_CUDA_API int subsalt_cuda_release_host(void* p);
+/// Memory that somebody else has allocated, page-locked until it is unlocked, which must come before it is freed.
+SUBSALT_CUDA_API int subsalt_cuda_lock_host(void* p, int64_t bytes);
+SUBSALT_CUDA_API int subsalt_cuda_unlock_host(void* p);
 /// Bytes that this process has now, and had at most: on the device, page-locked on the host.
 SUBSALT_CUDA_API int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host, int64_t* host_peak);
 /// After all work so far; returns when done. Any direction.

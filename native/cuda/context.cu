@@ -105,6 +105,19 @@ void release_host(void* p) {
     cudaFreeHost(p);
 }
 
+Status lock_host(void* p, std::int64_t bytes) {
+    if (bytes == 0) return cudaSuccess;
+    SUBSALT_CHECK(cudaHostRegister(p, static_cast<std::size_t>(bytes), cudaHostRegisterDefault));
+    remember(sizes().host, p, bytes);
+    add(allocated().host, allocated().host_peak, bytes);
+    return cudaSuccess;
+}
+
+void unlock_host(void* p) {
+    allocated().host -= forget(sizes().host, p);
+    cudaHostUnregister(p);
+}
+
 } // namespace subsalt::cuda
 
 using namespace subsalt::cuda;
@@ -197,6 +210,15 @@ int subsalt_cuda_allocate_host(void** out, int64_t bytes) {
 
 int subsalt_cuda_release_host(void* p) {
     release_host(p);
+    return 0;
+}
+
+int subsalt_cuda_lock_host(void* p, int64_t bytes) {
+    return said(lock_host(p, bytes), "page-locking memory");
+}
+
+int subsalt_cuda_unlock_host(void* p) {
+    unlock_host(p);
     return 0;
 }
 

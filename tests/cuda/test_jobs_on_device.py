@@ -1,9 +1,10 @@
-"""Whole commands on the device: the bytes of the processor's files, stops and kills gone on from, a GPU that is lost."""
+"""Whole commands on the device: the files of the processor, stops and kills gone on from, a GPU that is lost."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_run
-from survey_case import job_of, make_survey
 
 import subsalt as ss
 from subsalt import kernels
+from subsalt.errors import ConfigError
 from subsalt.job.job import Job
+from subsalt.kernels import cpu
 from subsalt.operators import ModellingOperator
 from subsalt.options import PropagationOptions
 from subsalt.report import parts
@@ -112,6 +114,7 @@ STRUCK = """
 import os, signal, sys
 from pathlib import Path
 from subsalt.job.job import Job
+from subsalt.kernels import cpu
 from subsalt.run.migrate import migrate_job
 
 def strike(done, total, message=""):
@@ -173,21 +176,37 @@ def test_a_gpu_that_is_lost_stops_the_run_and_blames_no_shot(tmp_path: Path, emu
 
 def test_kept_wavefields_are_played_and_imaged_again(tmp_path: Path, gpu_device: object) -> None:
     """What was kept on the device, and what is propagated again there, are the frames of the processor."""
-    make_survey(tmp_path)
-    more = '[imaging]\naperture = 150\n[checkpoint]\nkeep = "both"\n'
-    runs = {
-        device: migrate_job(job_of(tmp_path, device, more, parallel={"device": device}), tmp_path / device)
-        for device in ("cpu", "cuda")
-    }
+    small_run.make(tmp_path)
+    text = small_run.MIGRATE + '[checkpoint]\nkeep = "both"\n'
+    runs = {device: migrate_job(on(device, text, tmp_path), tmp_path / device) for device in ("cpu", "cuda")}
     assert runs["cuda"].sha256 == runs["cpu"].sha256
-    frames = [
-        {name: [f.frame(i).tobytes() for i in range(len(f))] for name, f in movie.fields.items()}
-        for movie in (movie_of(tmp_path / device, 2) for device in ("cpu", "cuda"))
-    ]
-    assert frames[0] == frames[1]
     wish = Wish(condition="cross-correlation", wavefields=True)
     new = [reimage_run(tmp_path / d, tmp_path / f"{d} again", wish).sha256 for d in ("cpu", "cuda")]
     assert new[0] == new[1]
+    wanted = frames_of(tmp_path / "cpu")
+    assert frames_of(tmp_path / "cuda") == wanted
+    shutil.rmtree(tmp_path / "cuda" / "snapshots")
+    said: list[str] = []
+    assert frames_of(tmp_path / "cuda", said) == wanted
+    assert "propagat" in said[-1]
+
+
+def frames_of(run: Path, said: list[str] | None = None) -> dict[str, list[bytes]]:
+    movie = movie_of(run, 2, say=(said if said is not None else []).append)
+    return {name: [f.frame(i).tobytes() for i in range(len(f))] for name, f in movie.fields.items()}
+
+
+def test_what_a_processor_without_fused_operations_began_is_not_mixed_with_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu_device: object
+) -> None:
+    small_run.make(tmp_path)
+    with monkeypatch.context() as patch:
+        now = cpu.describe()
+        patch.setattr(cpu, "describe", lambda: now | {"isa": "v2", "class": "separate"})
+        migrate_job(on("cpu", small_run.MIGRATE, tmp_path), tmp_path / "run")
+    with pytest.raises(ConfigError, match="numerics: separate -> fma") as said:
+        migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
+    assert said.value.code == "E810"
 
 
 def small_model() -> tuple[ss.EarthModel, ss.Survey]:

@@ -1,7 +1,9 @@
-"""A shot on the device has the bytes of the CPU's, whatever its scheme keeps where; each goes on where the other stopped."""
+"""A shot on the device has the bits of the processor, wherever its scheme keeps what; either goes on for the other."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -160,3 +162,51 @@ def test_the_pool_uses_memory_again_and_gives_it_back(gpu_device: object) -> Non
     assert all(isinstance(a, DeviceArray) and a.shape == (4, 5, 6) for a in again)
     pool.give_back("device", "memory")
     assert not pool._stores
+
+
+def test_buffers_of_files_are_page_locked_as_long_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu_device: object
+) -> None:
+    """Copies between them and the device then run beside the computing."""
+    from subsalt.kernels import cuda
+
+    locked: list[int] = []
+
+    def lock(array: np.ndarray) -> object:
+        before = memory_of_host(gpu_device)
+        made = cuda.arrays.lock(array)
+        assert memory_of_host(gpu_device) == before + array.nbytes
+        locked.append(array.nbytes)
+        return made
+
+    monkeypatch.setattr(cuda, "lock", lock)
+    before = memory_of_host(gpu_device)
+    scratch = scratch_in(tmp_path)
+    migrated("iso 2-D", made("iso 2-D", "on disk"), scratch, device="cuda")
+    scratch.close()
+    assert locked
+    gc.collect()
+    # two buffers of a segment may stay for the next one
+    assert memory_of_host(gpu_device) - before < sum(locked)
+
+
+def memory_of_host(library: object) -> int:
+    """Return the bytes of the host that are page-locked."""
+    sizes = [ctypes.c_int64() for _ in range(4)]
+    library.call("subsalt_cuda_allocated", *(ctypes.byref(n) for n in sizes))  # type: ignore[attr-defined]
+    return sizes[2].value
+
+
+def test_memory_that_cannot_be_locked_is_used_as_it_is(gpu_device: object) -> None:
+    from subsalt.kernels import cuda
+
+    array = np.zeros(1024, np.float32)
+    held = cuda.lock(array)
+    assert held is not None
+    assert cuda.lock(array) is None  # it is locked already
+    there = cuda.to_device(array + 1)
+    cuda.copy(array, there)
+    assert (array == 1).all()
+    del held
+    gc.collect()
+    assert cuda.lock(array) is not None

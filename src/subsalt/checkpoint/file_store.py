@@ -36,6 +36,8 @@ class FileStore:
         Records that will be held at a time, if known: a disk that is too small shows at once.
     keep : callable, optional
         Called with the store when it is closed and its files stay, all written: completes them.
+    lock : callable, optional
+        Makes the memory of a buffer known to a device, as long as what it returns lives.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class FileStore:
         *,
         records: int = 0,
         keep: Callable[[FileStore], None] | None = None,
+        lock: Callable[[NDArray], object] | None = None,
     ) -> None:
         self.record = identity.record
         self.counts = StoreCounts()
@@ -61,7 +64,7 @@ class FileStore:
         self._keep = keep
         #: of what makes a kept wavefield complete, once it is published
         self.index_sha256 = ""
-        self._flight = Flight(pool, files, identity, buffers, self.counts)
+        self._flight = Flight(pool, files, identity, buffers, self.counts, lock)
         self.layout = self._flight.layout
         self._handed: dict[int, Buffer] = {}
         self._slots: dict[int, Slot] = {}

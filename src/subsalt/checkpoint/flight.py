@@ -6,8 +6,11 @@ import errno
 import heapq
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from numpy.typing import NDArray
 
 from subsalt.checkpoint.record import Identity, Layout
 from subsalt.checkpoint.store import StoreCounts
@@ -52,12 +55,20 @@ class Flight:
         Buffers at most.
     counts : StoreCounts
         Takes bytes and seconds.
+    lock : callable, optional
+        Of the memory of buffers.
     """
 
     def __init__(
-        self, pool: Pool, files: Stripes, identity: Identity, buffers: int, counts: StoreCounts
+        self,
+        pool: Pool,
+        files: Stripes,
+        identity: Identity,
+        buffers: int,
+        counts: StoreCounts,
+        lock: Callable[[NDArray], object] | None = None,
     ) -> None:
-        self.pool, self.files, self.counts = pool, files, counts
+        self.pool, self.files, self.counts, self._lock = pool, files, counts, lock
         self.record = identity.record
         self.layout = Layout.of(identity.record, identity.block)
         self.limit, self._made = buffers, 0
@@ -75,7 +86,7 @@ class Flight:
         if self.free:
             return self.free.pop()
         if self._made < self.limit:
-            buffer = Buffer(self.layout, self.record)
+            buffer = Buffer(self.layout, self.record, self._lock)
             self._made += 1
             return buffer
         return None

@@ -6,10 +6,12 @@ import hashlib
 import os
 import re
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from numpy.typing import NDArray
 
 from subsalt.checkpoint.file_store import FileStore
 from subsalt.checkpoint.found import find_records
@@ -66,6 +68,8 @@ class Scratch:
         Relative error of compressed snapshots.
     rank, ranks : int
         Of the group that shares a shot.
+    lock : callable, optional
+        Makes the memory of buffers known to the device that computes, as long as what it returns lives.
     """
 
     run_id: str
@@ -76,6 +80,7 @@ class Scratch:
     tolerance: float = 1e-3
     rank: int = 0
     ranks: int = 1
+    lock: Callable[[NDArray], object] | None = field(default=None, repr=False)
     _pool: Pool | None = field(default=None, repr=False)
 
     def pool(self) -> Pool:
@@ -161,6 +166,7 @@ class Scratch:
                 buffers if codec == "none" else INNER,
                 records=records if codec == "none" else 0,
                 keep=complete if keep else None,
+                lock=self.lock if codec == "none" else None,
             )
             if resume:
                 store.adopt(find_records(files, identity))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,14 +31,17 @@ class Buffer:
         Of the largest record that is to fit.
     record : int
         Floats of it.
+    lock : callable, optional
+        Makes memory known to a device, as long as what it returns lives.
     """
 
-    def __init__(self, layout: Layout, record: int) -> None:
+    def __init__(self, layout: Layout, record: int, lock: Callable[[NDArray], object] | None = None) -> None:
         try:
             self.native = _native.scratch.Buffer(layout.total)
         except MemoryError as e:
             raise MemoryError(f"no memory for a buffer of {layout.total} bytes for snapshots") from e
         self.bytes: NDArray[np.uint8] = self.native.bytes
+        self._lock = None if lock is None else lock(self.bytes)
         self.floats: NDArray[np.float32] = self.bytes[PAGE : PAGE + 4 * record].view(np.float32)
 
     @property

@@ -227,8 +227,8 @@ class _Reversal:
         for number in range(self.chunks.count):
             first, end = self.chunks.steps(number)
             advance(first - 1)
-            with self.shelf.writing(number, end + 1 - first) as rows, prop.kernels.written(rows) as data:
-                advance(end, Shells(self.shell, data, first))
+            with self.shelf.writing(number, end + 1 - first) as rows:
+                advance(end, Shells(self.shell, rows, first))
         advance(last)
         return state, at_end
 
@@ -244,7 +244,7 @@ class _Reversal:
                 end + 1 - first,
                 sources=[source],
                 snapshots=Snapshots(bare.interior, {last - n: u for n, u in fields.items()}),
-                shells=Shells(self.shell, bare.kernels.to_device(rows), last - first, -1, put_back=True),
+                shells=Shells(self.shell, rows, last - first, -1, put_back=True),
                 inner=self.shell.inside,
             )
         return fields

@@ -153,6 +153,8 @@ def image_by_scheme(
             "give a scratch, or a scheme in memory",
             code="E871",
         )
+    if scratch is not None:
+        scratch.lock = shooting.prop.kernels.lock
     if scheme.strategy == "boundary":
         return _by_reversal(shooting, scheme, shot, scratch, pool, clock, reached)
     prop = shooting.prop

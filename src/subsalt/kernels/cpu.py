@@ -26,10 +26,10 @@ from subsalt.kernels import tuning
 from subsalt.kernels.ghosts import InPlace
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
+from subsalt.kernels.host_arrays import lock as lock
 from subsalt.kernels.host_arrays import on_host as on_host
 from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
-from subsalt.kernels.host_arrays import written as written
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell

@@ -18,12 +18,12 @@ from subsalt.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import (
     DeviceArray,
+    lock,
     locked,
     move,
     on_host,
     to_device,
     to_host,
-    written,
     zeros,
 )
 from subsalt.kernels.cuda.ghosts import GhostPlanes
@@ -63,6 +63,7 @@ __all__ = [
     "inject",
     "is_finite",
     "keep_shell",
+    "lock",
     "memory_step",
     "new_memory",
     "new_state",
@@ -80,7 +81,6 @@ __all__ = [
     "time_step",
     "to_device",
     "to_host",
-    "written",
     "zeros",
 ]
 

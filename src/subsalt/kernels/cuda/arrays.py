@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.errors import DeviceError
 from subsalt.kernels.cuda.library import call, library, pointers
 
 
@@ -161,6 +162,26 @@ def locked(size: int, dtype: Any = np.float32) -> NDArray:
     return np.asarray(_LockedMemory(size * np.dtype(dtype).itemsize, np.dtype(dtype)))
 
 
+class _Lock:
+    """Memory of the host that stays page-locked as long as this lives; it keeps the memory."""
+
+    def __init__(self, array: NDArray) -> None:
+        self._array = array
+        call("subsalt_cuda_lock_host", array.ctypes.data, array.nbytes)
+        weakref.finalize(self, library().subsalt_cuda_unlock_host, array.ctypes.data).atexit = False
+
+
+def lock(array: NDArray) -> object:
+    """Page-lock an array of NumPy as long as what is returned lives, so that copies run beside the computing.
+
+    Where the system does not allow it nothing is locked: copies then are slower, and right.
+    """
+    try:
+        return _Lock(array) if array.nbytes else None
+    except DeviceError:
+        return None
+
+
 def zeros(shape: Sequence[int], dtype: type = np.float32) -> DeviceArray:
     """Return an array of zeros for what the kernels add up."""
     return DeviceArray(tuple(shape), dtype)
@@ -178,17 +199,6 @@ def to_device(array: DeviceArray | NDArray) -> DeviceArray:
     out = DeviceArray(array.shape, array.dtype, zeroed=False)
     move(out, array)
     return out
-
-
-@contextmanager
-def written(array: DeviceArray | NDArray) -> Iterator[DeviceArray]:
-    """Lend an array for the kernels to fill; afterwards `array`, wherever it lies, holds what is in it."""
-    if isinstance(array, DeviceArray):
-        yield array
-        return
-    there = DeviceArray(array.shape, array.dtype, zeroed=False)
-    yield there
-    move(array, there)
 
 
 @contextmanager

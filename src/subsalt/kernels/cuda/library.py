@@ -320,6 +320,8 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_release": [_P],
     "subsalt_cuda_allocate_host": [_POINTERS, _L],
     "subsalt_cuda_release_host": [_P],
+    "subsalt_cuda_lock_host": [_P, _L],
+    "subsalt_cuda_unlock_host": [_P],
     "subsalt_cuda_allocated": [_P, _P, _P, _P],
     "subsalt_cuda_copy": [_P, _P, _L],
     "subsalt_cuda_zero": [_P, _L],
