@@ -166,6 +166,7 @@ def test_a_gpu_that_is_lost_stops_the_run_and_blames_no_shot(tmp_path: Path, emu
         timeout=120,
     )
     assert lost.returncode == 69, lost.stderr
+    assert "E984" in lost.stderr
     assert not (tmp_path / "run" / "quarantine").exists()
     again = migrate_job(on("cuda", small_run.MIGRATE, tmp_path), tmp_path / "run")
     assert again.sha256 == whole.sha256
@@ -221,10 +222,13 @@ def small_model() -> tuple[ss.EarthModel, ss.Survey]:
 def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
     model, survey = small_model()
     wavelet, found = ss.ricker(25.0, 0.001), []
+    dm = np.random.default_rng(6).uniform(-1e-9, 1e-9, model.grid.shape)
     for device in ("cpu", "cuda"):
         data = ss.forward(model, survey, wavelet, device=device)
         image = ss.migrate(model, data.survey, wavelet, device=device)
-        results = data.data[0], image.image
+        born = ss.born(model, dm, survey, wavelet, device=device)
+        back = ss.born_adjoint(model, born.values, survey, wavelet, device=device)
+        results = data.data[0], image.image, born.values, back.values
         found.append([np.asarray(values).tobytes() for values in results])
     assert found[0] == found[1]
 
