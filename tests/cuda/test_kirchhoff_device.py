@@ -168,13 +168,24 @@ def test_orders_that_are_not_compiled_are_refused(on_gpu):
 
 #: sums in whatever order streams, blocks and threads may take turns; the order is that of the process
 ANY_ORDER = """
-    from kirchhoff_blocks import make_block
-    from subsalt.kernels.cuda import kirchhoff as device
+    from dataclasses import replace
+    from kirchhoff_blocks import AXES, make_block
+    from subsalt.kernels.cuda.kirchhoff import BlockSum
+    from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
+    from subsalt.kernels.kirchhoff_block import Where
     for options in {}, {"antialias": "triangle", "interpolation": "linear"}:
-        block = make_block(21, locations=6, traces=70, nt=140, eta=True, aperture=900.0, **options)
-        out, done = block.empty(), 0
-        for some in slice(0, 24), slice(24, 48), slice(48, 70):
-            done += block._call(device.sum_traces, out, slice(None), some)[3]
+        block = make_block(21, locations=6, traces=40, nt=140, eta=True, aperture=900.0, **options)
+        p, g, out = block.ready(), block.geometry, block.empty()
+        medium = Medium(block.v, block.eta)
+        where = Where(*out, block.points, AXES, medium, block.time, block.options, block.spacing)
+        with BlockSum(where, p.dt) as adder:
+            for some in (slice(i, i + 8) for i in range(0, 40, 8)):
+                integrals = None if p.integrals is None else p.integrals[some]
+                samples = adder.room(p.samples[some].shape)
+                samples[...] = p.samples[some]
+                part = TraceGeometry(g.src[some], g.rcv[some], g.weight[some], g.slot[some], g.group[some])
+                adder.add(replace(p, samples=samples, integrals=integrals), part)
+            done = adder.fetch()
         want = block.sum()
         assert done == want[3] > 0
         assert all(a.tobytes() == b.tobytes() for a, b in zip(out, want[:3], strict=True))
