@@ -12,6 +12,7 @@ from subsalt.check.velocity import velocity_findings
 from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader
+from subsalt.job.checking import no_gpu
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
@@ -70,6 +71,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
     """Return everything that is found, what is in order included."""
     found: list[Finding] = []
     load(lambda: kernels.get(job.parallel.device).describe())
+    load.findings += no_gpu(job.parallel.device)
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table

@@ -310,7 +310,10 @@ class KirchhoffParallelSection(Section):
     """Where it runs; has no influence on the result."""
 
     threads: AutoInt = Field("auto", description="threads of a rank; auto: all processors")
-    device: Literal["cpu", "reference"] = Field("cpu", description="compiled kernels, or the NumPy reference")
+    device: Literal["auto", "cpu", "cuda", "reference"] = Field(
+        "auto",
+        description="auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: as cpu",
+    )
     watchdog: AutoTime = Field(
         "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
     )

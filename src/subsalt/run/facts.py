@@ -73,8 +73,8 @@ def log_event(folder: Path, **what: object) -> None:
     append_line(folder / "events.jsonl", json.dumps({"time": now, **what}))
 
 
-def done_events(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return what the log says of finished shots when they were done the last time, by id."""
+def done_events(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[int, dict[str, Any]]:
+    """Return what the log says of finished shots, or blocks, when they were done the last time, by id."""
     found: dict[int, dict[str, Any]] = {}
     try:
         lines = (folder / "events.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -85,15 +85,15 @@ def done_events(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
             event = json.loads(line)
         except ValueError:
             continue  # a stop may leave half a line; it is a log
-        if isinstance(event, dict) and event.get("event") == "done" and "shot" in event:
-            found[event["shot"]] = event
+        if isinstance(event, dict) and event.get("event") == "done" and unit in event:
+            found[event[unit]] = event
     return {shot: found[shot] for shot in done if shot in found}
 
 
-def computed_by(folder: Path, done: Sequence[int]) -> dict[str, list[int]]:
+def computed_by(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[str, list[int]]:
     """Return the finished shots by what has computed them, in words; shots of before, and sums reused, are left out."""
     out: dict[str, list[int]] = {}
-    for shot, event in done_events(folder, done).items():
+    for shot, event in done_events(folder, done, unit).items():
         if "by" in event:
             out.setdefault(str(event["by"]), []).append(shot)
     return out

@@ -72,6 +72,7 @@ def migrate_time(
     gathers: str | Classes = "image",
     weighting: Weighting = "bin",
     threads: int | None = None,
+    device: str = "auto",
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> TimeImage:
     """Migrate prestack traces in time (Kirchhoff), all in memory.
@@ -98,6 +99,8 @@ def migrate_time(
         How the midpoint area is divided among traces.
     threads : int, optional
         Threads; all processors of the process when None.
+    device : {"auto", "cpu", "cuda"}
+        What sums the traces: a GPU when there is one; the processor; a GPU or nothing. The bytes are the same.
     progress : callable, optional
         ``progress(fraction)``.
 
@@ -130,7 +133,7 @@ def migrate_time(
             "traces or positions are not finite", "zero dead traces, or leave them out", code="E892"
         )
     options = options or KirchhoffOptions()
-    threads = kernels.threads_to_use(threads)
+    threads, computes = kernels.threads_to_use(threads), kernels.chosen(device).name
     with clock("setup"):
         table = table_of(data, a, b, TimeAxis(data.shape[1], dt, t0))
         if isinstance(gathers, Classes):
@@ -155,7 +158,7 @@ def migrate_time(
         done[0] += size
         progress(min(1.0, done[0] / len(index)))
 
-    migrate_block(setup, sums, blocks(), threads, clock, after)
+    migrate_block(setup, sums, blocks(), threads, clock, after, device=computes)
     with clock("stack"):
         v, eta = velocities(setup, grid.positions())
         live = live_classes(classes, sums.fold, v, eta, grid.time, table.time, options)

@@ -64,6 +64,8 @@ class BlockRunner:
         Where it is said which block this rank begins.
     device : str
         Where traces are summed.
+    by : str
+        What that is, in words.
     """
 
     setup: KirchhoffSetup
@@ -75,6 +77,7 @@ class BlockRunner:
     save_every: float
     crash: CrashNote | None = None
     device: str = "cpu"
+    by: str = ""
     counted: Counted = field(default_factory=Counted)
 
     def __post_init__(self) -> None:
@@ -110,6 +113,7 @@ class BlockRunner:
             "seconds": time.monotonic() - begin,
             "counted": sums.contributions - before,
             "facts": facts,
+            "by": self.by,
         }
 
     def _begin(self, block: Block) -> Sums:

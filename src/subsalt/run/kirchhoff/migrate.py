@@ -24,7 +24,7 @@ from subsalt.plan.prediction import of_blocks
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress, deal_units
-from subsalt.run.facts import over_ranks, write_facts
+from subsalt.run.facts import computed_by, over_ranks, write_facts
 from subsalt.run.going_on import GoingOn, look_back, shots_to_do
 from subsalt.run.identity import begin_run
 from subsalt.run.kirchhoff.assemble import Assembly, block_path
@@ -77,6 +77,9 @@ def migrate_time_job(
         inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
         numerics = device.describe()
+        by = kernels.label(numerics)
+        if device.OWN_MEMORY:
+            say(f"computing on {by}")
     with ExitStack() as stack:
         # for programs: around the command the watch began before the job was checked
         stack.enter_context(watch(everybody, job.parallel.patience))
@@ -129,7 +132,10 @@ def migrate_time_job(
             job.kirchhoff.save_every,
             crash,
             device.NAME,
+            by,
         )
+        if live is not None:
+            live.facts["by"] = by
         before = TRACES.now()
         deal_units(
             parts,
@@ -157,7 +163,12 @@ def migrate_time_job(
             totals = _totals(images, blocks, hashes, everybody)
             with everybody.together():
                 if everybody.is_root:
-                    facts |= {"parallel": parallel, "findings": [vars(f) for f in findings]}
+                    finished = [r["id"] for r in rows if r["state"] == "done"]
+                    facts |= {
+                        "parallel": parallel,
+                        "findings": [vars(f) for f in findings],
+                        "computed_by": computed_by(folder, finished, "block"),
+                    }
                     facts |= ending_facts(
                         folder, blocks, rows, written, spent, counted, totals, clock.table()
                     )
