@@ -1,0 +1,114 @@
+// The perfectly matched layer of TTI on a pair of points: native/kernels/tti_absorb.hpp has the formulas and the order
+// of operations.
+//
+// Fields and fluxes come from shared memory (of x the field from memory), Psi and Zeta from memory. A cell of the layer
+// of one axis reads Psi of one of the fields, most of its 2 M neighbours from L1 or L2, and reads and writes two Zeta:
+// 20 bytes per axis beside the 48 of the step.
+#pragma once
+
+#include "absorb.cuh"
+#include "tti_flux.cuh"
+
+namespace subsalt::cuda {
+
+SUBSALT_DEVICE float2 remember(float b, float2 old, float2 g) {
+    return fma2(b, old, (b - 1.0f) * g);
+}
+
+/// c_0 w and the chain of second derivatives along one axis.
+template <int M, class Values>
+SUBSALT_DEVICE float2 second_of_axis(const float* c, const Values& w) {
+    float2 u = c[0] * w.at(0);
+#pragma unroll
+    for (int k = 1; k <= M; ++k)
+        u = fma2(c[k], w.at(k) + w.at(-k), u);
+    return u;
+}
+
+/// A pair of points in a plane, and which of it the box has.
+struct PairPlace {
+    int x, y, z;
+    Mask inside;
+};
+
+/// `a` with the term along x or y, and Zeta advanced. `w`, `flux`: the field and its flux along the axis by distance.
+/// Psi of x and y is made of p, field 0.
+template <int M, int Axis, int Field, class Values, class Flux>
+SUBSALT_DEVICE float2 add_layer_xy(const Problem& pb, const Levels& lv, float2 a, const PairPlace& at, const Values& w,
+                                   const Flux& flux) {
+    constexpr bool has_psi = Field == 0;
+    const int i = Axis == 0 ? at.x : at.y;
+    if (!near_layer(pb, Axis, i)) return a;
+    const int r = layer_row(pb, Axis, i);
+    if (r < 0 && !has_psi) return a;
+    const LayerRows rows = layer_rows(pb, Axis, at.x, at.y, at.z);
+    float2 g = zero2();
+    if constexpr (has_psi) {
+        const float* const psi = lv.psi[Axis] + rows.begin;
+        const auto psi_of = [&](int cell) {
+            const int row = layer_row(pb, Axis, cell);
+            return row < 0 ? zero2() : ldg2(psi + row * rows.stride);
+        };
+        g = pb.d[Axis][1] * (psi_of(i + 1) - psi_of(i - 1));
+#pragma unroll
+        for (int k = 2; k <= M; ++k)
+            g = fma2(pb.d[Axis][k], psi_of(i + k) - psi_of(i - k), g);
+    }
+    float2 term = g;
+    if (r >= 0) {
+        float* const zeta = (has_psi ? lv.zeta : lv.zeta2)[Axis] + rows.begin + r * rows.stride;
+        const float2 d2 = second_of_axis<M>(pb.c[Axis], w);
+        const float2 x = fma2(pb.tilt.weight[Field], d2, slope<M>(pb.tilt.d, flux));
+        const float2 now = remember(pb.b[Axis][i], load2(zeta), has_psi ? x + g : x);
+        store2(zeta, now, at.inside);
+        term = has_psi ? g + now : now;
+    }
+    return a + term;
+}
+
+/// One point of a row: the field and its flux along z in shared memory, the row's memory of the layer.
+struct PointZ {
+    const float *w, *flux, *psi;
+    float* zeta;
+};
+
+/// `a` of the point at z with the term along z, and Zeta advanced. A point near both sides, on a grid with few points,
+/// gets the terms of the CPU's two windows one after the other. Psi of z is made of q, field 1.
+template <int M, int Field>
+SUBSALT_DEVICE float add_layer_z(const Problem& pb, float a, int z, const PointZ& at) {
+    constexpr bool has_psi = Field == 1;
+    const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
+    const int near_lo = lo > 0 ? lo + M : 0, near_hi = hi > 0 ? n - hi - M : n;
+    if (z >= near_lo && z < near_hi) return a;
+    float g = 0.0f, front = -0.0f, back = -0.0f;
+    if constexpr (has_psi) {
+        const auto psi_of = [&](int cell) {
+            return in_layer_z(pb, cell) ? __ldg(at.psi + window_cell(pb, cell)) : 0.0f;
+        };
+        g = pb.d[2][1] * (psi_of(z + 1) - psi_of(z - 1));
+#pragma unroll
+        for (int k = 2; k <= M; ++k)
+            g = fma1(pb.d[2][k], psi_of(z + k) - psi_of(z - k), g);
+        (z < near_lo ? front : back) = g;
+    }
+    if (in_layer_z(pb, z)) {
+        float d2 = pb.c[2][0] * at.w[0], s = pb.tilt.d[1] * (at.flux[1] - at.flux[-1]);
+#pragma unroll
+        for (int k = 1; k <= M; ++k)
+            d2 = fma1(pb.c[2][k], at.w[k] + at.w[-k], d2);
+#pragma unroll
+        for (int k = 2; k <= M; ++k)
+            s = fma1(pb.tilt.d[k], at.flux[k] - at.flux[-k], s);
+        const float x = fma1(pb.tilt.weight[Field], d2, s);
+        float* const zeta = at.zeta + window_cell(pb, z);
+        const float now = remember(pb.b[2][z], *zeta, has_psi ? x + g : x);
+        *zeta = now;
+        if (z < lo)
+            front = front + now;
+        else
+            back = back + now;
+    }
+    return (a + front) + back;
+}
+
+} // namespace subsalt::cuda

@@ -1,0 +1,161 @@
+// Slopes, second derivatives and fluxes of one pair of points, and the divergence of fluxes: the formulas and their
+// order of operations are in native/kernels/tti_step.hpp.
+#pragma once
+
+#include "pair.cuh"
+#include "tti_tile.cuh"
+
+namespace subsalt::cuda {
+
+/// What a thread has of a field along x: its pair in the planes x - M .. x + M. Up to M = 4 it is a queue in registers,
+/// with one load per plane; beyond that registers do not suffice, and all are loaded when they are used, most from L1
+/// or L2.
+template <int M, bool Queued = (M <= 4)>
+class TiltedColumn {
+public:
+    static constexpr bool is_queue = true;
+
+    /// Stand one plane before `start`, that of the first turn. `there`: the pair lies in the padded array.
+    SUBSALT_DEVICE void begin(const float* start, Index plane, bool there) {
+#pragma unroll
+        for (int j = 1; j <= 2 * M; ++j)
+            v_[j] = there ? ldg2(start + (j - 1 - M) * plane) : zero2();
+    }
+    /// Go one plane on; `head`: the pair M planes ahead.
+    SUBSALT_DEVICE void next(float2 head) {
+#pragma unroll
+        for (int j = 0; j < 2 * M; ++j)
+            v_[j] = v_[j + 1];
+        v_[2 * M] = head;
+    }
+    SUBSALT_DEVICE float2 at(int k) const { return v_[M + k]; }
+
+private:
+    float2 v_[2 * M + 1];
+};
+
+template <int M>
+class TiltedColumn<M, false> {
+public:
+    static constexpr bool is_queue = false;
+
+    SUBSALT_DEVICE void begin(const float* start, Index plane, bool there) {
+        p_ = there ? start - plane : nullptr;
+        plane_ = plane;
+    }
+    SUBSALT_DEVICE void next(float2) { p_ = p_ == nullptr ? nullptr : p_ + plane_; }
+    SUBSALT_DEVICE float2 at(int k) const { return p_ == nullptr ? zero2() : ldg2(p_ + k * plane_); }
+
+private:
+    const float* p_;
+    Index plane_;
+};
+
+/// A pair and its neighbours along z, from shared memory.
+template <int M>
+class PairWindow {
+    static constexpr int beside = (M + 1) / 2 * 2;
+
+public:
+    SUBSALT_DEVICE explicit PairWindow(const float* p) {
+#pragma unroll
+        for (int j = 0; j < 2 * beside + 2; j += 2) {
+            const float2 v = load2(p + j - beside);
+            v_[j] = v.x, v_[j + 1] = v.y;
+        }
+    }
+    SUBSALT_DEVICE float2 at(int k) const { return make_float2(v_[beside + k], v_[beside + k + 1]); }
+
+private:
+    float v_[2 * beside + 2];
+};
+
+/// PairRows along y, from shared memory.
+struct PairRows {
+    const float* p;
+    int stride;
+    SUBSALT_DEVICE float2 at(int k) const { return load2(p + k * stride); }
+};
+
+/// D1 on a unit grid, and D2 without its centre.
+template <int M, class Values>
+SUBSALT_DEVICE float2 slope(const float* d, const Values& w) {
+    float2 h = d[1] * (w.at(1) - w.at(-1));
+#pragma unroll
+    for (int k = 2; k <= M; ++k)
+        h = fma2(d[k], w.at(k) - w.at(-k), h);
+    return h;
+}
+template <int M, class Values>
+SUBSALT_DEVICE float2 second(const float* c, const Values& w) {
+    float2 u = c[1] * (w.at(1) + w.at(-1));
+#pragma unroll
+    for (int k = 2; k <= M; ++k)
+        u = fma2(c[k], w.at(k) + w.at(-k), u);
+    return u;
+}
+
+struct Fluxes {
+    float2 x, y, z;
+    float2 a; // centre and second derivatives
+};
+
+/// The fluxes of a field where `w` points to it in shared memory, `m` = n_i / H_i. Of what the role does not need only
+/// zeros are returned.
+template <class Tile, int Dim, int Field, Role R>
+SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radius>& column, const float* w,
+                                 const float2 (&m)[3]) {
+    constexpr int M = Tile::radius;
+    constexpr bool inner = R == Role::inner;
+    Fluxes out{zero2(), zero2(), zero2(), zero2()};
+    if constexpr (inner) {
+        out.a = tilt.centre[Field] * load2(w);
+        out.a = fma2(tilt.second[Field][0], second<M>(tilt.c, column), out.a);
+    }
+    const float2 hx = slope<M>(tilt.d, column);
+    float2 g = m[0] * hx, hy = zero2();
+    if constexpr (Dim == 3) {
+        const PairRows rows{w, Tile::w_row};
+        hy = slope<M>(tilt.d, rows);
+        if constexpr (inner) out.a = fma2(tilt.second[Field][1], second<M>(tilt.c, rows), out.a);
+        g = fma2(m[1], hy, g);
+    }
+    const PairWindow<M> window(w);
+    const float2 hz = slope<M>(tilt.d, window);
+    if constexpr (inner) out.a = fma2(tilt.second[Field][2], second<M>(tilt.c, window), out.a);
+    g = fma2(m[2], hz, g);
+    // of p fma(-m, g, f), of q fma(m, g, -f): the sign of a product may stand at any factor
+    const float2 sg = Field == 0 ? -g : g;
+    const auto flux = [&](int i, float2 h) {
+        const float2 f = tilt.share[i] * h;
+        return fma2(m[i], sg, Field == 0 ? f : -f);
+    };
+    if constexpr (inner) out.x = flux(0, hx);
+    if constexpr (Dim == 3 && R != Role::beside_z) out.y = flux(1, hy);
+    if constexpr (R != Role::beside_y) out.z = flux(2, hz);
+    return out;
+}
+
+/// a + D1 F: pair after pair.
+template <int M, class Values>
+SUBSALT_DEVICE float2 add_divergence(float2 a, const float* d, const Values& flux) {
+#pragma unroll
+    for (int k = 1; k <= M; ++k)
+        a = fma2(d[k], flux.at(k) - flux.at(-k), a);
+    return a;
+}
+
+/// The part of the divergence along x, as the planes come: the flux of plane x is the last that plane x - M waits for.
+/// acc[j] is the sum of plane x - 1 - j with its first j pairs; what `before(lag)` gives lies `lag` planes behind. The
+/// pairs of every point are added in the order k = 1 .. M.
+template <int M, class Before>
+SUBSALT_DEVICE float2 push_divergence_x(float2 (&acc)[M], float2 a, float2 flux, const float* d, Before before) {
+    const float2 done = fma2(d[M], flux - before(2 * M), acc[M - 1]);
+#pragma unroll
+    for (int j = M - 1; j >= 1; --j)
+        acc[j] = fma2(d[j], flux - before(2 * j), acc[j - 1]);
+    acc[0] = a;
+    return done;
+}
+
+} // namespace subsalt::cuda

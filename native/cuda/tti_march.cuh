@@ -1,0 +1,367 @@
+// The TTI step of one block: a march along x.
+//
+// A turn does the fluxes of plane x of both fields, their divergence along y and z, and what they add to the divergence
+// along x of the planes x - M .. x - 1; plane x - M is then complete and takes its time step. Two barriers a turn:
+//
+//   1. the fields of plane x go to shared memory, from the columns of the threads
+//   -- barrier --
+//   2. slopes, fluxes and second derivatives; F_y and F_z go to shared memory, and F_x, which only its own thread reads
+//   -- barrier --
+//   3. divergence, the terms of the layer, time step
+//
+// Nobody writes what others still read: the fields of two planes are in two places in turn, and fluxes are written
+// behind the next barrier. What comes from memory is asked for a turn ahead: the head of a column and the axis in
+// registers, what lies further out, the models and the last level by copies to shared memory (march.cuh).
+//
+// Two neighbours along z per thread and both fields of them, so that models and axis are read once. At order 8 that
+// takes 36 registers of columns and 16 of sums; F_x of 2 M planes is in shared memory.
+#pragma once
+
+#include "march.cuh"
+#include "tti_absorb.cuh"
+
+namespace subsalt::cuda {
+
+/// A box and its blocks: `blocks` of them, tiles of z fastest, then of y, then marches of `planes` planes along x.
+struct TiltedPart {
+    Box box;
+    int planes, tiles_y, tiles_z;
+    unsigned blocks;
+};
+
+/// What a launch does: some boxes, which are advanced, or, with `out`, one of which A and B are written.
+struct TiltedTask {
+    static constexpr int most = 6;
+    TiltedPart part[most];
+    int parts;
+    float* out[2];
+};
+
+template <int M, int Dim, int Rows, bool Layered>
+class TiltedMarch {
+    using Tile = TiltedTile<M, Dim, Rows>;
+
+public:
+    SUBSALT_DEVICE TiltedMarch(const Problem& pb, const Levels& lv, const TiltedTask& task, const TiltedPart& part,
+                               unsigned block, float* shared)
+        : pb_(pb), lv_(lv), task_(task), box_(part.box), shared_(shared),
+          unit_(Tile::unit(static_cast<int>(threadIdx.x))) {
+        const int tiles = part.tiles_z * part.tiles_y, tile = static_cast<int>(block) % tiles;
+        x0_ = static_cast<int>(box_.lo[0]) + static_cast<int>(block) / tiles * part.planes;
+        x1_ = min(x0_ + part.planes, static_cast<int>(box_.hi[0]));
+        y0_ = static_cast<int>(box_.lo[1]) + tile / part.tiles_z * Tile::rows;
+        z0_ = static_cast<int>(box_.lo[2]) / Tile::aligned * Tile::aligned + tile % part.tiles_z * Tile::columns;
+        first_ = max(x0_ - M, 0);
+        last_ = min(x1_ + M, n(0)) - 1;
+
+        y_ = y0_ + unit_.y, z_ = z0_ + unit_.z;
+        in_memory_ = unit_.role != Role::none && lies_in_memory(y_, z_);
+        in_grid_ =
+            in_memory_ && y_ >= 0 && y_ < min(n(1), end(1) + Tile::my) && z_ >= 0 && z_ < min(n(2), end(2) + Tile::mz);
+        at_ = padded_offset(pb, 0, y_, z_);
+#pragma unroll
+        for (int i = 0; i < Tile::outer_each; ++i) {
+            const Unit outer = Tile::outer(static_cast<int>(threadIdx.x), i);
+            const int y = y0_ + outer.y, z = z0_ + outer.z;
+            const bool needed = outer.role != Role::none && lies_in_memory(y, z);
+            outer_[i].from = padded_offset(pb, 0, y, z);
+            outer_[i].to = needed ? static_cast<int>(Tile::w(shared, 0, 0, outer.y, outer.z) - shared) : -1;
+        }
+    }
+
+    SUBSALT_DEVICE void run() {
+        begin();
+        for (int x = first_; x < x1_ + M; ++x) {
+            const bool has_flux = x <= last_; // the same for the whole block, as all that a barrier depends on
+            step_on(x);
+            if (has_flux) put_fields(x);
+            wait_for_copies<1>(); // what lies further out is there
+            __syncthreads();
+            Fluxes made[2];
+            if (x < last_) copy_outer(x + 1);
+            commit_copies();
+            if (has_flux) make_fluxes(x, made);
+            __syncthreads();
+            if (unit_.role == Role::inner) finish(x, made);
+            copy_point(x + 1 - M);
+            commit_copies();
+        }
+    }
+
+private:
+    const Problem& pb_;
+    const Levels& lv_;
+    const TiltedTask& task_;
+    const Box& box_;
+    float* const shared_;
+    const Unit unit_;
+    int x0_, x1_, y0_, z0_; // of the block
+    int first_, last_;      // planes with fluxes
+    int y_, z_;             // of the unit
+    bool in_memory_, in_grid_;
+    Index at_; // in plane 0 of a padded array; where there is nothing nothing is read
+    struct Outer {
+        Index from;
+        int to; // in shared memory; -1: nowhere
+    } outer_[Tile::outer_each];
+    TiltedColumn<M> column_[2];
+    float2 head_[2], axis_[3]; // asked for
+    float2 acc_[2][M];         // sums of the planes that wait for fluxes (push_divergence_x)
+
+    SUBSALT_DEVICE int n(int axis) const { return static_cast<int>(pb_.n[axis]); }
+    SUBSALT_DEVICE int end(int axis) const { return static_cast<int>(box_.hi[axis]); }
+    SUBSALT_DEVICE Index plane(int x) const { return x * pb_.plane; }
+
+    /// Whether a pair lies in a padded array, and near enough to the box to be needed.
+    SUBSALT_DEVICE bool lies_in_memory(int y, int z) const {
+        const int halo = static_cast<int>(pb_.y_halo), row = static_cast<int>(pb_.row),
+                  front = static_cast<int>(z_front);
+        return y >= -halo && y < min(n(1) + halo, end(1) + 2 * Tile::my) && z >= -front &&
+               z < min(row - front, end(2) + 2 * Tile::mz);
+    }
+
+    SUBSALT_DEVICE void begin() {
+#pragma unroll
+        for (int f = 0; f < 2; ++f) {
+            column_[f].begin(lv_.curr[f] + at_ + plane(first_), pb_.plane, in_memory_);
+#pragma unroll
+            for (int j = 0; j < M; ++j)
+                acc_[f][j] = zero2();
+            if (unit_.role == Role::inner)
+                for (int slot = 0; slot < Tile::slots; ++slot)
+                    store2(Tile::fx(shared_, f, slot, unit_.y, unit_.z), zero2());
+        }
+        ask_for_heads(first_);
+        ask_for_axis(first_);
+        copy_outer(first_);
+        commit_copies();
+        copy_point(first_ - M);
+        commit_copies();
+    }
+    SUBSALT_DEVICE void ask_for_heads(int x) {
+#pragma unroll
+        for (int f = 0; f < 2; ++f)
+            if constexpr (TiltedColumn<M>::is_queue)
+                head_[f] = in_memory_ ? ldg2(lv_.curr[f] + at_ + plane(x + M)) : zero2();
+    }
+    SUBSALT_DEVICE void ask_for_axis(int x) {
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+            if (Dim == 3 || i != 1) axis_[i] = in_grid_ ? ldg2(pb_.tilt.axis[i] + at_ + plane(x)) : zero2();
+    }
+    /// Copy the fields of plane x further out to where they are read.
+    SUBSALT_DEVICE void copy_outer(int x) {
+#pragma unroll
+        for (const Outer& outer : outer_)
+            if (outer.to >= 0)
+#pragma unroll
+                for (int f = 0; f < 2; ++f)
+                    start_copy<true>(shared_ + (2 * (x & 1) + f) * Tile::w_plane + outer.to,
+                                     reinterpret_cast<const float2*>(lv_.curr[f] + outer.from + plane(x)));
+    }
+    /// Copy models and last level of plane x, where it will take its time step here.
+    SUBSALT_DEVICE void copy_point(int x) {
+        if (x < x0_ || x >= x1_ || unit_.role != Role::inner || !in_grid_ || task_.out[0] != nullptr) return;
+        const float* const from[5] = {pb_.m, pb_.e, pb_.s, lv_.prev[0], lv_.prev[1]};
+#pragma unroll
+        for (int i = 0; i < 5; ++i)
+            start_copy<true>(Tile::point(shared_, i, unit_.y, unit_.z),
+                             reinterpret_cast<const float2*>(from[i] + at_ + plane(x)));
+    }
+
+    /// Move to plane x.
+    SUBSALT_DEVICE void step_on(int x) {
+        column_[0].next(head_[0]);
+        column_[1].next(head_[1]);
+        forget(at_);
+#pragma unroll
+        for (Outer& outer : outer_)
+            forget(outer.from);
+        if constexpr (Layered) {
+            forget(y_);
+            forget(z_);
+        }
+    }
+
+    /// Let the compiler not know that a number is what it was: else it keeps an address for each of a dozen arrays, and
+    /// what the layer needs to know of a row and its neighbours, from turn to turn in registers.
+    SUBSALT_DEVICE static void forget([[maybe_unused]] Index& i) {
+#if defined(__CUDA_ARCH__)
+        asm volatile("" : "+l"(i));
+#endif
+    }
+    SUBSALT_DEVICE static void forget([[maybe_unused]] int& i) {
+#if defined(__CUDA_ARCH__)
+        asm volatile("" : "+r"(i));
+#endif
+    }
+
+    /// The fields of plane x from the columns to shared memory.
+    SUBSALT_DEVICE void put_fields(int x) {
+        if (unit_.role != Role::none)
+#pragma unroll
+            for (int f = 0; f < 2; ++f)
+                store2(Tile::w(shared_, x & 1, f, unit_.y, unit_.z), column_[f].at(0));
+        if (x < last_) ask_for_heads(x + 1);
+    }
+
+    SUBSALT_DEVICE void make_fluxes(int x, Fluxes (&made)[2]) {
+        const bool inside = x >= x0_ && x < x1_; // else only F_x is needed
+        float2 m[3];
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+            m[i] = Dim == 3 || i != 1 ? pb_.tilt.slope[i] * axis_[i] : zero2();
+        if (x < last_) ask_for_axis(x + 1);
+        if (unit_.role == Role::inner) {
+            make_fluxes_of<0, Role::inner>(x, m, made[0]);
+            make_fluxes_of<1, Role::inner>(x, m, made[1]);
+        } else if (Dim == 3 && unit_.role == Role::beside_y && inside) {
+            make_fluxes_of<0, Role::beside_y>(x, m, made[0]);
+            make_fluxes_of<1, Role::beside_y>(x, m, made[1]);
+        } else if (unit_.role == Role::beside_z && inside) {
+            make_fluxes_of<0, Role::beside_z>(x, m, made[0]);
+            make_fluxes_of<1, Role::beside_z>(x, m, made[1]);
+        }
+    }
+
+    template <int Field, Role R>
+    SUBSALT_DEVICE void make_fluxes_of(int x, const float2 (&m)[3], Fluxes& made) {
+        made = {zero2(), zero2(), zero2(), zero2()}; // outside the grid
+        if (in_grid_)
+            made = tti_fluxes<Tile, Dim, Field, R>(pb_.tilt, column_[Field],
+                                                   Tile::w(shared_, x & 1, Field, unit_.y, unit_.z), m);
+        if constexpr (Dim == 3 && R != Role::beside_z) store2(Tile::fy(shared_, Field, unit_.y, unit_.z), made.y);
+        if constexpr (R != Role::beside_y) put_flux_z<Field>(made.z);
+    }
+
+    /// F_z: zero outside the grid, F_z[-k] = F_z[k] above a free surface.
+    template <int Field>
+    SUBSALT_DEVICE void put_flux_z(float2 flux) {
+        float* const p = Tile::fz(shared_, Field, unit_.y, unit_.z);
+        flux = select(Mask(z_, 0, n(2)), flux, zero2());
+        if (!pb_.free_surface || z_ > M) return store2(p, flux);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int z = z_ + i;
+            const float value = i == 0 ? flux.x : flux.y;
+            // what stands above the surface is written by its image below, if there is one
+            if (z >= 0 || -z >= n(2)) p[i] = value;
+            if (z >= 1 && z <= M && z < n(2) && -z >= z0_ - Tile::mz) p[i - 2 * z] = value;
+        }
+    }
+
+    /// Divergence of plane x along y and z, what its F_x adds to the planes behind, and the time step of plane x - M.
+    SUBSALT_DEVICE void finish(int x, const Fluxes (&made)[2]) {
+        const bool inside = x >= x0_ && x < x1_;
+        const bool advances = Layered && task_.out[0] == nullptr && pb_.boundary == Boundary::pml;
+        const int c = x - M; // the plane that becomes complete
+        const bool completes = c >= x0_ && in_grid_;
+        float2 done[2];
+        each_field([&]<int Field>() {
+            float2 a = zero2();
+            if (inside) a = along_yz<Field>(x, made[Field].a, advances);
+            const float2 flux = x <= last_ ? made[Field].x : zero2();
+            const auto before = [&](int lag) {
+                return load2(Tile::fx(shared_, Field, (x - lag) & (Tile::slots - 1), unit_.y, unit_.z));
+            };
+            done[Field] = push_divergence_x<M>(acc_[Field], a, flux, pb_.tilt.d, before);
+            if (advances && completes) done[Field] = layer_x<Field>(c, done[Field], flux, before);
+            store2(Tile::fx(shared_, Field, x & (Tile::slots - 1), unit_.y, unit_.z), flux);
+        });
+        wait_for_copies<1>(); // models and last level of plane x - M are there
+        if (completes) advance(c, done[0], done[1]);
+    }
+
+    template <class Body>
+    SUBSALT_DEVICE static void each_field(Body body) {
+        body.template operator()<0>();
+        body.template operator()<1>();
+    }
+
+    SUBSALT_DEVICE PairPlace place(int x) const {
+        return {x, y_, z_, Mask(z_, static_cast<int>(box_.lo[2]), y_ < end(1) ? end(2) : -1)};
+    }
+
+    template <int Field>
+    SUBSALT_DEVICE float2 along_yz(int x, float2 a, bool advances) {
+        const float* const w = Tile::w(shared_, x & 1, Field, unit_.y, unit_.z);
+        if constexpr (Dim == 3) {
+            const PairRows fy{Tile::fy(shared_, Field, unit_.y, unit_.z), Tile::columns};
+            a = add_divergence<M>(a, pb_.tilt.d, fy);
+            if (advances && in_grid_)
+                a = add_layer_xy<M, 1, Field>(pb_, lv_, a, place(x), PairRows{w, Tile::w_row}, fy);
+        }
+        const float* const fz = Tile::fz(shared_, Field, unit_.y, unit_.z);
+        a = add_divergence<M>(a, pb_.tilt.d, PairWindow<M>(fz));
+        if (advances && in_grid_) {
+            const Index row = window_row(pb_, x, y_);
+            const Mask inside = place(x).inside;
+#pragma unroll 1
+            for (int i = 0; i < 2; ++i) {
+                const PointZ at{w + i, fz + i, lv_.psi[2] + row, (Field == 1 ? lv_.zeta : lv_.zeta2)[2] + row};
+                const float here = i == 0 ? a.x : a.y;
+                const bool is_in = i == 0 ? inside.x : inside.y;
+                const float next = is_in ? add_layer_z<M, Field>(pb_, here, z_ + i, at) : here;
+                a = i == 0 ? make_float2(next, a.y) : make_float2(a.x, next);
+            }
+        }
+        return a;
+    }
+
+    /// The field in the planes around one, from memory.
+    struct Planes {
+        const float* p;
+        Index stride;
+        SUBSALT_DEVICE float2 at(int k) const { return ldg2(p + k * stride); }
+    };
+    /// F_x around plane x - M, where the turn is at plane x.
+    template <class Before>
+    struct FluxPlanes {
+        float2 newest;
+        const Before& before;
+        SUBSALT_DEVICE float2 at(int k) const { return k == M ? newest : before(M - k); }
+    };
+
+    template <int Field, class Before>
+    SUBSALT_DEVICE float2 layer_x(int c, float2 a, float2 flux, const Before& before) {
+        return add_layer_xy<M, 0, Field>(pb_, lv_, a, place(c), Planes{lv_.curr[Field] + at_ + plane(c), pb_.plane},
+                                         FluxPlanes<Before>{flux, before});
+    }
+
+    /// The leapfrog of plane x, or A and B as they are.
+    SUBSALT_DEVICE void advance(int x, float2 a, float2 b) {
+        const Mask inside = place(x).inside;
+        if (task_.out[0] != nullptr) return write_operator(x, a, b, inside);
+        const auto copied = [&](int i) { return load2(Tile::point(shared_, i, unit_.y, unit_.z)); };
+        const float2 m = copied(0), e = copied(1), s = copied(2), p_prev = copied(3), q_prev = copied(4);
+        float2 p = fma2(m, fma2(e, a, s * b), fma2(2.0f, column_[0].at(-M), -p_prev));
+        float2 q = fma2(m, fma2(s, a, b), fma2(2.0f, column_[1].at(-M), -q_prev));
+        if (pb_.boundary == Boundary::damping) {
+            const float t_xy = Dim == 3 ? pb_.t[0][x] + pb_.t[1][y_] : pb_.t[0][x];
+            const float t = t_xy + pb_.t[2][z_], t_next = t_xy + pb_.t[2][z_ + 1];
+            p = make_float2(damped(t, p_prev.x, p.x), damped(t_next, p_prev.y, p.y));
+            q = make_float2(damped(t, q_prev.x, q.x), damped(t_next, q_prev.y, q.y));
+        }
+        put(lv_.prev[0] + at_ + plane(x), p, inside);
+        put(lv_.prev[1] + at_ + plane(x), q, inside);
+    }
+
+    /// Of the pair what lies in the box; above a free surface stand odd images, and row 0 is zero.
+    SUBSALT_DEVICE void put(float* p, float2 value, Mask inside) const {
+        if (pb_.free_surface && z_ <= M) {
+            if (z_ == 0) value.x = 0.0f;
+            if (inside.x && z_ >= 1) p[-2 * z_] = -value.x;
+            if (inside.y && z_ + 1 <= M) p[1 - 2 * (z_ + 1)] = -value.y;
+        }
+        store2(p, value, inside);
+    }
+
+    SUBSALT_DEVICE void write_operator(int x, float2 a, float2 b, Mask inside) const {
+        const Index ny = box_.hi[1] - box_.lo[1], nz = box_.hi[2] - box_.lo[2];
+        const Index at = ((x - box_.lo[0]) * ny + (y_ - box_.lo[1])) * nz + z_ - box_.lo[2];
+        if (inside.x) task_.out[0][at] = a.x, task_.out[1][at] = b.x;
+        if (inside.y) task_.out[0][at + 1] = a.y, task_.out[1][at + 1] = b.y;
+    }
+};
+
+} // namespace subsalt::cuda

@@ -1,0 +1,189 @@
+// The TTI step in one pass over memory. Equation, discretization and the order of operations per point: the head of
+// native/kernels/tti_step.hpp; the layer: tti_absorb.cuh.
+//
+// Blocks march along x with a tile of 16 x 32 points (tti_tile.cuh, tti_march.cuh). Per point in 3-D at order 8:
+//
+//   memory     48 bytes: p and q of two levels, m, e, s and the axis read, p and q written. What tiles read of each
+//              other comes from L2: 3 times p and q, 1.8 times the axis
+//   shared     about 95 words of 4 bytes read or written, 128 bytes per clock and SM: at most 78 G points/s on an H200
+//   arithmetic 180 instructions, 45 more for the fluxes that two blocks make: at most 130 G points/s
+//
+// so that memory is the first limit: 4.3 TB/s would be 90 G points/s. There is one block per SM, 14 warps of 128
+// registers; in flight are the loads of a plane, 27 bytes per point of the tile and of what is beside it, some 20 KB
+// per SM. Barriers, and what is not overlapped between them, are expected to cost half of it: 45 G points/s.
+//
+// Where the layer has terms other kernels run, in boxes of their own that end where tiles of the core begin.
+#include "kernels.hpp"
+#include "tti_march.cuh"
+
+namespace subsalt::cuda {
+
+namespace {
+
+template <int M, int Dim, int Rows, bool Layered>
+SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
+    tti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+              const __grid_constant__ TiltedTask task) {
+    SUBSALT_SHARED(float, shared);
+    unsigned block = blockIdx.x;
+    int i = 0;
+    for (; block >= task.part[i].blocks; ++i)
+        block -= task.part[i].blocks;
+    TiltedMarch<M, Dim, Rows, Layered>(pb, lv, task, task.part[i], block, shared).run();
+}
+
+/// How boxes become blocks.
+struct Cutting {
+    int rows, columns, aligned; // of a tile
+    int warm_up;                // turns of a march before its first plane
+    int at_once;                // blocks that the device runs
+    int planes;                 // asked for, or 0
+};
+
+/// Planes per march: few turns are spent on warming up, and the last blocks leave few processors idle.
+int planes_per_march(Index planes, Index tiles, const Cutting& cut) {
+    if (cut.planes > 0) return cut.planes;
+    Index best = planes, least = -1;
+    for (Index marches = 1; marches <= (planes + 7) / 8; ++marches) {
+        const Index each = (planes + marches - 1) / marches;
+        const Index turns = (tiles * marches + cut.at_once - 1) / cut.at_once * (each + cut.warm_up);
+        if (least < 0 || turns < least) best = each, least = turns;
+    }
+    return static_cast<int>(best);
+}
+
+bool is_empty(const Box& box) {
+    return box.lo[0] >= box.hi[0] || box.lo[1] >= box.hi[1] || box.lo[2] >= box.hi[2];
+}
+
+void add_part(TiltedTask& task, const Box& box, const Cutting& cut) {
+    if (is_empty(box)) return;
+    TiltedPart& part = task.part[task.parts++];
+    part.box = box;
+    part.tiles_y = static_cast<int>(blocks_for(box.hi[1] - box.lo[1], cut.rows));
+    part.tiles_z = static_cast<int>(blocks_for(box.hi[2] - box.lo[2] / cut.aligned * cut.aligned, cut.columns));
+    const Index tiles = static_cast<Index>(part.tiles_y) * part.tiles_z, planes = box.hi[0] - box.lo[0];
+    part.planes = planes_per_march(planes, tiles, cut);
+    part.blocks = static_cast<unsigned>(tiles) * blocks_for(planes, part.planes);
+}
+
+/// The part of a box where the layer has no terms, but for what would leave tiles unfilled.
+Box without_layer(const Problem& pb, const Box& box, const Cutting& cut) {
+    Box core = box;
+    const Index step[3] = {1, cut.rows, cut.columns};
+    for (int axis = 0; axis < 3; ++axis) {
+        const Index low = pb.width[2 * axis], high = pb.width[2 * axis + 1];
+        const Index from = low > 0 ? low + pb.radius : 0, to = pb.n[axis] - (high > 0 ? high + pb.radius : 0);
+        // the layer's boxes fill their tiles: from the low side up to a whole tile, at the high side all that is left
+        // over
+        const Index start = axis == 2 ? box.lo[2] / cut.aligned * cut.aligned : box.lo[axis];
+        if (from > box.lo[axis]) core.lo[axis] = start + (from - start + step[axis] - 1) / step[axis] * step[axis];
+        if (to < box.hi[axis]) core.hi[axis] = core.lo[axis] + (to - core.lo[axis]) / step[axis] * step[axis];
+    }
+    if (is_empty(core)) core.hi[0] = core.lo[0] = box.lo[0]; // nothing
+    return core;
+}
+
+/// What surrounds `core` in `box`: x low and high, of the planes between y low and high, of the rows between z.
+TiltedTask around(const Box& box, const Box& core, const Cutting& cut) {
+    TiltedTask task{};
+    if (is_empty(core)) {
+        add_part(task, box, cut);
+        return task;
+    }
+    Box left = box;
+    for (int axis = 0; axis < 3; ++axis) {
+        Box low = left, high = left;
+        low.hi[axis] = left.lo[axis] = core.lo[axis];
+        high.lo[axis] = left.hi[axis] = core.hi[axis];
+        add_part(task, low, cut);
+        add_part(task, high, cut);
+    }
+    return task;
+}
+
+TiltedTask whole(const Box& box, float* const* out, const Cutting& cut) {
+    TiltedTask task{};
+    add_part(task, box, cut);
+    if (out != nullptr) task.out[0] = out[0], task.out[1] = out[1];
+    return task;
+}
+
+template <int M, int Dim, int Rows, bool Layered>
+Status start(const Problem& pb, const Levels& lv, const TiltedTask& task, cudaStream_t stream) {
+    using Tile = TiltedTile<M, Dim, Rows>;
+    unsigned blocks = 0;
+    for (int i = 0; i < task.parts; ++i)
+        blocks += task.part[i].blocks;
+    const auto kernel = tti_march<M, Dim, Rows, Layered>;
+    SUBSALT_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(Tile::bytes)));
+    return launch(kernel, dim3(blocks), dim3(Tile::threads), Tile::bytes, stream, pb, lv, task);
+}
+
+Status processors(int* count) {
+    int device = 0;
+    SUBSALT_CHECK(cudaGetDevice(&device));
+    return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
+}
+
+/// The step of a box, or (`out`) A and B in it. Order M has a kernel without the layer's code for tiles of `Core` rows
+/// of y, if not 0; the others are done, and layers, by the kernel with it and tiles of `Rows` rows.
+template <int M, int Dim, int Core, int Rows>
+Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
+    int count = 0;
+    SUBSALT_CHECK(processors(&count));
+    // a turn before the first plane is about half a turn
+    const int warm_up = M + 1, at_once = Dim == 3 ? count : 4 * count;
+    using Tile = TiltedTile<M, Dim, Rows>;
+    const Cutting cut{Tile::rows, Tile::columns, Tile::aligned, warm_up, at_once, planes};
+    const bool layer = pb.boundary == Boundary::pml && out == nullptr;
+    if constexpr (Core > 0) {
+        const Cutting wide{Core, Tile::columns, Tile::aligned, warm_up, at_once, planes};
+        const Box core = layer ? without_layer(pb, box, wide) : box;
+        SUBSALT_CHECK((start<M, Dim, Core, false>(pb, lv, whole(core, out, wide), stream)));
+        return layer ? start<M, Dim, Rows, true>(pb, lv, around(box, core, cut), stream) : cudaSuccess;
+    }
+    return start<M, Dim, Rows, true>(pb, lv, whole(box, out, cut), stream);
+}
+
+Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
+                   cudaStream_t stream) {
+    using Run = Status (*)(const Problem&, const Levels&, const Box&, float* const*, int, cudaStream_t);
+    // what fits into the registers: order 8 has 448 threads in a core tile, 288 in one of the layer
+    constexpr Run flat[max_radius] = {run<1, 2, 0, 1>, run<2, 2, 0, 1>, run<3, 2, 0, 1>, run<4, 2, 0, 1>,
+                                      run<5, 2, 0, 1>, run<6, 2, 0, 1>, run<7, 2, 0, 1>, run<8, 2, 0, 1>};
+    constexpr Run solid[max_radius] = {run<1, 3, 0, 8>, run<2, 3, 16, 8>, run<3, 3, 0, 8>, run<4, 3, 16, 8>,
+                                       run<5, 3, 0, 8>, run<6, 3, 0, 8>,  run<7, 3, 0, 4>, run<8, 3, 0, 4>};
+    if (is_empty(box)) return cudaSuccess;
+    const Run chosen = pb.dim == 2                          ? flat[pb.radius - 1]
+                       : pb.radius == 4 && tuning.rows == 8 ? run<4, 3, 8, 8>
+                                                            : solid[pb.radius - 1];
+    return chosen(pb, lv, box, out, tuning.planes, stream);
+}
+
+} // namespace
+
+Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+                      cudaStream_t stream) {
+    return tilted_step(pb, levels, box, nullptr, tuning, stream);
+}
+
+int tunings_tti(const Problem& pb, Tuning* out, int most) {
+    // planes 0: chosen for every box (planes_per_march)
+    constexpr Tuning all[] = {{16, 0}, {16, 64}, {16, 128}, {16, 256}, {8, 0}, {8, 128}};
+    const int worth = pb.dim == 2 ? 1 : pb.radius == 4 ? 6 : 4;
+    const int count = most < worth ? most : worth;
+    for (int i = 0; i < count; ++i)
+        out[i] = all[i];
+    return count;
+}
+
+Status apply_l_tti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+    Levels levels{};
+    for (int f = 0; f < 2; ++f)
+        levels.curr[f] = fields[f];
+    return tilted_step(pb, levels, box, out, {}, stream);
+}
+
+} // namespace subsalt::cuda
