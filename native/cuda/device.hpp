@@ -14,13 +14,18 @@
 #define SUBSALT_GLOBAL __global__
 #define SUBSALT_DEVICE __device__ __forceinline__
 
+/// SUBSALT_SHARED: dynamic shared memory of the block, as `type* name`. SUBSALT_SHARED_ARRAY: an array in it of known
+/// length.
 #if defined(SUBSALT_EMULATED)
-/// Dynamic shared memory of the block, as `type* name`.
 #define SUBSALT_SHARED(type, name) type* const name = static_cast<type*>(::subsalt::emulation::shared_memory())
+#define SUBSALT_SHARED_ARRAY(type, name, count)                                                                        \
+    static char name##_site;                                                                                           \
+    type* const name = static_cast<type*>(::subsalt::emulation::shared_array(&name##_site, sizeof(type) * (count)))
 #else
 #define SUBSALT_SHARED(type, name)                                                                                     \
     extern __shared__ __align__(128) unsigned char subsalt_shared_memory[];                                            \
     type* const name = reinterpret_cast<type*>(subsalt_shared_memory)
+#define SUBSALT_SHARED_ARRAY(type, name, count) __shared__ type name[count]
 #endif
 
 /// Return from the function with the error that `expression` gives, if any.
@@ -54,11 +59,11 @@ Status launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t 
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return cudaSuccess;
     ++counters().launches;
 #if defined(SUBSALT_EMULATED)
-    return emulation::start(kernel, grid, block, shared, stream, static_cast<Parameters>(arguments)...);
+    emulation::start(kernel, grid, block, shared, stream, static_cast<Parameters>(arguments)...);
 #else
     kernel<<<grid, block, shared, stream>>>(static_cast<Parameters>(arguments)...);
-    return cudaGetLastError();
 #endif
+    return cudaGetLastError(); // also what an earlier call left behind
 }
 
 /// Blocks that cover n.

@@ -178,7 +178,8 @@ SUBSALT_DEVICE float lane_sum(const float* p, const float* q, Index row, const f
 template <bool Two, bool Shares>
 SUBSALT_GLOBAL void __launch_bounds__(record_threads)
     record_points(const Problem pb, const float* p, const float* q, const PointsView points, float* out) {
-    __shared__ float lane_sums[record_threads], plane_sums[record_threads / lanes];
+    SUBSALT_SHARED_ARRAY(float, lane_sums, record_threads);
+    SUBSALT_SHARED_ARRAY(float, plane_sums, record_threads / lanes);
     const int thread = static_cast<int>(threadIdx.x), lane = thread % lanes, width = points.width;
     const Index i = static_cast<Index>(blockIdx.x) * (record_threads / group) + thread / group;
     const bool there = i < points.n;

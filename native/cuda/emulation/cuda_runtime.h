@@ -3,8 +3,14 @@
 //
 //   kernels    every thread of a block is run, one after the other; __syncthreads is a barrier (fibres)
 //   streams    work on a stream runs in order; between streams only events order it
-//   memory     its own, with guards around it, filled with not-a-numbers until it is written
+//   memory     its own, with guards around it, filled with not-a-numbers until it is written (memory.hpp); so are
+//   shared
+//              arrays of a block, which SUBSALT_SHARED and SUBSALT_SHARED_ARRAY of device.hpp make: there is no
+//              __shared__
 //   failures   no device, an old driver, too little memory, a device that is lost
+//
+// It stops, as for an illegal address, at what a real device forbids but may not notice: arguments that point to memory
+// of the host, copies beyond an array, threads of a block at different barriers, vectors off their alignment.
 //
 // With SUBSALT_EMULATED_ORDER=seed work is done as late as allowed, streams and threads take turns at random: what
 // real devices may do and seldom do. Arithmetic is that of the device: no contraction, denormals flushed.
@@ -24,7 +30,6 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __shared__ static
 #define __constant__
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -118,16 +123,29 @@ struct Place {
 };
 extern Place place;
 
+/// Dynamic shared memory of the block; an array of its own, by the place that declares it.
 void* shared_memory();
-void barrier();
+void* shared_array(const void* site, std::size_t bytes);
+/// `site`: the line; all threads of a block that wait must wait at one.
+void barrier(int site);
+void complain_of_alignment();
+bool names_host_memory(const void* argument, std::size_t bytes);
+cudaError_t complain(const char* what);
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
                            std::function<void()> thread);
 
 template <class... P>
 cudaError_t start(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
+    if ((names_host_memory(&arguments, sizeof arguments) || ...))
+        return complain("a kernel was given the address of host memory that is not page-locked");
     // arguments are copied now, as a launch does
     return enqueue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared, stream,
                           [kernel, args = std::tuple<P...>(arguments...)] { std::apply(kernel, args); });
+}
+
+template <class T>
+inline void check_alignment(const T* p) {
+    if (reinterpret_cast<std::uintptr_t>(p) % sizeof(T) != 0) complain_of_alignment();
 }
 
 cudaError_t allow_shared(const void* kernel, int bytes);
@@ -144,9 +162,7 @@ using cudaHostFn_t = void (*)(void*);
 #define gridDim (::subsalt::emulation::place.grid_size)
 constexpr int warpSize = 32;
 
-inline void __syncthreads() {
-    subsalt::emulation::barrier();
-}
+#define __syncthreads() ::subsalt::emulation::barrier(__LINE__)
 inline void __threadfence() {}
 
 // Arithmetic with one rounding each
@@ -200,30 +216,37 @@ inline int __float2int_rn(float a) {
 // Loads and stores with a hint
 template <class T>
 inline T __ldg(const T* p) {
+    subsalt::emulation::check_alignment(p);
     return *p;
 }
 template <class T>
 inline T __ldcs(const T* p) {
+    subsalt::emulation::check_alignment(p);
     return *p;
 }
 template <class T>
 inline T __ldca(const T* p) {
+    subsalt::emulation::check_alignment(p);
     return *p;
 }
 template <class T>
 inline T __ldcg(const T* p) {
+    subsalt::emulation::check_alignment(p);
     return *p;
 }
 template <class T>
 inline void __stcs(T* p, T v) {
+    subsalt::emulation::check_alignment(p);
     *p = v;
 }
 template <class T>
 inline void __stcg(T* p, T v) {
+    subsalt::emulation::check_alignment(p);
     *p = v;
 }
 template <class T>
 inline void __stwt(T* p, T v) {
+    subsalt::emulation::check_alignment(p);
     *p = v;
 }
 template <class T>

@@ -24,9 +24,10 @@ void Fibres::work() {
     }
 }
 
-void Fibres::barrier() {
+void Fibres::barrier(int site) {
     finished_ = false;
     Fibre* const self = now_;
+    self->site = site;
     if (_setjmp(self->at) == 0) _longjmp(scheduler_, 1);
     (*enter_)(self->thread);
 }
@@ -55,7 +56,12 @@ Fibres::Fibre& Fibres::fresh() {
     return *idle_.back();
 }
 
-void Fibres::run(unsigned n, const std::function<void()>& thread, const std::function<void(unsigned)>& enter,
+bool Fibres::agreed() const {
+    return std::all_of(waiting_.begin(), waiting_.end(),
+                       [this](const auto& fibre) { return fibre->site == waiting_.front()->site; });
+}
+
+bool Fibres::run(unsigned n, const std::function<void()>& thread, const std::function<void(unsigned)>& enter,
                  std::mt19937_64* random) {
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0u);
@@ -72,7 +78,9 @@ void Fibres::run(unsigned n, const std::function<void()>& thread, const std::fun
         idle_.pop_back();
     }
     // from barrier to barrier
+    bool all_agreed = true;
     while (!waiting_.empty()) {
+        all_agreed = all_agreed && agreed();
         std::vector<std::unique_ptr<Fibre>> phase;
         phase.swap(waiting_);
         if (random != nullptr) std::shuffle(phase.begin(), phase.end(), *random);
@@ -81,6 +89,7 @@ void Fibres::run(unsigned n, const std::function<void()>& thread, const std::fun
             (finished_ ? idle_ : waiting_).push_back(std::move(fibre));
         }
     }
+    return all_agreed;
 }
 
 } // namespace subsalt::emulation

@@ -15,10 +15,11 @@ namespace subsalt::emulation {
 class Fibres {
 public:
     /// Run `thread(i)` for every i below n; `enter(i)` is called whenever thread i goes on. `random`: in any order.
-    void run(unsigned n, const std::function<void()>& thread, const std::function<void(unsigned)>& enter,
+    /// Returns whether threads that waited always waited at one barrier.
+    bool run(unsigned n, const std::function<void()>& thread, const std::function<void(unsigned)>& enter,
              std::mt19937_64* random);
-    /// Called by a thread: wait until all that still run have come here.
-    void barrier();
+    /// Called by a thread: wait until all that still run have come here. `site` tells barriers apart.
+    void barrier(int site);
 
 private:
     struct Fibre {
@@ -26,6 +27,7 @@ private:
         jmp_buf at;
         std::unique_ptr<char[]> stack;
         unsigned thread = 0;
+        int site = 0;
         bool begun = false;
     };
     static constexpr std::size_t stack_size = 128 << 10;
@@ -33,6 +35,7 @@ private:
     static void main(unsigned low, unsigned high);
     void work();
     void resume(Fibre& fibre);
+    bool agreed() const;
     Fibre& fresh();
 
     std::vector<std::unique_ptr<Fibre>> idle_, waiting_;

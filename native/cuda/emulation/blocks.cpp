@@ -1,0 +1,176 @@
+// Kernels: the blocks of a grid one after the other, the threads of a block in turns, shared memory and its guards.
+#include "emulated.hpp"
+#include "fibres.hpp"
+
+#include <algorithm>
+#include <list>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace subsalt::emulation {
+
+Place place;
+
+namespace {
+
+/// Denormals are zeros in here, as on the device with -ftz=true.
+class Flushing {
+public:
+#if defined(__x86_64__)
+    Flushing() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
+    ~Flushing() { _mm_setcsr(before_); }
+
+private:
+    unsigned before_;
+#endif
+};
+
+/// Shared memory of the block that is computed: unwritten when it begins, with a guard behind it.
+class Shared {
+public:
+    explicit Shared(std::size_t bytes) { set(bytes); }
+    ~Shared() { drop_guard(room_.data() + bytes_, room_.size() - bytes_); }
+    Shared(const Shared&) = delete;
+    void* data() { return room_.data(); }
+    std::size_t bytes() const { return bytes_; }
+    void clear() { make_unwritten(room_.data(), bytes_); }
+    bool intact() const { return guard_intact(room_.data() + bytes_, room_.size() - bytes_); }
+
+    const void* site = nullptr;
+
+private:
+    struct alignas(128) Line {
+        unsigned char bytes[128];
+    };
+    void set(std::size_t bytes) {
+        bytes_ = bytes;
+        lines_.resize((bytes + guard_bytes) / sizeof(Line) + 1);
+        room_ = {lines_.front().bytes, lines_.size() * sizeof(Line)};
+        make_guard(room_.data() + bytes_, room_.size() - bytes_);
+        clear();
+    }
+    /// The bytes of the lines.
+    struct Bytes {
+        unsigned char* first = nullptr;
+        std::size_t count = 0;
+        unsigned char* data() const { return first; }
+        std::size_t size() const { return count; }
+    };
+    std::vector<Line> lines_;
+    Bytes room_;
+    std::size_t bytes_ = 0;
+};
+
+/// Of the kernel that is computed: dynamic shared memory, and its arrays.
+struct Kernel {
+    Shared dynamic;
+    std::list<Shared> arrays;
+    bool aligned = true;
+    explicit Kernel(std::size_t shared) : dynamic(shared) {}
+};
+Kernel* computed = nullptr;
+
+Fibres& fibres() {
+    static Fibres* const made = new Fibres;
+    return *made;
+}
+
+std::string run_blocks(dim3 grid, dim3 block, Kernel& kernel, const std::function<void()>& thread) {
+    Device& dev = device();
+    const unsigned threads = block.x * block.y * block.z;
+    const std::uint64_t count = std::uint64_t{grid.x} * grid.y * grid.z;
+    std::vector<std::uint64_t> order(dev.late() ? count : 0);
+    for (std::uint64_t i = 0; i < order.size(); ++i)
+        order[i] = i;
+    if (dev.late()) std::shuffle(order.begin(), order.end(), *dev.random());
+    place.block_size = block;
+    place.grid_size = grid;
+    const std::function<void(unsigned)> enter = [block](unsigned i) {
+        place.thread = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+    };
+    for (std::uint64_t b = 0; b < count; ++b) {
+        const std::uint64_t at = dev.late() ? order[b] : b;
+        place.block = {static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
+                       static_cast<unsigned>(at / (std::uint64_t{grid.x} * grid.y))};
+        kernel.dynamic.clear();
+        for (Shared& array : kernel.arrays)
+            array.clear();
+        if (!fibres().run(threads, thread, enter, dev.random()))
+            return "threads of a block waited at different barriers";
+        if (!kernel.dynamic.intact())
+            return "a kernel wrote behind its " + std::to_string(kernel.dynamic.bytes()) + " bytes of shared memory";
+        for (const Shared& array : kernel.arrays)
+            if (!array.intact())
+                return "a kernel wrote behind a shared array of " + std::to_string(array.bytes()) + " bytes";
+        if (!kernel.aligned) return "a kernel read or wrote a vector that does not lie on a multiple of its size";
+    }
+    return dev.memory.damage();
+}
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared, const std::function<void()>& thread) {
+    const Flushing flush;
+    Kernel kernel(shared);
+    computed = &kernel;
+    const std::string wrong = run_blocks(grid, block, kernel, thread);
+    computed = nullptr;
+    if (!wrong.empty()) device().die(wrong);
+}
+
+} // namespace
+
+void* shared_memory() {
+    return computed->dynamic.data();
+}
+
+void* shared_array(const void* site, std::size_t bytes) {
+    for (Shared& array : computed->arrays)
+        if (array.site == site) return array.data();
+    Shared& made = computed->arrays.emplace_back(bytes);
+    made.site = site;
+    return made.data();
+}
+
+void barrier(int site) {
+    fibres().barrier(site);
+}
+
+void complain_of_alignment() {
+    if (computed != nullptr) computed->aligned = false;
+}
+
+bool names_host_memory(const void* argument, std::size_t bytes) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    return dev.memory.names_host_memory(argument, bytes);
+}
+
+cudaError_t complain(const char* what) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    return dev.die(what);
+}
+
+cudaError_t allow_shared(const void* kernel, int bytes) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    if (bytes > most_shared) return dev.fail(cudaErrorInvalidValue);
+    dev.shared_allowed[kernel] = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
+                           std::function<void()> thread) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    const auto allowed = dev.shared_allowed.find(kernel);
+    const int most = allowed == dev.shared_allowed.end() ? default_shared : allowed->second;
+    const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+    if (threads == 0 || threads > 1024 || block.z > 64 || grid.y > 65535 || grid.z > 65535 || grid.x == 0 ||
+        grid.x > 0x7fffffffu || grid.y == 0 || grid.z == 0 || shared > static_cast<std::size_t>(most))
+        return dev.fail(cudaErrorInvalidConfiguration);
+    return dev.add(stream, {[=, thread = std::move(thread)] { run_grid(grid, block, shared, thread); }});
+}
+
+} // namespace subsalt::emulation

@@ -1,0 +1,78 @@
+"""The emulated device notices what a GPU may forgive for years: the mistakes planted in `planted.cu`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import EMULATED_PLUGIN
+
+PROGRAM = EMULATED_PLUGIN.parent / "planted"
+
+#: orders in which work is done: as asked for, and at random
+ORDERS = ("", "1", "2", "3", "4", "5", "6")
+
+#: what the device says; None: the numbers are wrong, in some orders
+CASES = {
+    "threads that do not wait for each other": None,
+    "shared memory used again too early": None,
+    "blocks that count on each other": None,
+    "no event between streams": None,
+    "an event that was recorded too early": None,
+    "a buffer overwritten while it is copied": None,
+    "the host reads too early": None,
+    "the host waits for another stream": None,
+    "device memory used unwritten": None,
+    "shared memory used unwritten": None,
+    "a read behind an array": None,
+    "a write behind an array": "a kernel wrote behind a device array of 1516 bytes",
+    "a write before an array": "a kernel wrote before a device array of 1536 bytes",
+    "dynamic shared memory too short": "a kernel wrote behind its 256 bytes of shared memory",
+    "a shared array too short": "a kernel wrote behind a shared array of 256 bytes",
+    "an argument on the host": "a kernel was given the address of host memory that is not page-locked",
+    "a struct that points to the host": "a kernel was given the address of host memory that is not page-locked",
+    "memory that was given back": "a kernel was given the address of host memory that is not page-locked",
+    "a copy beyond an array": "a copy or fill reaches beyond a device array, or lies on the other side",
+    "a copy that goes the other way": "a copy or fill reaches beyond a device array, or lies on the other side",
+    "threads at different barriers": "threads of a block waited at different barriers",
+    "a vector off its alignment": "a kernel read or wrote a vector that does not lie on a multiple of its size",
+    "more shared memory than there is": "invalid configuration argument",
+}
+
+pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="planted.cu is not built (make emulated)")
+
+
+def planted(*words: str, order: str = "") -> str:
+    env = {**os.environ, "SUBSALT_EMULATED_ORDER": order}
+    done = subprocess.run([PROGRAM, *words], env=env, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.strip()
+
+
+def test_every_planted_mistake_is_listed():
+    assert sorted(planted().splitlines()) == sorted(CASES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_noticed_and_its_mending_too(case):
+    said = {planted(case, "0", order=order) for order in ORDERS}
+    assert {planted(case, "1", order=order) for order in ORDERS} == {"right"}
+    if CASES[case] is None:
+        assert "wrong" in said
+        assert said <= {"wrong", "right"}
+    else:
+        assert said == {CASES[case]}
+
+
+def test_an_order_is_the_same_every_time():
+    case = "no event between streams"
+    assert len({planted(case, "0", order="5") for _ in range(5)}) == 1
+
+
+def test_shared_memory_is_declared_by_the_macros_alone():
+    # the emulation fills and guards what they make; of __shared__ it would see nothing
+    folder = Path(__file__).parents[2] / "native" / "cuda"
+    users = [f.name for f in folder.glob("*.cu*") if "__shared__" in f.read_text()]
+    assert users == []
