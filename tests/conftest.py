@@ -24,7 +24,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
 #: what `make emulated` builds
-EMULATED_PLUGIN = Path(__file__).parents[1] / "build" / "emulated" / "libsubsalt_cuda_emulated.so"
+_BUILT = Path(__file__).parents[1] / "build" / "emulated" / "libsubsalt_cuda_emulated.so"
+EMULATED_PLUGIN = Path(os.environ.get("SUBSALT_EMULATED_PLUGIN", _BUILT)).resolve()
 
 
 @pytest.fixture

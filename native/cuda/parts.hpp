@@ -20,7 +20,7 @@ struct Part {
 };
 
 struct Parts {
-    Part part[max_parts];
+    Part part[max_parts] = {};
     int count = 0;
     unsigned blocks = 0;
 

@@ -16,6 +16,14 @@ namespace {
 
 constexpr int n = 64, blocks = 6;
 bool mended = false;
+Status refused = cudaSuccess; // what a launch said
+
+template <class... P, class... A>
+void start(void (*kernel)(P...), unsigned grid, unsigned block, std::size_t shared, cudaStream_t stream,
+           A... arguments) {
+    const Status status = launch(kernel, grid, block, shared, stream, arguments...);
+    if (refused == cudaSuccess) refused = status;
+}
 
 /// A stream, an event and arrays, as a user of the device has them.
 struct Bench {
@@ -154,17 +162,17 @@ bool all(const std::vector<float>& got, float value) {
 const std::map<std::string, std::function<bool(Bench&)>> cases = {
     {"threads that do not wait for each other",
      [](Bench& x) {
-         launch(shift, blocks, n, n * sizeof(float), x.first, x.a, x.b, mended);
+         start(shift, blocks, n, n * sizeof(float), x.first, x.a, x.b, mended);
          return shifted(x.read(x.b), 1);
      }},
     {"shared memory used again too early",
      [](Bench& x) {
-         launch(shift_twice, blocks, n, 0, x.first, x.a, x.b, mended);
+         start(shift_twice, blocks, n, 0, x.first, x.a, x.b, mended);
          return shifted(x.read(x.b), 2);
      }},
     {"blocks that count on each other",
      [](Bench& x) {
-         launch(chain, blocks, n, 0, x.first, x.a, x.b, mended);
+         start(chain, blocks, n, 0, x.first, x.a, x.b, mended);
          const std::vector<float> got = x.read(x.b);
          for (int i = 0; i < n * blocks; ++i)
              if (got[i] != (mended ? 1.0f + (i < n ? 0.0f : static_cast<float>(i - n)) : 1.0f + i / n)) return false;
@@ -172,21 +180,21 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
      }},
     {"no event between streams",
      [](Bench& x) {
-         launch(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
          if (mended) {
              cudaEventRecord(x.event, x.first);
              cudaStreamWaitEvent(x.second, x.event, 0);
          }
-         launch(add_one, blocks, n, 0, x.second, x.b, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.second, x.b, x.b, 0, n * blocks);
          return counting(x.read(x.b), 2);
      }},
     {"an event that was recorded too early",
      [](Bench& x) {
          if (!mended) cudaEventRecord(x.event, x.first);
-         launch(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
          if (mended) cudaEventRecord(x.event, x.first);
          cudaStreamWaitEvent(x.second, x.event, 0);
-         launch(add_one, blocks, n, 0, x.second, x.b, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.second, x.b, x.b, 0, n * blocks);
          return counting(x.read(x.b), 2);
      }},
     {"a buffer overwritten while it is copied",
@@ -194,7 +202,7 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
          cudaMemcpyAsync(x.locked, x.a, n * blocks * sizeof(float), cudaMemcpyDeviceToHost, x.second);
          cudaEventRecord(x.event, x.second);
          if (mended) cudaStreamWaitEvent(x.first, x.event, 0);
-         launch(add_one, blocks, n, 0, x.first, x.a, x.a, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, x.a, x.a, 0, n * blocks);
          cudaDeviceSynchronize();
          return counting({x.locked, x.locked + n * blocks}, 0);
      }},
@@ -207,7 +215,7 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
     {"the host waits for another stream",
      [](Bench& x) {
          cudaMemcpyAsync(x.locked, x.a, n * blocks * sizeof(float), cudaMemcpyDeviceToHost, x.first);
-         launch(add_one, blocks, n, 0, x.second, x.a, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.second, x.a, x.b, 0, n * blocks);
          cudaStreamSynchronize(mended ? x.first : x.second);
          return counting({x.locked, x.locked + n * blocks}, 0);
      }},
@@ -216,27 +224,27 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
          const int end = n * blocks - (mended ? 0 : 5);
          float* small = nullptr;
          cudaMalloc(&small, static_cast<std::size_t>(end) * sizeof(float));
-         launch(add_one, blocks, n, 0, x.first, x.a, small, 0, n * blocks - (mended ? 0 : 4));
+         start(add_one, blocks, n, 0, x.first, x.a, small, 0, n * blocks - (mended ? 0 : 4));
          return cudaDeviceSynchronize() == cudaSuccess;
      }},
     {"a write before an array",
      [](Bench& x) {
-         launch(add_one, 1, n, 0, x.first, x.a + 1, x.b, mended ? 0 : -1, n);
+         start(add_one, 1, n, 0, x.first, x.a + 1, x.b, mended ? 0 : -1, n);
          return cudaDeviceSynchronize() == cudaSuccess;
      }},
     {"a read behind an array",
      [](Bench& x) {
-         launch(add_one, blocks, n, 0, x.first, x.a + (mended ? 0 : 1), x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, x.a + (mended ? 0 : 1), x.b, 0, n * blocks);
          return counting(x.read(x.b), mended ? 1 : 2);
      }},
     {"dynamic shared memory too short",
      [](Bench& x) {
-         launch(fill_dynamic, blocks, n, n * sizeof(float), x.first, x.b, mended ? n : n + 1);
+         start(fill_dynamic, blocks, n, n * sizeof(float), x.first, x.b, mended ? n : n + 1);
          return all(x.read(x.b), 1);
      }},
     {"a shared array too short",
      [](Bench& x) {
-         launch(fill_array, blocks, n, 0, x.first, x.b, mended ? n : n + 1);
+         start(fill_array, blocks, n, 0, x.first, x.b, mended ? n : n + 1);
          return all(x.read(x.b), 1);
      }},
     {"device memory used unwritten",
@@ -244,29 +252,29 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
          float* fresh = nullptr;
          cudaMalloc(&fresh, n * blocks * sizeof(float));
          if (mended) cudaMemsetAsync(fresh, 0, n * blocks * sizeof(float), x.first);
-         launch(add_one, blocks, n, 0, x.first, fresh, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, fresh, x.b, 0, n * blocks);
          return all(x.read(x.b), 1);
      }},
     {"shared memory used unwritten",
      [](Bench& x) {
-         launch(sum_shared, blocks, n, 0, x.first, x.b, mended);
+         start(sum_shared, blocks, n, 0, x.first, x.b, mended);
          return all(x.read(x.b), 1);
      }},
     {"an argument on the host",
      [](Bench& x) {
-         launch(add_one, blocks, n, 0, x.first, mended ? x.a : x.host.data(), x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, mended ? x.a : x.host.data(), x.b, 0, n * blocks);
          return counting(x.read(x.b), 1);
      }},
     {"a struct that points to the host",
      [](Bench& x) {
-         launch(add_one_of, blocks, n, 0, x.first, Arrays{mended ? x.a : x.host.data(), x.b});
+         start(add_one_of, blocks, n, 0, x.first, Arrays{mended ? x.a : x.host.data(), x.b});
          return counting(x.read(x.b), 1);
      }},
     {"memory that was given back",
      [](Bench& x) {
          const float* const a = x.a;
          if (!mended) cudaFree(x.a);
-         launch(add_one, blocks, n, 0, x.first, a, x.b, 0, n * blocks);
+         start(add_one, blocks, n, 0, x.first, a, x.b, 0, n * blocks);
          return counting(x.read(x.b), 1);
      }},
     {"a copy beyond an array",
@@ -286,18 +294,18 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
      }},
     {"threads at different barriers",
      [](Bench& x) {
-         launch(meet, blocks, n, 0, x.first, x.b, mended);
+         start(meet, blocks, n, 0, x.first, x.b, mended);
          return all(x.read(x.b), 1);
      }},
     {"a vector off its alignment",
      [](Bench& x) {
-         launch(vectors, blocks, n, 0, x.first, x.a, x.b, mended ? 0 : 1);
+         start(vectors, blocks, n, 0, x.first, x.a, x.b, mended ? 0 : 1);
          return x.read(x.b)[4] == 4.0f && cudaDeviceSynchronize() == cudaSuccess;
      }},
     {"more shared memory than there is",
      [](Bench& x) {
          const std::size_t bytes = mended ? 48 << 10 : (48 << 10) + 4;
-         launch(fill_dynamic, blocks, n, bytes, x.first, x.b, n);
+         start(fill_dynamic, blocks, n, bytes, x.first, x.b, n);
          return all(x.read(x.b), 1);
      }},
 };
@@ -313,7 +321,7 @@ int main(int count, char** words) {
     mended = std::string(words[2]) == "1";
     Bench bench;
     const bool right = cases.at(words[1])(bench);
-    const cudaError_t error = cudaGetLastError();
+    const Status error = refused != cudaSuccess ? refused : cudaGetLastError();
     std::printf("%s\n", error != cudaSuccess ? cudaGetErrorString(error) : right ? "right" : "wrong");
     std::fflush(stdout);
     std::_Exit(0); // the device is left as it is

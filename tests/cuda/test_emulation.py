@@ -15,6 +15,8 @@ PROGRAM = EMULATED_PLUGIN.parent / "planted"
 #: orders in which work is done: as asked for, and at random
 ORDERS = ("", "1", "2", "3", "4", "5", "6")
 
+ON_HOST = "a kernel was given the address of host memory that is not page-locked"
+
 #: what the device says; None: the numbers are wrong, in some orders
 CASES = {
     "threads that do not wait for each other": None,
@@ -32,9 +34,9 @@ CASES = {
     "a write before an array": "a kernel wrote before a device array of 1536 bytes",
     "dynamic shared memory too short": "a kernel wrote behind its 256 bytes of shared memory",
     "a shared array too short": "a kernel wrote behind a shared array of 256 bytes",
-    "an argument on the host": "a kernel was given the address of host memory that is not page-locked",
-    "a struct that points to the host": "a kernel was given the address of host memory that is not page-locked",
-    "memory that was given back": "a kernel was given the address of host memory that is not page-locked",
+    "an argument on the host": f"{ON_HOST}, at byte 0 of an argument of 8",
+    "a struct that points to the host": f"{ON_HOST}, at byte 0 of an argument of 16",
+    "memory that was given back": f"{ON_HOST}, at byte 0 of an argument of 8",
     "a copy beyond an array": "a copy or fill reaches beyond a device array, or lies on the other side",
     "a copy that goes the other way": "a copy or fill reaches beyond a device array, or lies on the other side",
     "threads at different barriers": "threads of a block waited at different barriers",

@@ -143,13 +143,11 @@ void complain_of_alignment() {
 bool names_host_memory(const void* argument, std::size_t bytes) {
     Device& dev = device();
     const std::lock_guard lock(dev.mutex);
-    return dev.memory.names_host_memory(argument, bytes);
-}
-
-cudaError_t complain(const char* what) {
-    Device& dev = device();
-    const std::lock_guard lock(dev.mutex);
-    return dev.die(what);
+    const std::ptrdiff_t at = dev.memory.host_address_in(argument, bytes);
+    if (at >= 0)
+        dev.die("a kernel was given the address of host memory that is not page-locked, at byte " + std::to_string(at) +
+                " of an argument of " + std::to_string(bytes));
+    return at >= 0;
 }
 
 cudaError_t allow_shared(const void* kernel, int bytes) {

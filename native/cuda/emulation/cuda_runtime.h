@@ -129,15 +129,14 @@ void* shared_array(const void* site, std::size_t bytes);
 /// `site`: the line; all threads of a block that wait must wait at one.
 void barrier(int site);
 void complain_of_alignment();
+/// Stop the device when an argument holds the address of host memory; whether it did.
 bool names_host_memory(const void* argument, std::size_t bytes);
-cudaError_t complain(const char* what);
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
                            std::function<void()> thread);
 
 template <class... P>
 cudaError_t start(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
-    if ((names_host_memory(&arguments, sizeof arguments) || ...))
-        return complain("a kernel was given the address of host memory that is not page-locked");
+    if ((names_host_memory(&arguments, sizeof arguments) || ...)) return cudaErrorIllegalAddress;
     // arguments are copied now, as a launch does
     return enqueue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared, stream,
                           [kernel, args = std::tuple<P...>(arguments...)] { std::apply(kernel, args); });

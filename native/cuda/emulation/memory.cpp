@@ -156,7 +156,7 @@ bool Memory::touches(const void* p, std::size_t bytes) const {
     return from < first + whole(size) + guard_bytes;
 }
 
-bool Memory::names_host_memory(const void* argument, std::size_t bytes) const {
+std::ptrdiff_t Memory::host_address_in(const void* argument, std::size_t bytes) const {
     for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
         std::uintptr_t word = 0;
         std::memcpy(&word, static_cast<const char*>(argument) + i, sizeof word);
@@ -164,9 +164,9 @@ bool Memory::names_host_memory(const void* argument, std::size_t bytes) const {
         const auto* const p = reinterpret_cast<const char*>(word);
         // an array's end may be named, too
         if (inside(arrays_, p, 0) || inside(locked_, p, 0) || inside(listed_, p, 0)) continue;
-        if (mapped(word)) return true;
+        if (mapped(word)) return static_cast<std::ptrdiff_t>(i);
     }
-    return false;
+    return -1;
 }
 
 std::string Memory::damage() const {

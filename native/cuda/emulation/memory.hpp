@@ -39,9 +39,9 @@ public:
     /// Whether an array of the device holds all of these bytes; some of them, guards included.
     bool holds(const void* p, std::size_t bytes) const;
     bool touches(const void* p, std::size_t bytes) const;
-    /// Whether a kernel's argument, a number or a struct, holds the address of memory of the host that is not
-    /// page-locked.
-    bool names_host_memory(const void* argument, std::size_t bytes) const;
+    /// Where in a kernel's argument, a number or a struct, the address of memory of the host stands that is not
+    /// page-locked; -1: nowhere. What nobody set may look like one: arguments are made whole.
+    std::ptrdiff_t host_address_in(const void* argument, std::size_t bytes) const;
     /// What was written beyond, or nothing.
     std::string damage() const;
 
