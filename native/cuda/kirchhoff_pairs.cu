@@ -106,7 +106,7 @@ template <bool with_eta>
 SUBSALT_GLOBAL void find_pairs(KirchhoffMedium m, KirchhoffTraces traces, KirchhoffRules rules, KirchhoffImage out,
                                const float* slow, int end, Index from, Index count, Reached* reached,
                                unsigned long long* contributions) {
-    __shared__ int counted[threads];
+    SUBSALT_SHARED_ARRAY(int, counted, threads);
     const Index i = static_cast<Index>(blockIdx.x) * threads + static_cast<Index>(threadIdx.x);
     const Index many = (count + in_group - 1) / in_group * in_group * traces.n;
     int samples = 0;

@@ -63,7 +63,7 @@ template <bool with_eta, Antialias antialias, int fixed>
 __launch_bounds__(threads, resident) SUBSALT_GLOBAL
     void sum_traces(KirchhoffMedium m, KirchhoffTraces traces, KirchhoffRules rules, KirchhoffImage out,
                     const Reached* reached, Index from, Index count) {
-    __shared__ Reached pairs[at_once * group];
+    SUBSALT_SHARED_ARRAY(Reached, pairs, at_once * group);
     const int thread = static_cast<int>(threadIdx.x), n = static_cast<int>(traces.n), nt = static_cast<int>(m.nt);
     const int k = static_cast<int>(gridDim.y - 1 - blockIdx.y) * threads + thread, of_warp = k - thread % warp;
     const int row_k = k < static_cast<int>(m.row) ? k : static_cast<int>(m.row) - 1;

@@ -134,9 +134,18 @@ bool names_host_memory(const void* argument, std::size_t bytes);
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
                            std::function<void()> thread);
 
+/// The same of a value, whose padding may hold anything.
+template <class T>
+bool is_of_the_host(T argument) {
+#if defined(__GNUC__) && !defined(__clang__)
+    __builtin_clear_padding(&argument);
+#endif
+    return names_host_memory(&argument, sizeof argument);
+}
+
 template <class... P>
 cudaError_t start(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
-    if ((names_host_memory(&arguments, sizeof arguments) || ...)) return cudaErrorIllegalAddress;
+    if ((is_of_the_host(arguments) || ...)) return cudaErrorIllegalAddress;
     // arguments are copied now, as a launch does
     return enqueue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared, stream,
                           [kernel, args = std::tuple<P...>(arguments...)] { std::apply(kernel, args); });
