@@ -46,6 +46,11 @@ SUBSALT_CUDA_API int subsalt_cuda_copy(void* to, const void* from, int64_t bytes
 SUBSALT_CUDA_API int subsalt_cuda_zero(void* p, int64_t bytes);
 SUBSALT_CUDA_API int subsalt_cuda_synchronize(void);
 
+// What the device gives at best: seconds of each of `rounds`. kind 0: a copy in its memory, 1: from the host's
+// page-locked memory, 2: to it; of an empty kernel among `launches`.
+SUBSALT_CUDA_API int subsalt_cuda_measure_copy(int64_t bytes, int32_t rounds, int32_t kind, double* seconds);
+SUBSALT_CUDA_API int subsalt_cuda_measure_launch(int32_t launches, int32_t rounds, double* seconds);
+
 // Plans: `problem` is a host subsalt::Problem of `size` bytes; model arrays on the device: m, e, s (float32, or 16-bit
 // when the problem says so), then the axis x, y, z; null where the medium has none.
 SUBSALT_CUDA_API int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model[6], void** plan);

@@ -56,7 +56,7 @@ def memory(
 @lab.command(
     short_help="Point-steps per second of every kernel.",
     epilog="Example: subsalt lab kernels --quick; subsalt lab kernels --medium vti --order 8 --isa v3,v4; "
-    "subsalt lab kernels --copies 2 --medium vti",
+    "subsalt lab kernels --copies 2 --medium vti; subsalt lab kernels --device cuda",
 )
 def kernels(
     medium: Annotated[
@@ -70,11 +70,16 @@ def kernels(
     storage: Annotated[
         list[str] | None, typer.Option(help="Model arrays: f32, or f32,u16; both when left out.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", help="Points per axis, layer included.")] = 256,
+    n: Annotated[
+        int | None, typer.Option("-n", help="Points per axis, layer included; 256, on a GPU 512.")
+    ] = None,
     rounds: Rounds = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Order 8, float32, all cores, 3 rounds: half a minute.")
     ] = False,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the steps on the GPU, as shares of its copy bandwidth.")
+    ] = "cpu",
     copies: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,6 +92,16 @@ def kernels(
 ) -> None:
     """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
     from subsalt.cli import lab_commands
+
+    if device != "cpu":
+        from subsalt.cli import lab_device_commands
+
+        unused = {"--isa": isa, "--threads": threads, "--copies": copies}
+        lab_device_commands.kernels(
+            device, unused, medium, order, storage, n or 512, rounds, quick, table, out, json
+        )
+        return
+    n = n or 256
 
     if copies is not None:
         from subsalt.cli import lab_copies_commands

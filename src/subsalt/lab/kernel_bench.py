@@ -6,18 +6,14 @@ import copy
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subsalt.fields import Layout
-from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu, packing, sweeps
-from subsalt.kernels.problem import FIELD_NAMES, Problem
+from subsalt.kernels.problem import FIELD_NAMES
+from subsalt.lab.kernel_models import LAYERS, KernelModel
 from subsalt.stencil import radius_of
 
-DT, SPACING = 1e-3, (10.0, 10.0, 10.0)
-#: cells of each kind of layer on all six sides
-LAYERS = {"none": 0, "pml": 12, "damping": 40}
 #: points per axis that two damping layers and a core need
 SMALLEST = 96
 #: media whose step exists as a plain loop too
@@ -28,14 +24,6 @@ RECEIVERS = 2000
 STEPS_PER_CALL = {"isotropic": 12, "vti": 12, "tti": 2}
 #: no time index is a multiple of it: whether the field is finite is timed by itself
 NEVER = 1 << 30
-
-
-def profile(n: int, width: int) -> NDArray[np.float64]:
-    """Return a quadratic damping profile, 1/s."""
-    s = np.zeros(n)
-    ramp = 300.0 * ((1 + np.arange(width)) / max(width, 1)) ** 2
-    s[:width], s[n - width :] = ramp[::-1], ramp
-    return s
 
 
 def bytes_needed(n: int, medium: str, order: int, packed: bool) -> int:
@@ -49,13 +37,7 @@ def bytes_needed(n: int, medium: str, order: int, packed: bool) -> int:
     return padded * (levels + models) + (padded * models // 2 if packed else 0) + memory + 4 * 4 * n**3
 
 
-def axis_of(theta: NDArray, phi: NDArray) -> dict[str, NDArray]:
-    """Return the components of the symmetry axis of tilt theta and azimuth phi, radians."""
-    across = np.sin(theta)
-    return {"nx": across * np.cos(phi), "ny": across * np.sin(phi), "nz": np.cos(theta)}
-
-
-class Bench:
+class Bench(KernelModel):
     """Wavefields, models and layers of one medium on n^3 points, all points counted.
 
     Parameters
@@ -71,16 +53,11 @@ class Bench:
     """
 
     def __init__(self, n: int, medium: str, order: int, threads: int) -> None:
-        self.n, self.medium, self.order, self.threads = n, medium, order, threads
-        self.layout = Layout((n, n, n), radius_of(order), 3)
-        self.box = Box((0, 0, 0), self.layout.shape3)
-        #: uniform in [0, 1), the source of every number here
-        self.noise = np.random.default_rng(0).random(self.layout.shape3, dtype=np.float32)
-        self.start = self.noise - np.float32(0.5)
+        self.threads = threads
         with cpu.forced(threads=threads):
+            super().__init__(n, medium, order)
             self.storage = "f32"
-            self.params = self._parameters()
-            self.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
+            self.problems = {boundary: self.problem(boundary) for boundary in LAYERS}
             self.segments = {boundary: cpu.Segment(p) for boundary, p in self.problems.items()}
             self.state = cpu.new_state(self.problems["pml"])
             self.memory = self.state.memory
@@ -106,7 +83,7 @@ class Bench:
         """Return a bench on the same wavefields with model arrays of 16 bits."""
         other = copy.copy(self)
         other.storage = "u16"
-        other.problems = {boundary: self._problem(boundary) for boundary in LAYERS}
+        other.problems = {boundary: self.problem(boundary) for boundary in LAYERS}
         first, *rest = other.problems.values()
         packing.pack(first)
         with cpu.forced(threads=self.threads):
@@ -115,53 +92,6 @@ class Bench:
                 problem.params, problem.scales = dict(first.params), dict(first.scales)
             other.segments = {boundary: cpu.Segment(p) for boundary, p in other.problems.items()}
         return other
-
-    def _parameters(self) -> dict[str, NDArray]:
-        """Return the model: 1400 to 4000 m/s, epsilon 0 to 0.25, delta -0.1 to 0, any tilt; different everywhere."""
-        ranges = {"m": (2.0, 16.0)}
-        if self.medium != "isotropic":
-            ranges |= {"e": (1.0, 1.5), "s": (0.9, 1.0)}
-        values = {name: lo + (hi - lo) * self.noise for name, (lo, hi) in ranges.items()}
-        if self.medium == "tti":
-            values |= axis_of(np.float32(np.pi / 2) * self.noise, np.float32(40.0) * self.noise)
-        return {name: self._filled(v) for name, v in values.items()}
-
-    def _upright(self, boundary: str) -> dict[str, NDArray]:
-        """Return the model with the axis upright where the layer needs it: in a PML and the radius inside its edge."""
-        if boundary != "pml" or self.medium != "tti":
-            return dict(self.params)
-        edge = LAYERS[boundary] + self.layout.radius
-        inner = (slice(edge, -edge),) * 3
-        values = {
-            "nx": np.zeros_like(self.noise),
-            "ny": np.zeros_like(self.noise),
-            "nz": np.ones_like(self.noise),
-        }
-        for name, v in values.items():
-            v[inner] = self.layout.view(self.params[name])[inner]
-        return self.params | {name: self._filled(v) for name, v in values.items()}
-
-    def _filled(self, values: NDArray) -> NDArray:
-        out = cpu.allocate(self.layout)
-        self.layout.view(out)[...] = values
-        return out
-
-    def _problem(self, boundary: str) -> Problem:
-        width = LAYERS[boundary]
-        sigma = tuple(profile(n, width) for n in self.layout.shape3)
-        decay = tuple(np.exp(-s * DT) for s in sigma)
-        return Problem(
-            self.layout,
-            self.medium,
-            self.order,
-            DT,
-            SPACING,
-            self._upright(boundary),
-            boundary,  # type: ignore[arg-type]
-            (width,) * 6,
-            sigma,  # type: ignore[arg-type]
-            decay,  # type: ignore[arg-type]
-        )
 
     def _points(self) -> Points:
         rng = np.random.default_rng(1)

@@ -67,6 +67,17 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "network": ("what", "where", "bytes", "ranks", "mpi"),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
+    "device_kernels": (
+        "device",
+        "medium",
+        "dim",
+        "order",
+        "boundary",
+        "layer_cells",
+        "loop",
+        "model_storage",
+        "n",
+    ),
     "copies": ("medium", "dim", "order", "boundary", "model_storage", "isa", "copies", "threads", "n"),
 }
 

@@ -326,6 +326,8 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_copy": [_P, _P, _L],
     "subsalt_cuda_zero": [_P, _L],
     "subsalt_cuda_synchronize": [],
+    "subsalt_cuda_measure_copy": [_L, _I, _I, _P],
+    "subsalt_cuda_measure_launch": [_I, _I, _P],
     "subsalt_cuda_plan": [_P, _L, _POINTERS, _POINTERS],
     "subsalt_cuda_free_plan": [_P],
     "subsalt_cuda_points": [_P, _P, _L, _POINTERS],

@@ -1,0 +1,119 @@
+// What the device and its link give at best: the yardsticks of the lab. Seconds are those between two events on a
+// stream, so that what the host does beside it does not count.
+//
+//   copy     out = in, 16 bytes per thread and turn, each block a run of its own: 8 bytes per float32 moved
+//   link     cudaMemcpyAsync from and to page-locked memory
+//   launch   an empty kernel, many times: what a kernel costs beyond its work
+#include "context.hpp"
+
+namespace subsalt::cuda {
+
+namespace {
+
+constexpr int copy_threads = 256, copy_turns = 8;
+
+SUBSALT_GLOBAL void __launch_bounds__(copy_threads) copy_quads(float4* out, const float4* in, Index n) {
+    const Index first = static_cast<Index>(blockIdx.x) * copy_threads * copy_turns + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < copy_turns; ++i) {
+        const Index at = first + i * copy_threads;
+        if (at < n) out[at] = __ldcs(in + at);
+    }
+}
+
+SUBSALT_GLOBAL void nothing() {}
+
+/// Two events and what is freed at the end, whatever happened between.
+class Stopwatch {
+public:
+    Status make() {
+        SUBSALT_CHECK(cudaEventCreate(&from_));
+        return cudaEventCreate(&to_);
+    }
+    ~Stopwatch() {
+        if (from_ != nullptr) cudaEventDestroy(from_);
+        if (to_ != nullptr) cudaEventDestroy(to_);
+    }
+    /// Seconds that `work` takes on the stream.
+    template <class Work>
+    Status time(Work work, double* seconds) {
+        cudaStream_t const stream = context().compute;
+        SUBSALT_CHECK(cudaEventRecord(from_, stream));
+        SUBSALT_CHECK(work(stream));
+        SUBSALT_CHECK(cudaEventRecord(to_, stream));
+        SUBSALT_CHECK(cudaEventSynchronize(to_));
+        float ms = 0;
+        SUBSALT_CHECK(cudaEventElapsedTime(&ms, from_, to_));
+        *seconds = static_cast<double>(ms) * 1e-3;
+        return cudaSuccess;
+    }
+
+private:
+    cudaEvent_t from_ = nullptr, to_ = nullptr;
+};
+
+/// Memory for one measurement.
+struct Rooms {
+    void *device[2] = {nullptr, nullptr}, *host = nullptr;
+    ~Rooms() {
+        release(device[0]);
+        release(device[1]);
+        release_host(host);
+    }
+};
+
+Status measure_copy(std::int64_t bytes, int rounds, int kind, double* seconds) {
+    Rooms rooms;
+    Stopwatch watch;
+    SUBSALT_CHECK(watch.make());
+    SUBSALT_CHECK(allocate(&rooms.device[0], bytes));
+    SUBSALT_CHECK(cudaMemsetAsync(rooms.device[0], 0, static_cast<std::size_t>(bytes), context().compute));
+    if (kind == 0)
+        SUBSALT_CHECK(allocate(&rooms.device[1], bytes));
+    else
+        SUBSALT_CHECK(allocate_host(&rooms.host, bytes));
+    const auto size = static_cast<std::size_t>(bytes);
+    const auto work = [&](cudaStream_t stream) -> Status {
+        if (kind == 1) return cudaMemcpyAsync(rooms.device[0], rooms.host, size, cudaMemcpyHostToDevice, stream);
+        if (kind == 2) return cudaMemcpyAsync(rooms.host, rooms.device[0], size, cudaMemcpyDeviceToHost, stream);
+        const Index quads = bytes / 16;
+        return launch(copy_quads, blocks_for(quads, copy_threads * copy_turns), copy_threads, 0, stream,
+                      static_cast<float4*>(rooms.device[1]), static_cast<const float4*>(rooms.device[0]), quads);
+    };
+    double warm = 0;
+    SUBSALT_CHECK(watch.time(work, &warm));
+    for (int i = 0; i < rounds; ++i)
+        SUBSALT_CHECK(watch.time(work, seconds + i));
+    return cudaSuccess;
+}
+
+Status measure_launch(int launches, int rounds, double* seconds) {
+    Stopwatch watch;
+    SUBSALT_CHECK(watch.make());
+    const auto work = [&](cudaStream_t stream) -> Status {
+        for (int i = 0; i < launches; ++i)
+            SUBSALT_CHECK(launch(nothing, 1, 32, 0, stream));
+        return cudaSuccess;
+    };
+    double warm = 0;
+    SUBSALT_CHECK(watch.time(work, &warm));
+    for (int i = 0; i < rounds; ++i) {
+        SUBSALT_CHECK(watch.time(work, seconds + i));
+        seconds[i] /= launches;
+    }
+    return cudaSuccess;
+}
+
+} // namespace
+
+} // namespace subsalt::cuda
+
+using namespace subsalt::cuda;
+
+int subsalt_cuda_measure_copy(int64_t bytes, int32_t rounds, int32_t kind, double* seconds) {
+    return said(measure_copy(bytes / 16 * 16, rounds, kind, seconds), "measuring copies");
+}
+
+int subsalt_cuda_measure_launch(int32_t launches, int32_t rounds, double* seconds) {
+    return said(measure_launch(launches, rounds, seconds), "measuring launches");
+}
