@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from subsalt import comm, mpi_library
+from subsalt import comm, devices, mpi_library
+from subsalt.gpu_messages import reaches_gpus
 from subsalt.host import usable_cores
 from subsalt.launcher import launched
 
@@ -35,6 +36,10 @@ class Mpi:
         Ranks by host.
     threads : str
         The thread level that was granted, when MPI runs.
+    gpus : list of str
+        What is worth saying of the GPUs of the ranks; empty where no rank has one.
+    cuda_aware : bool or None
+        Whether MPI sends from and receives into the memory of a GPU; None when MPI does not run.
     problem, fix : str
         Why no ranks can be started, and the cure.
     """
@@ -48,6 +53,8 @@ class Mpi:
     ranks: int = 1
     hosts: dict[str, int] = field(default_factory=dict)
     threads: str = ""
+    gpus: list[str] = field(default_factory=list)
+    cuda_aware: bool | None = None
     problem: str = ""
     fix: str = ""
 
@@ -72,7 +79,7 @@ class Mpi:
         cores, here = usable_cores(), self.hosts.get(os.uname().nodename, 1)
         if here > cores:
             out.append(f"    {here} ranks share {cores} core{'s' * (cores > 1)} of {os.uname().nodename}")
-        return out
+        return out + [f"    {text}" for text in self.gpus]
 
 
 def examine() -> Mpi:
@@ -100,4 +107,28 @@ def examine() -> Mpi:
     found.library, found.standard = facts["library"], facts["standard"]
     found.module, found.threads = facts["module"], facts["threads"]
     found.hosts = dict(Counter(world.allgather(world.host)))
+    if world.size > 1:
+        _look_at_gpus(world, found)
     return found
+
+
+def _look_at_gpus(world: comm.Comm, found: Mpi) -> None:
+    """Say which ranks have GPUs, and how messages go between these; collective."""
+    reach = reaches_gpus()
+    found.cuda_aware = reach.yes
+    told = devices.look(world)
+    without = [r for r, one in enumerate(told) if not one["gpus"]]
+    if len(without) == len(told):
+        return
+    if without:
+        first = told[without[0]]
+        found.gpus.append(
+            f"no GPU for rank {without[0]} on {first['host']}: {first['why']}; all would use CPUs"
+        )
+    else:
+        taken = devices.Gpus.of(told)
+        gpus = len({(s.host, s.bus) for s in taken.seats})
+        found.gpus.append(f"{world.size} ranks on {gpus} GPU{'s' * (gpus != 1)}")
+        found.gpus += [f"{f.message}: {f.fix}" for f in taken.findings()]
+    how = "go straight from GPU to GPU" if reach.yes else "pass through the memory of the host"
+    found.gpus.append(f"CUDA-aware: {'yes' if reach.yes else 'no'} ({reach.why}); ghost planes {how}")

@@ -40,6 +40,15 @@ def test_groups_phases_and_input_are_told():
     assert "all input, checks included 2 MB 3 MB 0 B 1.50" in text
 
 
+def test_gpus_are_named_once():
+    seats = [
+        {"host": h, "bus": b, "name": "NVIDIA H200"}
+        for h, b in (("a", "p"), ("a", "q"), ("b", "p"), ("b", "p"))
+    ]
+    said = ranks(facts_of({"parallel": {"ranks": 4, "nodes": 2, "groups": [4], "gpus": [*seats, "x"]}}))
+    assert "4 ranks on 2 nodes, on 3 GPUs (NVIDIA H200), all on one shot at a time." in said
+
+
 def test_a_process_alone_has_no_such_section():
     assert ranks(facts_of({})) is None
     assert ranks(facts_of({"parallel": {"ranks": 1, "groups": [1]}})) is None

@@ -56,6 +56,25 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Name it with --gpu and, where it is not one of those listed, --gpu-memory. Or plan for the processor: "
         "--device cpu.",
     ),
+    "E991": (
+        "Not every rank has a GPU",
+        "The job asks for the device cuda, and some ranks run where there is none. A run computes on one kind of "
+        "device: ranks on processors would make the others of their group wait.",
+        "Start ranks only where there are GPUs (`srun --gpus-per-task=1`), or let the job say `device = "
+        '"auto"`, which then computes on the processors of all.',
+    ),
+    "W992": (
+        "Ranks share a GPU",
+        "There are more ranks on a node than GPUs. They compute one after the other, and each takes its part of the "
+        "memory.",
+        "Start as many ranks as there are GPUs.",
+    ),
+    "W993": (
+        "GPUs are idle",
+        "A rank computes on one GPU, and there are more GPUs than ranks on the node.",
+        "Start a rank for each GPU: `mpiexec -n 4 subsalt migrate job.toml`; CUDA_VISIBLE_DEVICES hides those that are "
+        "for others.",
+    ),
     "E992": (
         "A wrong word for messages between GPUs",
         "SUBSALT_GPU_MPI says how ghost planes go from GPU to GPU in place of the MPI library's own word.",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import check, kernels
+from subsalt import check, devices, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
 from subsalt.comm import world
@@ -49,6 +49,7 @@ def _check_rtm(job: Job) -> CheckResult:
     from subsalt.job.shared_check import on_ranks
 
     comm = world()
+    devices.settle(comm, job.parallel.device)
     return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
 
 
@@ -99,8 +100,8 @@ def _check(job: Job, reader: Alone) -> CheckResult:
         load.codes.append(ConfigError.exit_code)
     load(lambda: _writable_formats(job))
     load(lambda: _scratch_folders(job))
-    load(lambda: kernels.get(job.parallel.device).describe())
-    load.findings += no_gpu(job.parallel.device)
+    load(lambda: devices.describe(job.parallel.device))
+    load.findings += no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
     files_there = load(job.input_files) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from subsalt import kernels
+from subsalt import devices, kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.check.velocity import velocity_findings
@@ -33,6 +33,7 @@ def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
     rules, and all return the same findings and facts.
     """
     comm = world()
+    devices.settle(comm, job.parallel.device)
     load = Loader()
     table = _table(job, comm, load)
     context = KirchhoffContext(table=table)
@@ -70,8 +71,8 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
 def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
     """Return everything that is found, what is in order included."""
     found: list[Finding] = []
-    load(lambda: kernels.get(job.parallel.device).describe())
-    load.findings += no_gpu(job.parallel.device)
+    load(lambda: devices.describe(job.parallel.device))
+    load.findings += no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table

@@ -28,6 +28,7 @@ def _groups(parallel: dict[str, Any], unit: str) -> Markup:
     )
     parts = [
         f"{parallel['ranks']} ranks on {_nodes(parallel.get('nodes'))}",
+        _gpus(parallel),
         f"{parallel['threads']} threads each" if words.is_number(parallel.get("threads")) else "",
         f"in {len(sizes)} groups of {each}, one {unit} each"
         if len(sizes) > 1
@@ -39,6 +40,14 @@ def _groups(parallel: dict[str, Any], unit: str) -> Markup:
             f"{idle} of them without {unit}s: slabs of larger groups would be thinner than their halo"
         )
     return tag("p", ", ".join(p for p in parts if p) + ".")
+
+
+def _gpus(parallel: dict[str, Any]) -> str:
+    """Return how many GPUs they computed on, and which; empty on processors."""
+    seats = [s for s in listed(parallel, "gpus") if isinstance(s, dict)]
+    count = len({(str(s.get("host")), str(s.get("bus"))) for s in seats})
+    names = ", ".join(dict.fromkeys(str(s.get("name")) for s in seats))
+    return f"on {count} GPU{'s' * (count != 1)} ({names})" if seats else ""
 
 
 def _nodes(count: Any) -> str:

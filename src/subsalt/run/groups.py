@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from subsalt import devices
 from subsalt.comm import Comm
 from subsalt.kernels import cores, threads_to_use
 from subsalt.plan import World, group_size, group_sizes
@@ -58,11 +59,13 @@ class Groups:
 
     def facts(self) -> dict[str, object]:
         """Return what a report says of them."""
+        gpus = devices.gpus()
         return {
             "ranks": self.world.size,
             "nodes": len(set(self.world.allgather(self.world.host))),
             "groups": self.sizes,
             "idle_ranks": self.world.size - sum(self.sizes),
+            **(gpus.facts() if gpus is not None else {}),
         }
 
     def rest(self) -> None:

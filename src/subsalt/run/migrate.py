@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
+from subsalt import devices, kernels
 from subsalt.comm import world
 from subsalt.errors import Finding, raise_on_errors
 from subsalt.grid import Frame
@@ -200,8 +200,7 @@ def migrate_shots_job(
     with clock("setup"):
         options = job.propagation_options
         threads = ranks.threads_for(everybody, options.threads)
-        with everybody.together():
-            device = kernels.prepare(options.device, threads)
+        device = devices.prepare(everybody, options.device, threads)
         setup = migration_setup(job, model, survey)
         plan = ranks.plan(job, setup, survey.shots, everybody, folder)
         with everybody.together():

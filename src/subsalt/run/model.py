@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
+from subsalt import devices
 from subsalt.comm import world
 from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.imaging.setup import gate
@@ -105,8 +105,7 @@ def model_job(
             survey = replace(job.acquisition_survey(), frame=model.frame)
         options, aperture = job.propagation_options, job.imaging_options.aperture
         threads = ranks.threads_for(everybody, options.threads)
-        with everybody.together():
-            device = kernels.prepare(options.device, threads)
+        device = devices.prepare(everybody, options.device, threads)
         gated, _ = gate(model, options)
         dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
+from subsalt import devices, kernels
 from subsalt.comm import Comm, world
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.grid import Box
@@ -146,8 +146,7 @@ def reimage_run(
         survey = survey_of(job, model)
     with clock("setup"):
         threads = ranks.threads_for(everybody, options.threads)
-        with everybody.together():
-            device = kernels.prepare(options.device, threads)
+        device = devices.prepare(everybody, options.device, threads)
         setup = migration_setup(job, model, survey)
         with everybody.together():
             region = None if wish.region is None else parse_region(wish.region, model.grid)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
+from subsalt import devices, kernels
 from subsalt.comm import Comm, world
 from subsalt.errors import CorruptionError, raise_on_errors
 from subsalt.imaging.kirchhoff.cutting import Block, recut
@@ -68,8 +68,8 @@ def migrate_time_job(
     with clock("setup"):
         asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
         shared = ranks.threads_for(everybody, asked)
+        device = devices.prepare(everybody, job.parallel.device, shared)
         with everybody.together():
-            device = kernels.prepare(job.parallel.device, shared)
             threads = kernels.threads_to_use(shared)
         layout = layout_for(job, setup, everybody, threads)
         sharing = World.of(everybody, threads)
