@@ -9,13 +9,14 @@ are sent when they have been computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from subsalt.domain import Domain
+from subsalt.errors import DeviceError
 from subsalt.grid import Box
 from subsalt.halo import Halo
 from subsalt.kernels.problem import Problem, State
@@ -104,6 +105,10 @@ def _finished(*segments: Any) -> Iterator[None]:
     """Bring all that segments give to where it belongs when the block ends, also by an error."""
     try:
         yield
-    finally:
-        for segment in segments:
-            segment.finish()
+    except BaseException:
+        with suppress(DeviceError):  # what has been raised says more
+            for segment in segments:
+                segment.finish()
+        raise
+    for segment in segments:
+        segment.finish()

@@ -7,16 +7,10 @@ pointers: they are memory of the host.
 import textwrap
 
 import pytest
-from launch import MPI, run
+from emulated_ranks import MARKS, environment
+from launch import run
 
-from conftest import EMULATED_PLUGIN
-
-pytestmark = [
-    *MPI,
-    pytest.mark.skipif(
-        not EMULATED_PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"
-    ),
-]
+pytestmark = MARKS
 
 PROGRAM = """
     import numpy as np
@@ -62,11 +56,7 @@ PROGRAM = """
 
 def exchange(way, seed, fields=1, words=0, before="", ranks=3):
     """Return what ranks say of an exchange on the device."""
-    env = {
-        "SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN),
-        "SUBSALT_EMULATED_ORDER": seed,
-        "SUBSALT_GPU_MPI": way,
-    }
+    env = environment(seed, way)
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
     return run(ranks, PROGRAM.format(fields=fields, words=words, before=lines), env=env)
 

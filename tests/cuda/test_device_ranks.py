@@ -10,22 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from launch import MPI, run
+from emulated_ranks import MARKS, environment
+from launch import run
 from slab_cases import CASES, advance
 
-from conftest import EMULATED_PLUGIN
-
-pytestmark = [
-    *MPI,
-    pytest.mark.skipif(
-        not EMULATED_PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"
-    ),
-]
+pytestmark = MARKS
 
 HERE = Path(__file__).parent
 
 #: boundary by boundary, medium by medium, and slabs as thin as their halo
-NAMES = ("iso 3-D thin",)
+NAMES = ("iso 3-D pml", "vti 2-D pml free surface", "vti 3-D damping u16", "iso 3-D thin")
 
 #: what every rank runs; `before` may change the program first
 PROGRAM = """
@@ -59,11 +53,7 @@ def answers(tmp_path_factory):
 
 def on_ranks(answers, ranks, way, seed, names=NAMES, loops=(None, "python"), before=""):
     """Return what ranks say of the cases."""
-    env = {
-        "SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN),
-        "SUBSALT_EMULATED_ORDER": seed,
-        "SUBSALT_GPU_MPI": way,
-    }
+    env = environment(seed, way)
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
     mpi = str(HERE.parent / "mpi")
     program = PROGRAM.format(mpi=mpi, answers=str(answers), names=names, loops=loops, before=lines)

@@ -4,15 +4,11 @@ import json
 import textwrap
 
 import pytest
-from launch import MPI, run
+from emulated_ranks import MARKS, environment
+from launch import run
 
-from conftest import EMULATED_PLUGIN
 from subsalt import comm, devices, kernels
 from subsalt.errors import DeviceError
-
-needs_plugin = pytest.mark.skipif(
-    not EMULATED_PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"
-)
 
 
 def seen(*ranks):
@@ -59,7 +55,6 @@ def test_idle_gpus_are_said_by_node():
     assert [g["bus"] for g in made.facts()["gpus"]] == ["p", "p", "q", "p"]
 
 
-@needs_plugin
 def test_a_process_alone_takes_the_first_gpu(emulated, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_GPUS", "3")
     assert devices.prepare(comm.single(), "cuda", 1) is kernels.get("cuda")
@@ -91,7 +86,7 @@ DECIDE = """
 
 def decide(device, before="", gpus="1", ranks=3):
     """Return what each of the ranks got."""
-    env = {"SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN), "SUBSALT_EMULATED_GPUS": gpus}
+    env = environment(SUBSALT_EMULATED_GPUS=gpus)
     done = run(ranks, DECIDE.format(device=device, before=before), env=env)
     assert done.rc == 0, done
     return [out.strip() for out in done.out]
@@ -103,11 +98,10 @@ REAL = "import dataclasses; from subsalt.kernels.cuda import library; there = li
 )
 
 
-@needs_plugin
 class TestOnRanks:
     """Each launch is one decision."""
 
-    pytestmark = MPI
+    pytestmark = MARKS
 
     def test_every_rank_takes_a_gpu(self):
         assert decide("cuda", gpus="2") == [f"cuda {n} ['W992']" for n in (0, 1, 0)]
@@ -143,7 +137,7 @@ class TestOnRanks:
         assert said[0].startswith("DeviceError E700 GPU 0 is taken (rank 1 on ")
 
     def test_doctor_says_what_the_ranks_have(self):
-        env = {"SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN), "SUBSALT_GPU_MPI": "direct"}
+        env = environment(messages="direct")
         done = run(2, ["subsalt", "doctor", "--json"], env=env)
         assert done.rc == 0, done
         assert json.loads(done.out[0])["mpi"]["cuda_aware"] is True
