@@ -34,7 +34,7 @@ MARGIN = 0.02
 
 def on_device(setup: MigrationSetup) -> bool:
     """Return whether wavefields are in the memory of a GPU."""
-    return kernels.chosen(setup.propagation.device).name == "cuda"
+    return kernels.get(setup.propagation.device).OWN_MEMORY
 
 
 def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.errors import CorruptionError, MissingInputError
+from subsalt import kernels
+from subsalt.errors import CorruptionError, DeviceError, MissingInputError
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import NAME, Wavefield, read_only, read_rows, read_wavefields
 
@@ -59,9 +60,11 @@ class SourceRun:
         """
         folder = Path(folder)
         job = job_of_run(folder)
-        if job.parallel.device == "cuda":
+        try:
+            kernels.chosen(job.parallel.device)
+        except DeviceError:
             # the run wanted a GPU where it was; what is made from it is made where there is none, too
-            job = job.changed("parallel", device="auto")
+            job = job.changed("parallel", device=kernels.AUTO)
         try:
             with read_only(folder) as db:
                 meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
