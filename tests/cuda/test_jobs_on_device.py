@@ -30,6 +30,8 @@ from subsalt.run.reimage import Wish, reimage_run
 MEDIA = {
     "isotropic": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }",
     "vti": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }\nepsilon = 0.15\ndelta = 0.05",
+    "tti": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }\nepsilon = 0.15\ndelta = 0.05\n"
+    'theta = "25 deg"\nphi = "40 deg"',
 }
 
 #: two shots over a small volume

@@ -38,7 +38,7 @@ BOUNDARY = {
     f"shells on {place}": ("boundary", {"snapshots_on": place}) for place in ("device", "memory", "disk")
 }
 
-ON_DEVICE = [name for name in CASES if name != "reference" and "tti" not in name]
+ON_DEVICE = [name for name in CASES if name != "reference"]
 
 
 def made(case: str, name: str) -> Scheme:
@@ -62,7 +62,7 @@ def test_every_scheme_has_the_bytes_of_the_cpu(case: str, tmp_path: Path, gpu_de
         assert image.counts == counts_of(scheme), name
 
 
-@pytest.mark.parametrize("case", ["iso 2-D", "vti 3-D"])
+@pytest.mark.parametrize("case", ["iso 2-D", "vti 3-D", "tti 2-D"])
 def test_a_wavefield_that_runs_backwards_has_the_bytes_of_the_cpu(
     case: str, tmp_path: Path, gpu_device: object
 ) -> None:
