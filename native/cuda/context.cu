@@ -231,10 +231,10 @@ int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host,
 int subsalt_cuda_copy(void* to, const void* from, int64_t bytes) {
     const auto make = [&]() -> Status {
         if (bytes == 0) return cudaSuccess;
-        const bool to_device = place_of(to) == Place::device, from_device = place_of(from) == Place::device;
-        const cudaMemcpyKind kind = to_device ? (from_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)
-                                              : (from_device ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
-        SUBSALT_CHECK(copy_async(to, from, bytes, kind, context().compute));
+        const bool to_device = memory_of(to) == Memory::device, from_device = memory_of(from) == Memory::device;
+        if (from_device && !to_device) counters().to_host += bytes;
+        if (to_device && !from_device) counters().to_device += bytes;
+        SUBSALT_CHECK(copy_async(to, from, bytes, cudaMemcpyDefault, context().compute));
         return cudaStreamSynchronize(context().compute);
     };
     return said(make(), "copying");

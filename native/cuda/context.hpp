@@ -33,7 +33,7 @@ void release(void* p);
 Status allocate_host(void** out, std::int64_t bytes); // page-locked
 void release_host(void* p);
 
-/// cudaMemcpyAsync, counted; the kind is named.
+/// cudaMemcpyAsync, counted where the kind is named.
 Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 
 /// A problem whose pointers are on the device, and the tables they point to.

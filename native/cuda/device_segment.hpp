@@ -11,7 +11,6 @@ namespace subsalt::cuda {
 class DeviceSegment {
 public:
     explicit DeviceSegment(const DevicePlan& plan) : plan_(plan) {}
-    ~DeviceSegment();
     Status open(const SubsaltCudaWork& work);
 
     /// Part of the step from time index `it`: Psi in `memory` (or nowhere), the next level in the boxes, what is
@@ -59,8 +58,6 @@ private:
     Outbound kept_;
     Inbound put_back_;
     std::optional<Box> inner_;
-    int* flag_ = nullptr;      // on the device
-    int* flag_host_ = nullptr; // page-locked
 };
 
 } // namespace subsalt::cuda

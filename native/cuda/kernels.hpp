@@ -46,6 +46,17 @@ inline Status field_step(const Problem& pb, const Levels& levels, const Box& box
     }
 }
 
+inline int tunings(const Problem& pb, Tuning* out, int most) {
+    switch (pb.medium) {
+    case Medium::isotropic:
+        return tunings_iso(pb, out, most);
+    case Medium::vti:
+        return tunings_vti(pb, out, most);
+    default:
+        return tunings_tti(pb, out, most);
+    }
+}
+
 // Points between nodes (points.cu). `host` has pointers on the host.
 Status make_points(const Points& host, const Problem& pb, DevicePoints** out, cudaStream_t stream);
 void free_points(DevicePoints* points);

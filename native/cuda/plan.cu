@@ -59,10 +59,7 @@ int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model
     if (size != static_cast<int64_t>(sizeof(Problem))) return said(cudaErrorInvalidValue, "a problem of another build");
     auto made = std::make_unique<DevicePlan>();
     const Status status = fill(*made, *static_cast<const Problem*>(problem), model);
-    const Problem& pb = made->pb;
-    (pb.medium == Medium::isotropic ? tunings_iso
-     : pb.medium == Medium::vti     ? tunings_vti
-                                    : tunings_tti)(pb, &made->tuning, 1);
+    tunings(made->pb, &made->tuning, 1);
     if (status == cudaSuccess) *plan = made.release();
     return said(status, "bringing a problem to the GPU");
 }

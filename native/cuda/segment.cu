@@ -25,17 +25,26 @@
 
 namespace subsalt::cuda {
 
-DeviceSegment::~DeviceSegment() {
-    Loans::of_process().give_back(flag_, sizeof(int));
-    release_host(flag_host_);
+namespace {
+
+/// Whether a field is not finite, on the device and, page-locked, on the host: one number for the whole process.
+struct Flag {
+    void *device = nullptr, *host = nullptr;
+
+    Status open() {
+        if (device == nullptr) SUBSALT_CHECK(allocate(&device, sizeof(int)));
+        return host == nullptr ? allocate_host(&host, sizeof(int)) : cudaSuccess;
+    }
+};
+Flag& flag() {
+    static Flag made;
+    return made;
 }
 
+} // namespace
+
 Status DeviceSegment::open(const SubsaltCudaWork& work) {
-    void* room = nullptr;
-    SUBSALT_CHECK(Loans::of_process().take(&room, sizeof(int)));
-    flag_ = static_cast<int*>(room);
-    SUBSALT_CHECK(allocate_host(&room, sizeof(int)));
-    flag_host_ = static_cast<int*>(room);
+    SUBSALT_CHECK(flag().open());
     const auto rows_of = [](const SubsaltCudaSeries& s, Index n) {
         return HostRows{n * 4, reinterpret_cast<char*>(s.series), s.nt, {}};
     };
@@ -79,11 +88,11 @@ Status DeviceSegment::open_samples(const SubsaltCudaWork& work) {
             bytes *= std::max<Index>(0, box.hi[a] - box.lo[a]);
         if (bytes == 0) continue;
         Visit v{{s.it, box, s.copy, s.energy, s.partner, s.image, s.scale}, -1, -1};
-        if (s.copy != nullptr && place_of(s.copy) != Place::device) {
+        if (s.copy != nullptr && memory_of(s.copy) != Memory::device) {
             v.copy = copies.count;
             if (!add(copies, s.copy, bytes)) return cudaErrorInvalidValue;
         }
-        if (s.partner != nullptr && place_of(s.partner) != Place::device) {
+        if (s.partner != nullptr && memory_of(s.partner) != Memory::device) {
             v.partner = partners.count;
             partner_times_.push_back(s.it);
             if (!add(partners, s.partner, bytes)) return cudaErrorInvalidValue;
@@ -107,7 +116,7 @@ Status DeviceSegment::open_shells(const SubsaltCudaShells& asked, Index buffer) 
         shells_.reset();
         return cudaSuccess;
     }
-    shells_travel_ = place_of(asked.data) != Place::device;
+    shells_travel_ = memory_of(asked.data) != Memory::device;
     if (!shells_travel_) return cudaSuccess;
     const HostRows rows{bytes, reinterpret_cast<char*>(asked.data), asked.rows, {}};
     const Index room = rows_at_once(buffer, rows);
@@ -186,11 +195,12 @@ Status DeviceSegment::part(const Levels& levels, Index it, const Box* memory, co
 
 Status DeviceSegment::look(float* const* fields, bool* finite) {
     const cudaStream_t compute = context().compute;
-    SUBSALT_CHECK(cudaMemsetAsync(flag_, 0, sizeof(int), compute));
-    SUBSALT_CHECK(look_for_infinite(plan_.pb, fields, flag_, compute));
-    SUBSALT_CHECK(copy_async(flag_host_, flag_, sizeof(int), cudaMemcpyDeviceToHost, compute));
+    int *const there = static_cast<int*>(flag().device), *const here = static_cast<int*>(flag().host);
+    SUBSALT_CHECK(cudaMemsetAsync(there, 0, sizeof(int), compute));
+    SUBSALT_CHECK(look_for_infinite(plan_.pb, fields, there, compute));
+    SUBSALT_CHECK(copy_async(here, there, sizeof(int), cudaMemcpyDeviceToHost, compute));
     SUBSALT_CHECK(cudaStreamSynchronize(compute));
-    *finite = *flag_host_ == 0;
+    *finite = *here == 0;
     return cudaSuccess;
 }
 
@@ -290,9 +300,6 @@ int subsalt_cuda_counters(int64_t out[5]) {
 
 int subsalt_cuda_tunings(const void* plan, int32_t* pairs, int32_t most, int32_t* count) {
     const DevicePlan& p = plan_of(plan);
-    const auto tunings = p.pb.medium == Medium::isotropic ? tunings_iso
-                         : p.pb.medium == Medium::vti     ? tunings_vti
-                                                          : tunings_tti;
     std::vector<Tuning> found(static_cast<std::size_t>(most), p.tuning);
     *count = most < 1 ? 0 : std::max(1, tunings(p.pb, found.data(), most));
     for (int i = 0; i < *count; ++i)

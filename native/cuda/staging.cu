@@ -5,20 +5,20 @@
 
 namespace subsalt::cuda {
 
-Place place_of(const void* p) {
+Memory memory_of(const void* p) {
     cudaPointerAttributes found{};
     if (cudaPointerGetAttributes(&found, p) != cudaSuccess) {
         cudaGetLastError();
-        return Place::pageable;
+        return Memory::pageable;
     }
     switch (found.type) {
     case cudaMemoryTypeDevice:
     case cudaMemoryTypeManaged:
-        return Place::device;
+        return Memory::device;
     case cudaMemoryTypeHost:
-        return Place::locked;
+        return Memory::locked;
     default:
-        return Place::pageable;
+        return Memory::pageable;
     }
 }
 
@@ -58,7 +58,7 @@ Status Staging::make(HostRows rows, Index room, int direction) {
     direction_ = direction;
     locked_ = true;
     for (std::size_t i = 0; i < std::max<std::size_t>(rows_.each.size(), 1); ++i)
-        locked_ = locked_ && place_of(rows_.at(static_cast<Index>(i))) == Place::locked;
+        locked_ = locked_ && memory_of(rows_.at(static_cast<Index>(i))) == Memory::locked;
     for (Slot& slot : slots_) {
         void* memory = nullptr;
         SUBSALT_CHECK(Loans::of_process().take(&memory, room_ * rows_.bytes));

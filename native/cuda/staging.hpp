@@ -16,10 +16,10 @@
 
 namespace subsalt::cuda {
 
-enum class Place { device, locked, pageable };
+enum class Memory { device, locked, pageable };
 
 /// Where a pointer points to.
-Place place_of(const void* p);
+Memory memory_of(const void* p);
 
 /// Device memory lent to segments and taken back. A run makes thousands of them, and cudaMalloc and cudaFree wait for
 /// the device. Lent again without a wait: all that uses it runs in the order of the compute stream, or was waited for.

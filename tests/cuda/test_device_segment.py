@@ -17,7 +17,7 @@ import pytest
 from device_states import fused, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
-from segment_work import SHAPES, everything, work_for
+from segment_work import SHAPES, everything, points_everywhere, work_for
 from subsalt.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import segment as segment_module
@@ -31,6 +31,7 @@ from subsalt.segment import (
     Recorder,
     Shells,
     Snapshots,
+    Source,
     Work,
     by_segment,
     by_step,
@@ -89,7 +90,9 @@ def work_on(work: Work, where: str) -> Work:
 def results(state: State, work: Work) -> list[bytes]:
     """Return the bytes of the wavefield and of all that came out."""
     arrays = [*everything(state, work), *([work.shells.data] if work.shells else [])]
-    return [np.asarray(a).tobytes() for a in arrays]
+    # those of the host first: to fetch others would give copies that nobody has waited for the time to arrive
+    on_host = {i: a.tobytes() for i, a in enumerate(arrays) if isinstance(a, np.ndarray)}
+    return [on_host[i] if i in on_host else np.asarray(a).tobytes() for i, a in enumerate(arrays)]
 
 
 def same_as_the_cpu(
@@ -117,9 +120,9 @@ def shells_for(problem: Problem, *, put_back: bool, direction: int, rows: int = 
     return Shells(shell, data, 3 if direction == 1 else 3 + rows - 1, direction, put_back)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("boundary", ["none", "damping"])
+@pytest.mark.parametrize("boundary", ["none", "pml", "damping"])
 @pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("medium", ["isotropic"])
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
 def test_the_bytes_of_the_cpu(gpu_device: Any, medium: str, boundary: str, ndim: int) -> None:
     problem = make_problem(
         SHAPES[2] if ndim == 2 else (15, 24, 35), medium, boundary, 8, ndim=ndim, free_surface=ndim == 3
@@ -289,3 +292,107 @@ def test_what_progress_raises_leaves_a_whole_step_and_all_results(order_one: Any
         host, want = to_cpu(problem, random_state(problem)), work_on(work, "pageable")
         assert by_step(cpu, problem, host, state.it, want)
     assert results(state, got) == results(host, want)
+
+
+def test_what_the_host_changes_between_two_uses_of_a_segment_is_read_anew(gpu_device: Any) -> None:
+    problem = make_problem(SMALL[2], "isotropic", "none", 8, ndim=2)
+    work = work_on(work_for(problem), "locked")
+    assert work.correlation is not None
+    segment = cuda.Segment(problem, work.sources, work.recorders, work.snapshots, work.correlation)
+    with cpu.forced(fused()):
+        for _ in range(2):
+            state = to_device(problem, to_cpu(problem, random_state(problem)))
+            host, want = to_cpu(problem, random_state(problem)), work_on(work, "pageable")
+            assert segment.advance(state, 11, FINITE_EVERY, True)
+            assert by_step(cpu, problem, host, 11, want)
+            assert results(state, work) == results(host, want)
+            for partner in work.correlation.fields.values():
+                partner += np.float32(1)
+            for source in work.sources:
+                source.samples[...] += np.float32(1)
+
+
+def test_two_parts_make_a_step(order_one: Any) -> None:
+    """As ranks do it: the shells of a slab first, then its core and all that comes after the step."""
+    problem = make_problem(SMALL[3], "isotropic", "pml", 4)
+    work = work_for(problem)
+    with cpu.forced(fused()):
+        host, want = to_cpu(problem, random_state(problem)), work_on(work, "pageable")
+        assert by_step(cpu, problem, host, 9, want)
+    state, got = to_device(problem, to_cpu(problem, random_state(problem))), work_on(work, "pageable")
+    front = cuda.Segment(problem)
+    rest = cuda.Segment(problem, got.sources, got.recorders, got.snapshots, got.correlation)
+    nx, ny, nz = SMALL[3]
+    low, core, high = (Box((a, 0, 0), (b, ny, nz)) for a, b in ((0, 2), (2, nx - 3), (nx - 3, nx)))
+    for it in range(9):
+        front.part(state, it, Box((0, 0, 0), SMALL[3]), [low, high], last=False, until=9)
+        rest.part(state, it, None, [core, Box((0, 0, 0), (0, 0, 0))], last=True, until=9)
+        state.rotate()
+    rest.finish()
+    front.finish()
+    assert results(state, got) == results(host, want)
+
+
+def test_what_is_done_is_counted(gpu_device: Any) -> None:
+    problem = make_problem(SMALL[2], "isotropic", "none", 8, ndim=2)
+    work, steps = work_on(work_for(problem), "locked"), 14
+    assert work.snapshots is not None
+    assert work.correlation is not None
+    work.snapshots.energy, work.correlation.image = (
+        placed(a, "device") for a in (work.snapshots.energy, work.correlation.image)
+    )
+    state = to_device(problem, to_cpu(problem, random_state(problem)))
+    before = cuda.counters()
+    assert by_segment(cuda, problem, state, steps, work)
+    done = {name: n - before[name] for name, n in cuda.counters().items()}
+    copies = sum(it <= steps for it in work.snapshots.fields)
+    partners = sum(1 <= it <= steps for it in work.correlation.fields)
+    fed = sum(len(s.points.base) * min(steps, s.samples.shape[1]) for s in work.sources)
+    recorded = sum(len(r.points.base) * min(steps, r.data.shape[1] - 1) for r in work.recorders)
+    assert done["steps"] == steps
+    assert done["snapshots"] == copies
+    assert done["to_host"] == 4 * (copies * work.snapshots.box.size + recorded + 1)
+    assert done["to_device"] >= 4 * (partners * work.correlation.box.size + fed)
+    assert done["launches"] > 3 * steps
+
+
+@pytest.mark.parametrize("wrong", ["strided", "float64", "read-only"])
+def test_what_is_written_must_be_the_array_itself(gpu_device: Any, wrong: str) -> None:
+    problem, box = make_problem(SMALL[3], "isotropic", "none", 8), Box((0, 0, 0), SMALL[3])
+    good = np.ones(SMALL[3], np.float32)
+    bad = np.zeros((*SMALL[3], 2), np.float32)[..., 0] if wrong == "strided" else good.copy()
+    bad = bad.astype(np.float64) if wrong == "float64" else bad
+    bad.flags.writeable = wrong != "read-only"
+    data = np.zeros(
+        (3, 9), np.float64 if wrong == "float64" else np.float32, order="F" if wrong != "strided" else "C"
+    )
+    data.flags.writeable = wrong != "read-only"
+    for name, work in (
+        ("the snapshot", {"snapshots": Snapshots(box, {1: bad})}),
+        ("the energy", {"snapshots": Snapshots(box, {1: good}, bad)}),
+        ("the image", {"correlation": Correlation(box, {1: good}, bad, 1.0)}),
+        ("recorded data", {"recorders": [Recorder(points_everywhere(problem, 3, 1), data)]}),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be float32, contiguous"):
+            cuda.Segment(problem, **work)  # type: ignore[arg-type]
+
+
+def test_wrong_arguments_are_refused(gpu_device: Any) -> None:
+    problem, other = (make_problem(SMALL[n], "isotropic", "none", 8, ndim=n) for n in (3, 2))
+    samples = np.zeros((3, 5), np.float32, order="F")
+    with pytest.raises(ValueError, match="one column per point"):
+        cuda.Segment(problem, [Source(points_everywhere(problem, 4, 1), samples)])
+    with pytest.raises(ValueError, match="that of the box"):
+        cuda.Segment(
+            problem, snapshots=Snapshots(Box((0, 0, 0), (4, 4, 4)), {1: np.zeros((4, 4, 5), np.float32)})
+        )
+    with pytest.raises(ValueError, match="leaves the grid"):
+        cuda.Segment(
+            problem, snapshots=Snapshots(Box((0, 0, 0), (999, 1, 1)), {1: np.zeros((999, 1, 1), np.float32)})
+        )
+    with pytest.raises(ValueError, match="as a whole"):
+        cuda.Segment(make_problem(SMALL[3], "isotropic", "pml", 8), inner=Box((0, 0, 0), (1, 1, 1)))
+    state = cuda.new_state(other)
+    with pytest.raises(ValueError, match="a field of shape"):
+        cuda.Segment(problem).advance(state, 1, 50, True)
+    assert state.it == 0

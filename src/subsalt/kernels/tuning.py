@@ -124,9 +124,11 @@ class Tuner:
 
     def trial(self, steps: int) -> tuple[Cut, int]:
         """Return the cut to use next, and for how many of the `steps` ahead."""
-        if self.settled or steps < self.steps(self.left[0]):
-            return self.best, steps
-        return self.left[0], self.steps(self.left[0])
+        return (self.left[0], self.steps(self.left[0])) if self.tries(steps) else (self.best, steps)
+
+    def tries(self, steps: int) -> bool:
+        """Return whether the next of the `steps` ahead are a trial."""
+        return not self.settled and steps >= self.steps(self.left[0])
 
     def steps(self, tried: Cut) -> int:
         """Return the steps of a trial: whole passes, in 2-D as many as keep all threads busy."""

@@ -271,7 +271,7 @@ class Segment:
             while finite and state.it < until:
                 left = until - state.it
                 cut, steps = tuner.trial(left)
-                if steps == left:  # no trial, or the last one
+                if not tuner.tries(left):
                     steps = self._slice(left)
                 call("subsalt_cuda_tune", self.plan.pointer, *cut)
                 start, before = time.perf_counter(), state.it

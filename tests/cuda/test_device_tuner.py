@@ -1,0 +1,94 @@
+"""The tuning of the field step, found in the first steps of a run on the device: any has the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from device_states import to_device
+
+from kernel_problems import make_problem, random_state, to_cpu
+from subsalt.kernels import cuda, tuning
+from subsalt.kernels.cuda import tuner
+from subsalt.segment import FINITE_EVERY
+
+SHAPE = (13, 29, 40)
+
+
+class Memory:
+    """Where tunings outlive the process, here in it."""
+
+    def __init__(self) -> None:
+        self.cuts: dict[str, tuning.Cut] = {}
+
+    def read(self) -> dict[str, tuning.Cut]:
+        return dict(self.cuts)
+
+    def write(self, name: str, value: tuning.Cut) -> None:
+        self.cuts[name] = value
+
+
+@pytest.fixture
+def memory(gpu_device: Any, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    """Let small grids be tuned by few steps, and remember in this process alone."""
+    made = Memory()
+    monkeypatch.setenv("SUBSALT_TUNE", "on")
+    monkeypatch.setattr(tuner, "SMALLEST", 1)
+    monkeypatch.setattr(tuner, "TRIAL", 3)
+    monkeypatch.setattr(tuning, "_memory", made)
+    return made
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_every_tuning_has_the_same_bytes(gpu_device: Any, medium: str) -> None:
+    problem = make_problem(SHAPE, medium, "pml", 8)
+    host = to_cpu(problem, random_state(problem))
+    answers = set()
+    found = tuner.tunings(problem)
+    for cut in found:
+        tuner.tuner_of(problem).best = cut
+        state = to_device(problem, host)
+        assert cuda.Segment(problem).advance(state, 5, FINITE_EVERY, True)
+        answers.add(b"".join(np.asarray(a).tobytes() for a in state.arrays()))
+    assert len(answers) == 1
+    assert len(set(found)) == len(found) > 1
+
+
+def test_the_fastest_is_settled_and_remembered(memory: Memory) -> None:
+    problem = make_problem(SHAPE, "isotropic", "none", 4)
+    state = to_device(problem, to_cpu(problem, random_state(problem)))
+    assert not tuner.tuner_of(problem).settled
+    best = cuda.settle(problem, state)
+    trials = tuner.tuner_of(problem).seconds
+    assert set(trials) == set(tuner.tunings(problem))
+    assert all(len(times) == tuning.ROUNDS for times in trials.values())
+    assert best == min(trials, key=lambda cut: min(trials[cut]))
+    assert state.it == 8 * tuning.ROUNDS * len(trials)
+    assert list(memory.cuts.values()) == [best]
+    (key,) = memory.cuts
+    assert cuda.describe()["name"] in key
+    # the next problem of this kind takes it
+    again = make_problem(SHAPE, "isotropic", "none", 4)
+    assert tuner.tuner_of(again).settled
+    assert tuner.tuner_of(again).best == best
+
+
+def test_a_run_is_not_disturbed_by_trials(memory: Memory) -> None:
+    problem, plain = (make_problem(SHAPE, "isotropic", "pml", 8) for _ in range(2))
+    host = to_cpu(problem, random_state(problem))
+    states = [to_device(problem, host) for _ in range(2)]
+    assert cuda.Segment(problem).advance(states[0], 123, FINITE_EVERY, True)
+    assert tuner.tuner_of(problem).settled
+    tuner.tuner_of(plain).settled = True
+    assert cuda.Segment(plain).advance(states[1], 123, FINITE_EVERY, True)
+    assert [np.asarray(a).tobytes() for a in states[0].arrays()] == [
+        np.asarray(a).tobytes() for a in states[1].arrays()
+    ]
+
+
+def test_tuning_can_be_switched_off(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUBSALT_TUNE", "off")
+    problem = make_problem(SHAPE, "isotropic", "none", 4)
+    assert tuner.tuner_of(problem).settled
+    assert tuner.tuner_of(problem).best == tuner.tunings(problem)[0]
