@@ -77,11 +77,17 @@ struct PairRows {
     SUBSALT_DEVICE float2 at(int k) const { return load2(p + k * stride); }
 };
 
+/// Pairs of neighbours that a chain takes at once: all, but where loads of order 16 would fill the registers.
+template <class Values>
+constexpr int at_once = max_radius;
+template <>
+constexpr int at_once<TiltedColumn<8>> = 1;
+
 /// D1 on a unit grid, and D2 without its centre.
 template <int M, class Values>
 SUBSALT_DEVICE float2 slope(const float* d, const Values& w) {
     float2 h = d[1] * (w.at(1) - w.at(-1));
-#pragma unroll
+#pragma unroll(at_once<Values>)
     for (int k = 2; k <= M; ++k)
         h = fma2(d[k], w.at(k) - w.at(-k), h);
     return h;
@@ -89,7 +95,7 @@ SUBSALT_DEVICE float2 slope(const float* d, const Values& w) {
 template <int M, class Values>
 SUBSALT_DEVICE float2 second(const float* c, const Values& w) {
     float2 u = c[1] * (w.at(1) + w.at(-1));
-#pragma unroll
+#pragma unroll(at_once<Values>)
     for (int k = 2; k <= M; ++k)
         u = fma2(c[k], w.at(k) + w.at(-k), u);
     return u;
@@ -109,7 +115,7 @@ SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radi
     constexpr bool inner = R == Role::inner;
     Fluxes out{zero2(), zero2(), zero2(), zero2()};
     if constexpr (inner) {
-        out.a = tilt.centre[Field] * load2(w);
+        out.a = tilt.centre[Field] * column.at(0);
         out.a = fma2(tilt.second[Field][0], second<M>(tilt.c, column), out.a);
     }
     const float2 hx = slope<M>(tilt.d, column);

@@ -37,9 +37,11 @@ struct TiltedTask {
     float* out[2];
 };
 
-template <int M, int Dim, int Rows, bool Layered>
+/// `Plain`: the step alone. Else with the terms of the layer, of damping, or A and B instead of a step.
+template <int M, int Dim, int Rows, bool Plain>
 class TiltedMarch {
     using Tile = TiltedTile<M, Dim, Rows>;
+    static constexpr bool ahead = M < 8; // order 16 has no registers left for the axis of the next turn
 
 public:
     SUBSALT_DEVICE TiltedMarch(const Problem& pb, const Levels& lv, const TiltedTask& task, const TiltedPart& part,
@@ -58,27 +60,22 @@ public:
         in_memory_ = unit_.role != Role::none && lies_in_memory(y_, z_);
         in_grid_ =
             in_memory_ && y_ >= 0 && y_ < min(n(1), end(1) + Tile::my) && z_ >= 0 && z_ < min(n(2), end(2) + Tile::mz);
-        at_ = padded_offset(pb, 0, y_, z_);
+        at_ = padded_offset(pb, first_ - 1, y_, z_);
 #pragma unroll
-        for (int i = 0; i < Tile::outer_each; ++i) {
-            const Unit outer = Tile::outer(static_cast<int>(threadIdx.x), i);
-            const int y = y0_ + outer.y, z = z0_ + outer.z;
-            const bool needed = outer.role != Role::none && lies_in_memory(y, z);
-            outer_[i].from = padded_offset(pb, 0, y, z);
-            outer_[i].to = needed ? static_cast<int>(Tile::w(shared, 0, 0, outer.y, outer.z) - shared) : -1;
-        }
+        for (int i = 0; i < Tile::outer_each; ++i)
+            outer_[i] = outer(i);
     }
 
     SUBSALT_DEVICE void run() {
         begin();
         for (int x = first_; x < x1_ + M; ++x) {
             const bool has_flux = x <= last_; // the same for the whole block, as all that a barrier depends on
-            step_on(x);
+            step_on();
             if (has_flux) put_fields(x);
             wait_for_copies<1>(); // what lies further out is there
             __syncthreads();
             Fluxes made[2];
-            if (x < last_) copy_outer(x + 1);
+            if (x < last_) copy_outer((x + 1) & 1);
             commit_copies();
             if (has_flux) make_fluxes(x, made);
             __syncthreads();
@@ -99,18 +96,18 @@ private:
     int first_, last_;      // planes with fluxes
     int y_, z_;             // of the unit
     bool in_memory_, in_grid_;
-    Index at_; // in plane 0 of a padded array; where there is nothing nothing is read
+    Index at_; // of the unit in a padded array, in the plane of this turn; where there is nothing nothing is read
     struct Outer {
-        Index from;
-        int to; // in shared memory; -1: nowhere
+        Index from; // likewise
+        int to;     // in shared memory; -1: nowhere
     } outer_[Tile::outer_each];
     TiltedColumn<M> column_[2];
     float2 head_[2], axis_[3]; // asked for
     float2 acc_[2][M];         // sums of the planes that wait for fluxes (push_divergence_x)
 
     SUBSALT_DEVICE int n(int axis) const { return static_cast<int>(pb_.n[axis]); }
+    SUBSALT_DEVICE bool writes_operator() const { return !Plain && task_.out[0] != nullptr; }
     SUBSALT_DEVICE int end(int axis) const { return static_cast<int>(box_.hi[axis]); }
-    SUBSALT_DEVICE Index plane(int x) const { return x * pb_.plane; }
 
     /// Whether a pair lies in a padded array, and near enough to the box to be needed.
     SUBSALT_DEVICE bool lies_in_memory(int y, int z) const {
@@ -120,10 +117,11 @@ private:
                z < min(row - front, end(2) + 2 * Tile::mz);
     }
 
+    /// Stand before the first turn, and ask for what it needs.
     SUBSALT_DEVICE void begin() {
 #pragma unroll
         for (int f = 0; f < 2; ++f) {
-            column_[f].begin(lv_.curr[f] + at_ + plane(first_), pb_.plane, in_memory_);
+            column_[f].begin(lv_.curr[f] + at_ + pb_.plane, pb_.plane, in_memory_);
 #pragma unroll
             for (int j = 0; j < M; ++j)
                 acc_[f][j] = zero2();
@@ -131,53 +129,67 @@ private:
                 for (int slot = 0; slot < Tile::slots; ++slot)
                     store2(Tile::fx(shared_, f, slot, unit_.y, unit_.z), zero2());
         }
-        ask_for_heads(first_);
-        ask_for_axis(first_);
-        copy_outer(first_);
+        ask_for_heads();
+        if constexpr (ahead) ask_for_axis(1);
+        copy_outer(first_ & 1);
         commit_copies();
         copy_point(first_ - M);
         commit_copies();
     }
-    SUBSALT_DEVICE void ask_for_heads(int x) {
+
+    // What the turn at the next plane needs
+    SUBSALT_DEVICE void ask_for_heads() {
 #pragma unroll
         for (int f = 0; f < 2; ++f)
             if constexpr (TiltedColumn<M>::is_queue)
-                head_[f] = in_memory_ ? ldg2(lv_.curr[f] + at_ + plane(x + M)) : zero2();
+                head_[f] = in_memory_ ? ldg2(lv_.curr[f] + at_ + (M + 1) * pb_.plane) : zero2();
     }
-    SUBSALT_DEVICE void ask_for_axis(int x) {
+    SUBSALT_DEVICE void ask_for_axis(int planes_on) {
 #pragma unroll
         for (int i = 0; i < 3; ++i)
-            if (Dim == 3 || i != 1) axis_[i] = in_grid_ ? ldg2(pb_.tilt.axis[i] + at_ + plane(x)) : zero2();
+            if (Dim == 3 || i != 1)
+                axis_[i] = in_grid_ ? ldg2(pb_.tilt.axis[i] + at_ + planes_on * pb_.plane) : zero2();
     }
-    /// Copy the fields of plane x further out to where they are read.
-    SUBSALT_DEVICE void copy_outer(int x) {
+    /// Number i of the pairs further out that this thread copies.
+    SUBSALT_DEVICE Outer outer(int i) const {
+        const Unit unit = Tile::outer(static_cast<int>(threadIdx.x), i);
+        const int y = y0_ + unit.y, z = z0_ + unit.z;
+        if (unit.role == Role::none || !lies_in_memory(y, z)) return {0, -1};
+        return {padded_offset(pb_, first_ - 1, y, z),
+                static_cast<int>(Tile::w(shared_, 0, 0, unit.y, unit.z) - shared_)};
+    }
+    /// Copy fields further out to where they are read.
+    SUBSALT_DEVICE void copy_outer(int copy) {
 #pragma unroll
         for (const Outer& outer : outer_)
             if (outer.to >= 0)
 #pragma unroll
                 for (int f = 0; f < 2; ++f)
-                    start_copy<true>(shared_ + (2 * (x & 1) + f) * Tile::w_plane + outer.to,
-                                     reinterpret_cast<const float2*>(lv_.curr[f] + outer.from + plane(x)));
+                    start_copy<true>(shared_ + (2 * copy + f) * Tile::w_plane + outer.to,
+                                     reinterpret_cast<const float2*>(lv_.curr[f] + outer.from + pb_.plane));
     }
-    /// Copy models and last level of plane x, where it will take its time step here.
+    /// Copy models and last level of plane x, M behind that of the next turn, if it will take its time step here.
     SUBSALT_DEVICE void copy_point(int x) {
-        if (x < x0_ || x >= x1_ || unit_.role != Role::inner || !in_grid_ || task_.out[0] != nullptr) return;
+        if (x < x0_ || x >= x1_ || unit_.role != Role::inner || !in_grid_ || writes_operator()) return;
         const float* const from[5] = {pb_.m, pb_.e, pb_.s, lv_.prev[0], lv_.prev[1]};
 #pragma unroll
         for (int i = 0; i < 5; ++i)
             start_copy<true>(Tile::point(shared_, i, unit_.y, unit_.z),
-                             reinterpret_cast<const float2*>(from[i] + at_ + plane(x)));
+                             reinterpret_cast<const float2*>(from[i] + at_ + (1 - M) * pb_.plane));
     }
 
-    /// Move to plane x.
-    SUBSALT_DEVICE void step_on(int x) {
+    /// Begin the next turn.
+    SUBSALT_DEVICE void step_on() {
         column_[0].next(head_[0]);
         column_[1].next(head_[1]);
+        at_ += pb_.plane;
         forget(at_);
 #pragma unroll
-        for (Outer& outer : outer_)
+        for (Outer& outer : outer_) {
+            outer.from += pb_.plane;
             forget(outer.from);
-        if constexpr (Layered) {
+        }
+        if constexpr (!Plain) {
             forget(y_);
             forget(z_);
         }
@@ -202,16 +214,17 @@ private:
 #pragma unroll
             for (int f = 0; f < 2; ++f)
                 store2(Tile::w(shared_, x & 1, f, unit_.y, unit_.z), column_[f].at(0));
-        if (x < last_) ask_for_heads(x + 1);
+        if (x < last_) ask_for_heads();
     }
 
     SUBSALT_DEVICE void make_fluxes(int x, Fluxes (&made)[2]) {
         const bool inside = x >= x0_ && x < x1_; // else only F_x is needed
+        if constexpr (!ahead) ask_for_axis(0);
         float2 m[3];
 #pragma unroll
         for (int i = 0; i < 3; ++i)
             m[i] = Dim == 3 || i != 1 ? pb_.tilt.slope[i] * axis_[i] : zero2();
-        if (x < last_) ask_for_axis(x + 1);
+        if (ahead && x < last_) ask_for_axis(1);
         if (unit_.role == Role::inner) {
             make_fluxes_of<0, Role::inner>(x, m, made[0]);
             make_fluxes_of<1, Role::inner>(x, m, made[1]);
@@ -253,7 +266,7 @@ private:
     /// Divergence of plane x along y and z, what its F_x adds to the planes behind, and the time step of plane x - M.
     SUBSALT_DEVICE void finish(int x, const Fluxes (&made)[2]) {
         const bool inside = x >= x0_ && x < x1_;
-        const bool advances = Layered && task_.out[0] == nullptr && pb_.boundary == Boundary::pml;
+        const bool advances = !Plain && !writes_operator() && pb_.boundary == Boundary::pml;
         const int c = x - M; // the plane that becomes complete
         const bool completes = c >= x0_ && in_grid_;
         float2 done[2];
@@ -324,26 +337,27 @@ private:
 
     template <int Field, class Before>
     SUBSALT_DEVICE float2 layer_x(int c, float2 a, float2 flux, const Before& before) {
-        return add_layer_xy<M, 0, Field>(pb_, lv_, a, place(c), Planes{lv_.curr[Field] + at_ + plane(c), pb_.plane},
+        return add_layer_xy<M, 0, Field>(pb_, lv_, a, place(c),
+                                         Planes{lv_.curr[Field] + at_ - M * pb_.plane, pb_.plane},
                                          FluxPlanes<Before>{flux, before});
     }
 
     /// The leapfrog of plane x, or A and B as they are.
     SUBSALT_DEVICE void advance(int x, float2 a, float2 b) {
         const Mask inside = place(x).inside;
-        if (task_.out[0] != nullptr) return write_operator(x, a, b, inside);
+        if (writes_operator()) return write_operator(x, a, b, inside);
         const auto copied = [&](int i) { return load2(Tile::point(shared_, i, unit_.y, unit_.z)); };
         const float2 m = copied(0), e = copied(1), s = copied(2), p_prev = copied(3), q_prev = copied(4);
         float2 p = fma2(m, fma2(e, a, s * b), fma2(2.0f, column_[0].at(-M), -p_prev));
         float2 q = fma2(m, fma2(s, a, b), fma2(2.0f, column_[1].at(-M), -q_prev));
-        if (pb_.boundary == Boundary::damping) {
+        if (!Plain && pb_.boundary == Boundary::damping) {
             const float t_xy = Dim == 3 ? pb_.t[0][x] + pb_.t[1][y_] : pb_.t[0][x];
             const float t = t_xy + pb_.t[2][z_], t_next = t_xy + pb_.t[2][z_ + 1];
             p = make_float2(damped(t, p_prev.x, p.x), damped(t_next, p_prev.y, p.y));
             q = make_float2(damped(t, q_prev.x, q.x), damped(t_next, q_prev.y, q.y));
         }
-        put(lv_.prev[0] + at_ + plane(x), p, inside);
-        put(lv_.prev[1] + at_ + plane(x), q, inside);
+        put(lv_.prev[0] + at_ - M * pb_.plane, p, inside);
+        put(lv_.prev[1] + at_ - M * pb_.plane, q, inside);
     }
 
     /// Of the pair what lies in the box; above a free surface stand odd images, and row 0 is zero.

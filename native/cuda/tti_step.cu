@@ -12,7 +12,8 @@
 // registers; in flight are the loads of a plane, 27 bytes per point of the tile and of what is beside it, some 20 KB
 // per SM. Barriers, and what is not overlapped between them, are expected to cost half of it: 45 G points/s.
 //
-// Where the layer has terms other kernels run, in boxes of their own that end where tiles of the core begin.
+// Where the layer has terms a kernel with their code runs, in boxes of their own that end where tiles of the core
+// begin.
 #include "kernels.hpp"
 #include "tti_march.cuh"
 
@@ -20,7 +21,7 @@ namespace subsalt::cuda {
 
 namespace {
 
-template <int M, int Dim, int Rows, bool Layered>
+template <int M, int Dim, int Rows, bool Plain>
 SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
     tti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ TiltedTask task) {
@@ -29,7 +30,7 @@ SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
     int i = 0;
     for (; block >= task.part[i].blocks; ++i)
         block -= task.part[i].blocks;
-    TiltedMarch<M, Dim, Rows, Layered>(pb, lv, task, task.part[i], block, shared).run();
+    TiltedMarch<M, Dim, Rows, Plain>(pb, lv, task, task.part[i], block, shared).run();
 }
 
 /// How boxes become blocks.
@@ -70,10 +71,12 @@ void add_part(TiltedTask& task, const Box& box, const Cutting& cut) {
 /// The part of a box where the layer has no terms, but for what would leave tiles unfilled.
 Box without_layer(const Problem& pb, const Box& box, const Cutting& cut) {
     Box core = box;
+    if (pb.boundary == Boundary::none) return core;
+    const Index inside = pb.boundary == Boundary::pml ? pb.radius : 0; // how far terms reach beyond the layer
     const Index step[3] = {1, cut.rows, cut.columns};
     for (int axis = 0; axis < 3; ++axis) {
         const Index low = pb.width[2 * axis], high = pb.width[2 * axis + 1];
-        const Index from = low > 0 ? low + pb.radius : 0, to = pb.n[axis] - (high > 0 ? high + pb.radius : 0);
+        const Index from = low > 0 ? low + inside : 0, to = pb.n[axis] - (high > 0 ? high + inside : 0);
         // the layer's boxes fill their tiles: from the low side up to a whole tile, at the high side all that is left
         // over
         const Index start = axis == 2 ? box.lo[2] / cut.aligned * cut.aligned : box.lo[axis];
@@ -109,13 +112,13 @@ TiltedTask whole(const Box& box, float* const* out, const Cutting& cut) {
     return task;
 }
 
-template <int M, int Dim, int Rows, bool Layered>
+template <int M, int Dim, int Rows, bool Plain>
 Status start(const Problem& pb, const Levels& lv, const TiltedTask& task, cudaStream_t stream) {
     using Tile = TiltedTile<M, Dim, Rows>;
     unsigned blocks = 0;
     for (int i = 0; i < task.parts; ++i)
         blocks += task.part[i].blocks;
-    const auto kernel = tti_march<M, Dim, Rows, Layered>;
+    const auto kernel = tti_march<M, Dim, Rows, Plain>;
     SUBSALT_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(Tile::bytes)));
     return launch(kernel, dim3(blocks), dim3(Tile::threads), Tile::bytes, stream, pb, lv, task);
@@ -127,8 +130,8 @@ Status processors(int* count) {
     return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
 }
 
-/// The step of a box, or (`out`) A and B in it. Order M has a kernel without the layer's code for tiles of `Core` rows
-/// of y, if not 0; the others are done, and layers, by the kernel with it and tiles of `Rows` rows.
+/// The step of a box, or (`out`) A and B in it. With `Core` the kernel of the step alone, in tiles of so many rows of
+/// y, does what it can; the rest does the one that can all, in tiles of `Rows` rows.
 template <int M, int Dim, int Core, int Rows>
 Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
     int count = 0;
@@ -137,14 +140,13 @@ Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* ou
     const int warm_up = M + 1, at_once = Dim == 3 ? count : 4 * count;
     using Tile = TiltedTile<M, Dim, Rows>;
     const Cutting cut{Tile::rows, Tile::columns, Tile::aligned, warm_up, at_once, planes};
-    const bool layer = pb.boundary == Boundary::pml && out == nullptr;
+    if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), stream);
     if constexpr (Core > 0) {
         const Cutting wide{Core, Tile::columns, Tile::aligned, warm_up, at_once, planes};
-        const Box core = layer ? without_layer(pb, box, wide) : box;
-        SUBSALT_CHECK((start<M, Dim, Core, false>(pb, lv, whole(core, out, wide), stream)));
-        return layer ? start<M, Dim, Rows, true>(pb, lv, around(box, core, cut), stream) : cudaSuccess;
+        const Box core = without_layer(pb, box, wide);
+        SUBSALT_CHECK((start<M, Dim, Core, true>(pb, lv, whole(core, nullptr, wide), stream)));
+        return start<M, Dim, Rows, false>(pb, lv, around(box, core, cut), stream);
     }
-    return start<M, Dim, Rows, true>(pb, lv, whole(box, out, cut), stream);
 }
 
 Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
