@@ -1,0 +1,124 @@
+"""Whole migrations by ranks on GPUs: the files of one processor, a GPU that is lost, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from emulated_ranks import MARKS, environment
+from launch import Done, run
+from survey_jobs import results
+
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job, model_job
+
+pytestmark = MARKS
+
+#: two shots over a small volume, whose windows are cut into slabs
+MODEL = """
+[model]
+vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }
+epsilon = 0.15
+delta = 0.05
+[acquisition]
+shots = { first = [40, 60, 10], last = [100, 60, 10], n = 2 }
+receivers = { first = [13, 50, 10], last = [127, 50, 10], n = 8 }
+record_length = 0.06
+dt = 0.002
+files = "per-shot"
+[grid]
+spacing = 10
+shape = [16, 11, 12]
+[source]
+f0 = 30
+[propagation]
+order = 4
+layer = 5
+[output]
+pictures = false
+formats = ["segy", "npz"]
+"""
+
+MIGRATE = '[data]\nfiles = ["shots/*.sgy"]\n' + MODEL.replace("vp = { z = [0, 60", "vp = { z = [0, 50")
+
+#: what is kept of the source's wavefield, by name: each has bits of its own in what it makes of rounding
+CHECKPOINT = {
+    "store": "",
+    "revolve": '[checkpoint]\nstrategy = "revolve"\n',
+    "boundary": '[checkpoint]\nstrategy = "boundary"\nexact = false\n',
+}
+
+
+def job_for(folder: Path, how: str, device: str, group: int | str = 1) -> Path:
+    """Return the file of a migration."""
+    path = folder / f"{how}-{device}-{group}.toml"
+    share = f'[parallel]\ndevice = "{device}"\nranks_per_shot = {group}\n'
+    path.write_text(MIGRATE + CHECKPOINT[how] + share)
+    return path
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with modelled shots."""
+    folder = tmp_path_factory.mktemp("survey")
+    (folder / "model.toml").write_text(MODEL)
+    model_job(Job.from_toml(folder / "model.toml"), folder / "shots")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def on_one_cpu(survey: Path) -> dict[str, dict[str, bytes]]:
+    """Return the files of one process on its processor, by strategy."""
+    out = {}
+    for how in CHECKPOINT:
+        migrate_job(Job.from_toml(job_for(survey, how, "cpu")), survey / f"{how}.one")
+        out[how] = results(survey / f"{how}.one")
+    return out
+
+
+def migrate(survey: Path, how: str, ranks: int, group: int, folder: Path, **env: str) -> Done:
+    """Migrate on ranks with the emulated device."""
+    job = job_for(survey, how, "cuda", group)
+    return run(ranks, ["subsalt", "migrate", job, "--run", folder], env=environment(**env))
+
+
+@pytest.mark.parametrize(
+    ("how", "ranks", "group", "messages"),
+    [("store", 3, 3, "staged"), ("revolve", 2, 2, "direct"), ("boundary", 3, 2, "staged")],
+)
+def test_files_are_those_of_one_processor(survey, on_one_cpu, tmp_path, how, ranks, group, messages):
+    done = migrate(survey, how, ranks, group, tmp_path / "run", messages=messages, order="5")
+    assert done.rc == 0, done
+    assert results(tmp_path / "run") == on_one_cpu[how]
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())["parallel"]
+    assert [(g["number"], g["sharing"]) for g in facts["gpus"]] == [(0, ranks)] * ranks
+    assert f"{ranks} ranks share 1 GPU of" in done.out[0] + done.err[0], done
+    assert not any(done.err[1:])
+
+
+#: loses the GPU of rank 1 in the middle of a shot
+LOST = """
+    import os, sys
+    if os.environ["PMI_RANK"] == "1":
+        os.environ["SUBSALT_EMULATED_LOST"] = "{launch}"
+    from subsalt.cli import app, guard
+    sys.exit(guard.run(app.app, ["migrate", {job!r}, "--run", {folder!r}]))
+"""
+
+
+def test_a_gpu_lost_by_one_rank_ends_all_and_the_run_goes_on(survey, on_one_cpu, tmp_path):
+    job, folder = job_for(survey, "store", "cuda", 2), tmp_path / "run"
+    program = LOST.format(launch=1200, job=str(job), folder=str(folder))
+    done = run(2, program, env=environment(messages="staged", order="6"))
+    assert done.rc == 69, done
+    said = [line for err in done.err for line in err.splitlines() if line.startswith("error")]
+    assert len(said) == 1, done
+    assert "E984" in said[0], said
+    assert "rank 1 on" in said[0], said
+    assert not (folder / "quarantine").exists() or not list((folder / "quarantine").iterdir())
+    # the rest by one processor
+    migrate_job(Job.from_toml(job_for(survey, "store", "cpu")), folder)
+    assert results(folder) == on_one_cpu["store"]
+    by = json.loads((folder / "run.json").read_text())["computed_by"]
+    assert sum(map(len, by.values())) == 2
