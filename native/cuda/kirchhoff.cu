@@ -51,6 +51,24 @@ struct Turn {
     bool busy = false;
 };
 
+/// Memory of the device for one block of traces after the other.
+struct Room {
+    char* memory = nullptr;
+    Index bytes = 0;
+
+    Status grow(Index wanted) {
+        if (bytes >= wanted) return cudaSuccess;
+        bytes = 0;
+        release(memory); // waits for the kernels that use it
+        memory = nullptr;
+        void* p = nullptr;
+        SUBSALT_CHECK(allocate(&p, wanted));
+        memory = static_cast<char*>(p);
+        bytes = wanted;
+        return cudaSuccess;
+    }
+};
+
 /// A block of locations on the device.
 struct Sum {
     KirchhoffMedium m{};
@@ -59,8 +77,7 @@ struct Sum {
     std::vector<float> quarter; // of the medium, on the host
     float* slow = nullptr;
     unsigned long long* contributions = nullptr;
-    char* pairs = nullptr;
-    Index pairs_room = 0;
+    Room pairs, arranged;
     Turn turns[2];
     int turn = 0;
     std::int64_t counted = 0; // contributions of turns that are done
@@ -70,7 +87,8 @@ struct Sum {
         cudaStreamSynchronize(context().compute);
         for (void* p : owned)
             release(p);
-        release(pairs);
+        release(pairs.memory);
+        release(arranged.memory);
         for (Turn& t : turns) {
             release(t.device);
             release_host(t.host);
@@ -188,17 +206,8 @@ struct Sum {
     Status pairs_for(Index traces, Index& locations) {
         const Index per_group = in_group * traces * pair_bytes, groups = (m.nloc + in_group - 1) / in_group;
         const Index some = most_pairs / per_group < 1 ? 1 : most_pairs / per_group;
-        const Index bytes = (some < groups ? some : groups) * per_group;
         locations = (some < groups ? some : groups) * in_group;
-        if (pairs_room >= bytes) return cudaSuccess;
-        pairs_room = 0;
-        release(pairs); // waits for the kernels that use it
-        pairs = nullptr;
-        void* p = nullptr;
-        SUBSALT_CHECK(allocate(&p, bytes));
-        pairs = static_cast<char*>(p);
-        pairs_room = bytes;
-        return cudaSuccess;
+        return pairs.grow((some < groups ? some : groups) * per_group);
     }
 
     /// Samples of the image whose t0 does not lie behind the traces, whole blocks of them but for the last.
@@ -217,6 +226,7 @@ struct Sum {
         SUBSALT_CHECK(free_turn(at.bytes));
         Index locations = 0;
         SUBSALT_CHECK(pairs_for(traces.n, locations));
+        SUBSALT_CHECK(arranged.grow(arranged_bytes(traces)));
         gather(traces, at);
         Turn& t = turns[turn];
         const cudaStream_t compute = context().compute, copies = context().copy_in;
@@ -226,12 +236,16 @@ struct Sum {
         SUBSALT_CHECK(cudaStreamWaitEvent(compute, t.copied, 0));
         t.busy = true;
         turn = 1 - turn;
-        const KirchhoffTraces there = placed(traces, at, t.device);
+        KirchhoffTraces there = placed(traces, at, t.device);
+        float* const samples = reinterpret_cast<float*>(arranged.memory);
+        SUBSALT_CHECK(kirchhoff_arrange(there, samples, compute));
+        there.samples = samples;
         const int end = end_of(traces);
         for (Index from = 0; from < m.nloc; from += locations) {
             const Index count = m.nloc - from < locations ? m.nloc - from : locations;
-            SUBSALT_CHECK(kirchhoff_pairs(m, there, rules, out, slow, end, from, count, pairs, contributions, compute));
-            SUBSALT_CHECK(kirchhoff_sum(m, there, rules, out, pairs, from, count, compute));
+            SUBSALT_CHECK(
+                kirchhoff_pairs(m, there, rules, out, slow, end, from, count, pairs.memory, contributions, compute));
+            SUBSALT_CHECK(kirchhoff_sum(m, there, rules, out, pairs.memory, from, count, compute));
         }
         SUBSALT_CHECK(
             cudaMemcpyAsync(t.contributions, contributions, sizeof *contributions, cudaMemcpyDeviceToHost, compute));

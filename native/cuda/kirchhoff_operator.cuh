@@ -4,7 +4,7 @@
 // lane. Where that file adds zeros for bands that only a neighbouring lane needs, nothing is added here: the same bits.
 #pragma once
 
-#include "device.hpp"
+#include "kirchhoff_sum.hpp"
 
 #define SUBSALT_NS cuda
 #include "kirchhoff_pair.hpp"
@@ -30,6 +30,37 @@ struct Legs {
     float src_p, rcv_p, src_q, rcv_q; // with eta only
 };
 
+// Roots and quotients, rounded as always. Those of the compiler test for operands near the ends of the range of numbers
+// and branch, which keeps it from overlapping anything. Here the squares of times are at least 1e-8 (h^2) and at most
+// 1e35, so that its way for all other operands, from the approximation of the hardware on, is right without the test.
+#if defined(SUBSALT_EMULATED)
+SUBSALT_DEVICE float root_of(float a) {
+    return sqrtf(a);
+}
+SUBSALT_DEVICE float inverse_of(float a) {
+    return 1.0f / a;
+}
+SUBSALT_DEVICE float ratio_of(float a, float b) {
+    return a / b;
+}
+#else
+SUBSALT_DEVICE float root_of(float a) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    const float near = a * y, rest = fma1(-near, near, a);
+    return fma1(rest, y * 0.5f, near);
+}
+SUBSALT_DEVICE float inverse_of(float a) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return fma1(y, fma1(-a, y, 1.0f), y);
+}
+SUBSALT_DEVICE float ratio_of(float a, float b) {
+    const float y = inverse_of(b), near = a * y;
+    return fma1(y, fma1(-b, near, a), near);
+}
+#endif
+
 /// -(a b) + c in one rounding.
 SUBSALT_DEVICE float fnma1(float a, float b, float c) {
     return fma1(-a, b, c);
@@ -38,7 +69,7 @@ SUBSALT_DEVICE float fnma1(float a, float b, float c) {
 /// t^2 of one leg, and its derivatives by h^2 and q.
 SUBSALT_DEVICE float square_of_leg(float x2, float s, float h2, float eta2, float& p, float& q) {
     const float square = x2 * s, wide = 1.0f + eta2;
-    const float u = square / fma1(wide, square, h2);
+    const float u = ratio_of(square, fma1(wide, square, h2));
     const float less = eta2 * u;
     p = fma1(less, u, 1.0f);
     q = fnma1(less, fnma1(wide, u, 2.0f), 1.0f);
@@ -57,8 +88,8 @@ SUBSALT_DEVICE Legs legs_at(const Pair& pair, const Below& at) {
         a = fma1(pair.src2, at.slowness2, at.half2);
         b = fma1(pair.rcv2, at.slowness2, at.half2);
     }
-    l.src = sqrtf(a);
-    l.rcv = sqrtf(b);
+    l.src = root_of(a);
+    l.rcv = root_of(b);
     l.both = l.src + l.rcv;
     l.squares = a + b;
     l.product = l.src * l.rcv;
@@ -76,25 +107,26 @@ SUBSALT_DEVICE float taper(float u) {
     return 0.0f < u ? (u < 1.0f ? inside : 1.0f) : 0.0f;
 }
 
-/// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on.
-/// Few samples are near enough to ask, so that what only this needs is read here.
+/// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on. At
+/// t0 = 0, where the stretch has no bound, it is no number, which is not above 0 either. Few samples are near enough to
+/// ask, so that what only this needs is read here: `quarter`, `depth` of the medium.
 struct Room {
     float stretch, dip;
 };
 
 template <bool with_eta>
-SUBSALT_DEVICE Room room_at(const KirchhoffMedium& m, const KirchhoffRules& rules, const Pair& pair, const Legs& l,
-                            Index loc, int k) {
+SUBSALT_DEVICE Room room_at(const KirchhoffRules& rules, const Pair& pair, const Legs& l, const float* quarter,
+                            const float* depth) {
     Room room{1.0f, 1.0f};
     if (rules.has_stretch) {
         float sum = l.both;
         if constexpr (with_eta) sum = fma1(l.src_p, l.rcv, l.rcv_p * l.src);
-        const float inverse_j = l.product / (__ldg(m.quarter + k) * sum);
+        const float inverse_j = ratio_of(l.product, __ldg(quarter) * sum);
         room.stretch = ((1.0f + rules.stretch_most) - inverse_j) * rules.stretch_scale;
     }
     if (rules.has_dip) {
-        const float reach = fmaxf(__ldg(m.depth + loc * m.row + k) * rules.dip_slope, 1e-30f);
-        room.dip = (1.0f - pair.midpoint / reach) * rules.dip_scale;
+        const float reach = fmaxf(__ldg(depth) * rules.dip_slope, 1e-30f);
+        room.dip = (1.0f - ratio_of(pair.midpoint, reach)) * rules.dip_scale;
     }
     return room;
 }
@@ -104,7 +136,7 @@ SUBSALT_DEVICE float weight_at(const KirchhoffRules& rules, const Pair& pair, co
                                float factor) {
     if (rules.amplitude == Amplitude::none) return pair.weight;
     const float sum = l.both * inverse, squares = l.squares * inverse;
-    const float shape = rules.amplitude == Amplitude::three ? sum * squares : sqrtf(sum) * squares;
+    const float shape = rules.amplitude == Amplitude::three ? sum * squares : root_of(sum) * squares;
     return pair.weight * (factor * shape);
 }
 
@@ -124,13 +156,19 @@ SUBSALT_DEVICE float steepness(const Pair& pair, const Legs& l) {
 /// Shortest and longest half-length of the triangle, samples.
 constexpr float least_half = 0.05f, most_half = 1e6f;
 
-/// Where a trace is read: its rows of coefficients for band 0, and the sizes that all traces of a block share.
+/// Where a trace is read, arranged as kirchhoff_arrange.cu says.
 struct Trace {
     const float* samples;
     const double *integrals, *slopes;
-    int order;
-    unsigned stride, band; // floats from one coefficient to the next, from one band to the next
+    int ns_pad;
+    unsigned band; // floats from one band to the next
 };
+
+/// Place of a sample in a band. `fixed`: order of the polynomials.
+template <int fixed>
+SUBSALT_DEVICE unsigned place_of(unsigned sample) {
+    return sample + sample / together * (fixed * together);
+}
 
 /// Behind which sample a position lies, and how far.
 struct Window {
@@ -138,41 +176,35 @@ struct Window {
     float fraction;
 
     SUBSALT_DEVICE explicit Window(float position) {
-        at = static_cast<unsigned>(static_cast<int>(position));
-        fraction = position - static_cast<float>(static_cast<int>(at));
+        const int i = static_cast<int>(position);
+        at = static_cast<unsigned>(i);
+        fraction = position - static_cast<float>(i);
     }
 };
 
-/// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
+/// The polynomial whose coefficients begin at `c`.
 template <int fixed>
-SUBSALT_DEVICE float value_of(const Trace& trace, unsigned band, const Window& window) {
-    const float *table = trace.samples, f = window.fraction;
-    const unsigned at = band * trace.band + window.at, stride = trace.stride;
-    const auto c = [&](unsigned k) { return __ldg(table + k * stride + at); };
-    if constexpr (fixed == 1) {
-        return fma1(c(1), f, c(0));
-    } else if constexpr (fixed == 4) {
-        const float f2 = f * f;
-        return fma1(fma1(c(4), f2, fma1(c(3), f, c(2))), f2, fma1(c(1), f, c(0)));
-    } else {
-        float value = c(static_cast<unsigned>(trace.order));
-        for (int k = trace.order - 1; k >= 0; --k)
-            value = fma1(value, f, c(static_cast<unsigned>(k)));
-        return value;
-    }
+SUBSALT_DEVICE float value_of(const float* c, float f) {
+    static_assert(fixed == 1 || fixed == 4);
+    const float c0 = __ldg(c), c1 = __ldg(c + together);
+    if constexpr (fixed == 1) return fma1(c1, f, c0);
+    const float c2 = __ldg(c + 2 * together), c3 = __ldg(c + 3 * together), c4 = __ldg(c + 4 * together);
+    const float f2 = f * f;
+    return fma1(fma1(c4, f2, fma1(c3, f, c2)), f2, fma1(c1, f, c0));
 }
 
 /// The trace at the window, low-passed at the band coordinate b in [0, bands - 1]: band floor(b) counts 1 - t and the
 /// next one t, t = b - floor(b). Where t is 0, as in band 0, in which most samples lie, one band is read.
 template <int fixed, Antialias antialias>
 SUBSALT_DEVICE float banded(const Trace& trace, float b, const Window& window) {
-    if constexpr (antialias == Antialias::none) return value_of<fixed>(trace, 0u, window);
+    const unsigned at = place_of<fixed>(window.at);
+    if constexpr (antialias == Antialias::none) return value_of<fixed>(trace.samples + at, window.fraction);
     const int under = static_cast<int>(b);
     const float t = b - static_cast<float>(under);
-    float value = value_of<fixed>(trace, static_cast<unsigned>(under), window);
+    const float* const c = trace.samples + (static_cast<unsigned>(under) * trace.band + at);
+    float value = value_of<fixed>(c, window.fraction);
     if constexpr (antialias == Antialias::interpolate) {
-        if (t > 0.0f)
-            value = fma1(t, value_of<fixed>(trace, static_cast<unsigned>(under) + 1u, window), (1.0f - t) * value);
+        if (t > 0.0f) value = fma1(t, value_of<fixed>(c + trace.band, window.fraction), (1.0f - t) * value);
     }
     return value + 0.0f; // no negative zero
 }
@@ -181,12 +213,14 @@ SUBSALT_DEVICE float banded(const Trace& trace, float b, const Window& window) {
 template <int fixed>
 SUBSALT_DEVICE double integral_at(const Trace& trace, double position) {
     if (position <= 0.0) return 0.0;
-    const int last = static_cast<int>(trace.stride) - 1, n = fixed > 0 ? fixed : trace.order;
+    const int last = trace.ns_pad - 1;
     const int i = position >= static_cast<double>(last) ? last - 1 : static_cast<int>(position);
     const double f = position - static_cast<double>(i);
     double sum = 0.0;
-    for (int k = n; k >= 0; --k) {
-        const double c = static_cast<double>(__ldg(trace.samples + static_cast<unsigned>(k) * trace.stride + i));
+    const float* const coefficients = trace.samples + place_of<fixed>(static_cast<unsigned>(i));
+#pragma unroll
+    for (int k = fixed; k >= 0; --k) {
+        const double c = static_cast<double>(__ldg(coefficients + k * together));
         sum = sum * f + c * (1.0 / static_cast<double>((k + 1) * (k + 2)));
     }
     return __ldg(trace.integrals + i) + f * (__ldg(trace.slopes + i) + f * sum);

@@ -7,7 +7,7 @@
 //
 // Arrays: reached (location groups, traces, in_group) of 48 bytes, which the sum reads; hits and fold are added to by
 // atomic operations on integers, whose order changes nothing. About 1000 operations per pair of some 400 samples, which
-// take 100 each; 48 bytes written per pair and read by every run of samples: 0.5 bytes per contribution.
+// take 120 each; 48 bytes written per pair and read by every run of samples: 0.5 bytes per contribution.
 #include "kirchhoff_sum.hpp"
 
 #include "kirchhoff_operator.cuh"
@@ -63,8 +63,8 @@ struct Column {
         if constexpr (with_eta) at.eta = __ldg(m.eta + loc * m.row + k);
         const Legs l = legs_at<with_eta>(pair, at);
         const float position = l.both - first;
-        const Room room = room_at<with_eta>(m, rules, pair, l, loc, k);
-        return 0.0f <= position && position <= last && 0.0f < fminf(room.stretch, room.dip);
+        const Room room = room_at<with_eta>(rules, pair, l, m.quarter + k, m.depth + loc * m.row + k);
+        return 0.0f <= position && position <= last && 0.0f < room.stretch && 0.0f < room.dip;
     }
 
     /// Whether all samples of a block lie behind the end of the trace; they may also when this does not say so.

@@ -8,12 +8,12 @@
 // shared memory, 32 traces at a time, and a warp passes over those that reach none of its 32 samples. Blocks of the
 // deepest samples, which most traces reach, are started first.
 //
-// Neighbouring threads read neighbouring samples of a trace, so that a load of 32 coefficients is one or two lines of
-// the cache. Per contribution with bands and order 4: 100 operations, of them two square roots and two divisions, each
-// a look-up in a table and some ten operations more; up to 40 bytes of coefficients from L1, of them, by the four
-// locations, some 10 from L2, and next to nothing from memory: 32 MB of prepared traces stay in L2. At a clock of
-// 1.75 GHz, 132 processors of 128 lanes give 295e9 contributions/s by operations, 740e9 by L1; half of the former is
-// what two thirds of busy issue slots at 64 registers a thread leave, 150e9 to 200e9.
+// Neighbouring threads read neighbouring samples of a trace (kirchhoff_arrange.cu), so that a load of 32 coefficients
+// is one or two lines of the cache. Per contribution with bands and order 4: 120 operations, counted in the code for
+// sm_90; 20 or 40 bytes of coefficients from L1 and, by the four locations, a quarter of that from L2; from memory next
+// to nothing, since 32 MB of prepared traces stay in L2. An H200 (132 processors, 128 operations a clock, 1.75 GHz)
+// could do 245e9 contributions/s by operations, 320e9 by the lines of L1: operations bound it. Expected: 150e9 to
+// 200e9.
 #include "kirchhoff_sum.hpp"
 
 #include "kirchhoff_operator.cuh"
@@ -22,24 +22,33 @@ namespace subsalt::cuda {
 namespace migration {
 
 constexpr int threads = 128, warp = 32;
-constexpr int resident = 6; // blocks of a processor: 80 registers a thread, none spilled
 constexpr int at_once = 32; // traces whose pairs are in shared memory
 constexpr int group = static_cast<int>(in_group);
 static_assert(sizeof(Reached) == pair_bytes);
 
-/// The image at one sample after one trace. `factor`: of the weight; `fading`: whether a mute may touch the sample.
+/// Blocks of a processor: 64 registers a thread, or 80 where fewer would be spilled.
+constexpr int resident(bool with_eta, Antialias antialias) {
+    return !with_eta && antialias == Antialias::interpolate ? 8 : 6;
+}
+
+/// What is the same for all pairs of a block. `depth`: of the medium at its first location.
+struct Shared {
+    float first, last, bands;
+    const float *quarter, *depth;
+};
+
+/// The image at one sample after one trace. `factor`: of the weight; `below`: place of the sample in rows of the block.
 template <bool with_eta, Antialias antialias, int fixed>
-SUBSALT_DEVICE float add_sample(const KirchhoffMedium& m, const KirchhoffRules& rules, const Trace& trace,
-                                const Reached& r, const Below& at, float factor, Index loc, int k, float first,
-                                float last, float bands, float image) {
+SUBSALT_DEVICE float add_sample(const KirchhoffRules& rules, const Shared& shared, const Trace& trace, const Reached& r,
+                                const Below& at, float factor, int k, int below, float image) {
     const Legs l = legs_at<with_eta>(r.pair, at);
-    const float position = l.both - first;
-    const float inside = fminf(fmaxf(position, 0.0f), last);
+    const float position = l.both - shared.first;
+    const float inside = fminf(fmaxf(position, 0.0f), shared.last);
     float inverse = 0.0f;
-    if (antialias == Antialias::triangle || rules.amplitude != Amplitude::none) inverse = 1.0f / l.product;
+    if (antialias == Antialias::triangle || rules.amplitude != Amplitude::none) inverse = inverse_of(l.product);
     float weight = weight_at(rules, r.pair, l, inverse, factor);
     if (k < r.open) {
-        const Room room = room_at<with_eta>(m, rules, r.pair, l, loc, k);
+        const Room room = room_at<with_eta>(rules, r.pair, l, shared.quarter + k, shared.depth + below);
         weight = weight * (taper(room.stretch) * taper(room.dip));
     }
     if (!(position == inside)) weight = 0.0f;
@@ -51,7 +60,7 @@ SUBSALT_DEVICE float add_sample(const KirchhoffMedium& m, const KirchhoffRules& 
         if constexpr (antialias == Antialias::triangle) {
             value = triangle<fixed>(trace, inside, fminf(fmaxf(slope * inverse, least_half), most_half));
         } else {
-            float b = fminf(fmaxf(bands - bands * l.product / slope, 0.0f), bands - 1.0f);
+            float b = fminf(fmaxf(shared.bands - ratio_of(shared.bands * l.product, slope), 0.0f), shared.bands - 1.0f);
             if constexpr (antialias == Antialias::nearest) b = ceilf(b);
             value = banded<fixed, antialias>(trace, b, Window(inside));
         }
@@ -60,43 +69,43 @@ SUBSALT_DEVICE float add_sample(const KirchhoffMedium& m, const KirchhoffRules& 
 }
 
 template <bool with_eta, Antialias antialias, int fixed>
-__launch_bounds__(threads, resident) SUBSALT_GLOBAL
+__launch_bounds__(threads, resident(with_eta, antialias)) SUBSALT_GLOBAL
     void sum_traces(KirchhoffMedium m, KirchhoffTraces traces, KirchhoffRules rules, KirchhoffImage out,
                     const Reached* reached, Index from, Index count) {
     SUBSALT_SHARED_ARRAY(Reached, pairs, at_once * group);
     const int thread = static_cast<int>(threadIdx.x), n = static_cast<int>(traces.n), nt = static_cast<int>(m.nt);
     const int k = static_cast<int>(gridDim.y - 1 - blockIdx.y) * threads + thread, of_warp = k - thread % warp;
-    const int row_k = k < static_cast<int>(m.row) ? k : static_cast<int>(m.row) - 1;
-    const Index loc = from + static_cast<Index>(blockIdx.x) * group, behind = from + count;
+    const int row = static_cast<int>(m.row), row_k = k < row ? k : row - 1;
+    const Index loc = from + static_cast<Index>(blockIdx.x) * group;
+    const int here = static_cast<int>(from + count - loc < group ? from + count - loc : group); // locations
 
     Below at[group];
     float factor[group], sum[group];
 #pragma unroll
     for (int j = 0; j < group; ++j) {
-        const Index here = loc + j < behind ? loc + j : loc;
+        const Index in_rows = loc * m.row + (j < here ? j * row : 0) + row_k;
         at[j].half2 = __ldg(m.half2 + row_k);
-        at[j].slowness2 = __ldg(m.slowness2 + here * m.row + row_k);
-        if constexpr (with_eta) at[j].eta = __ldg(m.eta + here * m.row + row_k);
-        factor[j] = __ldg(m.factor + here * m.factor_step + row_k);
+        at[j].slowness2 = __ldg(m.slowness2 + in_rows);
+        if constexpr (with_eta) at[j].eta = __ldg(m.eta + in_rows);
+        factor[j] = __ldg(m.factor + (loc + (j < here ? j : 0)) * m.factor_step + row_k);
         sum[j] = 0.0f;
     }
-    const float first = traces.first, last = static_cast<float>(traces.ns - 1);
-    const float bands = static_cast<float>(traces.bands);
+    const Shared shared{traces.first, static_cast<float>(traces.ns - 1), static_cast<float>(traces.bands), m.quarter,
+                        m.depth + loc * m.row};
     Trace trace;
-    trace.order = static_cast<int>(traces.order);
-    trace.stride = static_cast<unsigned>(traces.ns_pad);
-    trace.band = static_cast<unsigned>((traces.order + 1) * traces.ns_pad);
+    trace.ns_pad = static_cast<int>(traces.ns_pad);
+    trace.band = static_cast<unsigned>((fixed + 1) * arranged_row(trace.ns_pad));
     const Index whole = traces.bands * static_cast<Index>(trace.band);
 
     // the sums of an image trace, between memory and registers
     int slot = -1;
-    const auto held = [&](int j) { return k < nt && loc + j < behind; };
-    const auto place = [&](int j) { return out.image + ((loc + j) * out.nclass + slot) * m.nt + k; };
+    float* const image = out.image + loc * out.nclass * m.nt;
+    const int classes = static_cast<int>(out.nclass);
     const auto keep = [&] {
-        if (slot < 0) return;
+        if (slot < 0 || k >= nt) return;
 #pragma unroll
         for (int j = 0; j < group; ++j)
-            if (held(j)) *place(j) = sum[j];
+            if (j < here) image[(j * classes + slot) * nt + k] = sum[j];
     };
     const Reached* source = reached + static_cast<Index>(blockIdx.x) * n * group;
     for (int begin = 0; begin < n; begin += at_once) {
@@ -116,7 +125,7 @@ __launch_bounds__(threads, resident) SUBSALT_GLOBAL
                 slot = pairs[i * group].slot;
 #pragma unroll
                 for (int j = 0; j < group; ++j)
-                    if (held(j)) sum[j] = *place(j);
+                    if (j < here && k < nt) sum[j] = image[(j * classes + slot) * nt + k];
             }
             const Index of_trace = begin + i;
             trace.samples = traces.samples + of_trace * whole;
@@ -128,8 +137,8 @@ __launch_bounds__(threads, resident) SUBSALT_GLOBAL
             for (int j = 0; j < group; ++j) {
                 const Reached& r = pairs[i * group + j];
                 if (r.lo <= k && k < r.hi)
-                    sum[j] = add_sample<with_eta, antialias, fixed>(m, rules, trace, r, at[j], factor[j], loc + j, k,
-                                                                    first, last, bands, sum[j]);
+                    sum[j] = add_sample<with_eta, antialias, fixed>(rules, shared, trace, r, at[j], factor[j], k,
+                                                                    j * row + k, sum[j]);
             }
         }
     }
