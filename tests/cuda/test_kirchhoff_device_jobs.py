@@ -1,5 +1,7 @@
 """Whole time migrations with `[parallel] device`: the bytes of the CPU, also of runs that change the device midway."""
 
+import ctypes
+import gc
 import json
 import os
 import signal
@@ -10,16 +12,24 @@ from time_case import hashes, make, positions
 
 import subsalt
 from kirchhoff_data import reflector_traces
-from subsalt.errors import ConfigError, DeviceError
+from subsalt.comm import single
+from subsalt.errors import ConfigError, DeviceError, SubsaltError
+from subsalt.imaging.kirchhoff import engine
+from subsalt.imaging.kirchhoff.engine import migrate_block, select
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.sums import Sums
+from subsalt.io.trace_blocks import TraceBlocks
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device
-from subsalt.kernels.cuda.library import OutOfDeviceMemory
+from subsalt.kernels.cuda import library
+from subsalt.plan import gpu as gpus
+from subsalt.plan.kirchhoff_layout import layout_of
+from subsalt.plan.world import World
 from subsalt.run.kirchhoff.restart import RestartPoints
 from subsalt.run.migrate import migrate_job
 from subsalt.survey import TimeAxis
+from subsalt.timing import Phases
 
 pytestmark = pytest.mark.skipif(
     cpu.available()[-1] == "v2", reason="the CPU has no multiply-add: its bytes are its own"
@@ -144,11 +154,59 @@ def test_a_run_falls_back_with_one_line(emulated, survey, tmp_path, monkeypatch,
     assert hashes(tmp_path / "run") == hashes(survey[1]["full-offset"])
 
 
-def test_a_block_that_does_not_fit_is_said(emulated, survey, tmp_path, monkeypatch):
+def test_a_small_gpu_gets_small_blocks(emulated, survey, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", "700000")
+    start(survey, tmp_path / "run")
+    facts = facts_of(tmp_path / "run")
+    assert len(facts["blocks"]) > len(facts_of(survey[1]["full-offset"])["blocks"])
+    assert hashes(tmp_path / "run") == hashes(survey[1]["full-offset"])
+
+
+def test_a_gpu_that_is_too_small_is_said_before_anything_is_computed(emulated, survey, tmp_path, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", "300000")
-    with pytest.raises(OutOfDeviceMemory, match="do not fit into the GPU") as said:
+    with pytest.raises(SubsaltError, match=r"emulated device 0 has 0\.3 MB for a rank") as said:
         start(survey, tmp_path / "run")
-    assert said.value.code == "E994"
+    assert "E994" in str(said.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_plan_counts_the_memory_of_the_gpu(emulated, survey, subsalt_command):
+    path = make(survey[0])
+    for words in ((), ("--gpu", "h200")):
+        code, out, err = subsalt_command("plan", path, "--no-measure", "--json", *words)
+        assert code == 0, err
+        told = json.loads(out)["memory"]
+        assert bool(words) == (sum(told["device_arrays"].values()) > 1_000_000)
+        assert told["fits"]
+    code, out, err = subsalt_command("plan", path, "--no-measure", "--gpu", "h200")
+    assert "memory of its GPU" in out
+    assert "h200 (not in this machine)" in out
+
+
+def test_the_plan_of_a_block_is_what_it_takes(emulated, survey):
+    """The bytes that are allocated while two blocks of traces are under way, against those that were planned."""
+    job = Job.from_toml(make(survey[0])).changed("parallel", device="cuda")
+    setup = job.setup()
+    layout = layout_of(setup, World.of(single(), 1, gpus.of_run("cuda")), traces_at_a_time=50)
+    counts = [ctypes.c_int64() for _ in range(4)]
+
+    def now():
+        library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
+        return counts[0].value, counts[2].value
+
+    gc.collect()
+    before, most = now(), [0, 0]
+
+    def after(_):
+        for i, (n, b) in enumerate(zip(now(), before, strict=True)):
+            most[i] = max(most[i], n - b)
+
+    for block in layout.blocks:
+        with TraceBlocks(setup.table, select(setup, block)[:200], 50) as traces:
+            migrate_block(setup, engine.start(setup, block), traces, 1, Phases(), after, device="cuda")
+    planned = sum(layout.device.values()) - layout.device["driver"]
+    assert 0.9 * planned <= most[0] <= planned
+    assert 0.9 * layout.arrays["prepared traces"] <= most[1] <= layout.arrays["prepared traces"]
 
 
 def test_traces_in_memory(emulated):

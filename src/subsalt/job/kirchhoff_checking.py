@@ -107,6 +107,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
 
 def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
     """Keep memory and contributions with the facts; raise when a run of this process alone cannot fit."""
+    from subsalt.plan import gpu as gpus
     from subsalt.plan.kirchhoff_layout import layout_of
     from subsalt.plan.kirchhoff_work import work_of
     from subsalt.plan.world import World
@@ -120,7 +121,7 @@ def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
     threads = kernels.threads_to_use(auto_to_none(job.parallel.threads))
     layout = layout_of(
         setup,
-        World.of(single(), threads),
+        World.of(single(), threads, gpus.of_run(job.parallel.device)),
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +165,9 @@ def plan_kirchhoff(
         raise FindingsError(checked.findings, checked.exit_code())
     setup = job.setup()
     asked = threads if threads is not None else auto_to_none(job.parallel.threads)
-    world = World.planned(ranks, memory_per_rank, asked)
+    known, why_not = machine_of(machine)
+    device = on or Device(job.parallel.device)
+    world = replace(World.planned(ranks, memory_per_rank, asked), gpu=device.found(known, ranks))
     section = job.kirchhoff
     work = job.remember("work", lambda: work_of(setup))
     layout = layout_of(
@@ -178,9 +180,9 @@ def plan_kirchhoff(
     share = share_of(setup, layout.blocks, work, world.ranks)
     folder = run_dir or job.default_run_dir
     disk = disk_of(setup, layout, world, folder, job.output.formats)
-    if measure and machine is None and job.parallel.device == "cpu":
+    if measure and machine is None and device.name != "reference":
         measured(setup, world, say)
-    known, why_not = machine_of(machine)
+        known, why_not = machine_of(machine)
     plan = KirchhoffPlan(
         job.name,
         world,

@@ -17,6 +17,9 @@ from subsalt.imaging.kirchhoff.engine import FEWEST, trace_block
 from subsalt.imaging.kirchhoff.prepare import prepared_bytes
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.trace_blocks import stream_bytes
+from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
+from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
+from subsalt.plan.gpu import Gpu
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.need import PROGRAM
 from subsalt.plan.world import World
@@ -45,6 +48,10 @@ class Layout:
         Bytes that a rank may take.
     error : MemoryPlanError or None
         Why it cannot fit, with the smallest change.
+    device : dict of str to int
+        Bytes of the GPU by what they are for; empty for the processor.
+    device_limit : int
+        Bytes of the GPU that a rank may take.
     """
 
     blocks: list[Block]
@@ -52,6 +59,8 @@ class Layout:
     arrays: dict[str, int] = field(default_factory=dict)
     limit: int = 0
     error: MemoryPlanError | None = None
+    device: dict[str, int] = field(default_factory=dict)
+    device_limit: int = 0
 
     @property
     def total(self) -> int:
@@ -74,6 +83,8 @@ class Layout:
             "largest_block_classes": max((b.classes for b in self.blocks), default=0),
             "trace_block": self.trace_block,
             "fits": self.fits,
+            "device_arrays": self.device,
+            "device_limit_bytes": self.device_limit,
         }
 
 
@@ -101,15 +112,30 @@ def layout_of(
         By which blocks are balanced.
     """
     limit = world.comfortable if memory is None else min(memory, world.memory_per_rank)
-    found = _fitted(setup, world.ranks, limit, traces_at_a_time, memory, work)
+    found = _fitted(setup, world, limit, traces_at_a_time, memory, work)
     if found.error is None:
         return found
+    if world.gpu is not None:
+        on_host = replace(world, gpu=None)
+        if _fitted(setup, on_host, limit, traces_at_a_time, memory, work).fits:
+            return replace(found, error=_too_small(world.gpu, found))
+        world = on_host
     return replace(found, error=_with_cure(found, setup, world, traces_at_a_time, memory))
+
+
+def _too_small(gpu: Gpu, found: Layout) -> MemoryPlanError:
+    """Return the error of a job that fits into the host and not into its GPU."""
+    return MemoryPlanError(
+        f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {found.trace_block} traces at a time and the image "
+        "traces of one location exceed",
+        f'set [parallel] device = "cpu", or [kirchhoff] trace_block below {found.trace_block}',
+        code="E994",
+    )
 
 
 def _fitted(
     setup: KirchhoffSetup,
-    ranks: int,
+    world: World,
     limit: int,
     asked: int | None,
     memory: int | None,
@@ -119,21 +145,32 @@ def _fitted(
     fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
     left = limit - sum(fixed.values())
     size = asked or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
+    if world.gpu is not None and asked is None:
+        each = traces_bytes(1, prepared_bytes(nt, options), options)[0]
+        size = min(size, max(FEWEST, int(PREPARED_SHARE * world.gpu.limit) // each))
     size = min(size, max(1, len(setup.table.number)))
     traces = {
         "prepared traces": size * prepared_bytes(nt, options),
         "traces read ahead": stream_bytes(size, nt, setup.table.files.trace_bytes),
     }
+    device: dict[str, int] = {}
+    if world.gpu is not None:
+        there, traces["prepared traces"] = traces_bytes(size, prepared_bytes(nt, options), options)
+        device = {"driver": world.gpu.context, "prepared traces": there}
     room = left - sum(traces.values())
     eta = setup.velocity.at(setup.grid.positions()[:1], setup.grid.time)[1] is not None
     most = room if memory is not None else min(room, LARGEST_BLOCK)
+    if world.gpu is not None:
+        # what a block takes of the GPU is no more than on the host, but for the pairs
+        pairs = pairs_bytes(setup.grid.size, size)
+        most = min(most, world.gpu.limit - sum(device.values()) - pairs)
     try:
         blocks = cut(
             setup.grid.shape,
             setup.classes,
             setup.nt,
             most,
-            ranks,
+            world.ranks,
             eta=eta,
             location_work=None if work is None else work.by_location,
             class_work=None if work is None else work.by_group,
@@ -142,12 +179,25 @@ def _fitted(
         least = {"image traces of one location": _held(setup, 1, 1, eta)}
         return Layout([], size, fixed | traces | least, limit, error)
     largest = max((_held(setup, b.locations, b.classes, eta) for b in blocks), default=0)
-    return Layout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+    found = Layout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+    if world.gpu is None:
+        return found
+    device["image traces, velocity, pairs"] = max(
+        (
+            on_device(b.locations, b.classes, _groups(setup, b.classes), setup.nt, size, options, eta)
+            for b in blocks
+        ),
+        default=0,
+    )
+    return replace(found, device=device, device_limit=world.gpu.limit)
 
 
 def _held(setup: KirchhoffSetup, locations: int, classes: int, eta: bool) -> int:
-    groups = setup.classes.groups if setup.classes.count == 1 else classes
-    return block_bytes(locations, classes, groups, setup.nt, eta)
+    return block_bytes(locations, classes, _groups(setup, classes), setup.nt, eta)
+
+
+def _groups(setup: KirchhoffSetup, classes: int) -> int:
+    return setup.classes.groups if setup.classes.count == 1 else classes
 
 
 def _with_cure(
@@ -168,14 +218,14 @@ def _changes(
 ) -> Iterator[str]:
     """Yield changes that fit, those without influence on the image first; the last one is more memory."""
     if asked is not None and asked > FEWEST:
-        smaller = _fitted(setup, world.ranks, layout.limit, FEWEST, memory, None)
+        smaller = _fitted(setup, world, layout.limit, FEWEST, memory, None)
         if smaller.fits:
             yield f"set [kirchhoff] trace_block = {FEWEST} (from {asked}), or leave it out"
     if memory is not None and layout.total <= world.comfortable:
         yield f'set [kirchhoff] memory = "{_mb(layout.total)} MB" (from {memory / 1e6:.0f} MB), or leave it out'
     if setup.options.antialias == "bands" and setup.options.bands > 2:
         fewer = replace(setup, options=replace(setup.options, bands=2))
-        if _fitted(fewer, world.ranks, layout.limit, asked, memory, None).fits:
+        if _fitted(fewer, world, layout.limit, asked, memory, None).fits:
             yield f"set [kirchhoff] bands = 2 (from {setup.options.bands}): coarser antialiasing"
     yield f"give every rank at least {_mb(layout.total)} MB: fewer ranks on a node, or a larger one"
 

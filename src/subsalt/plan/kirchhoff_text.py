@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from subsalt.plan.text import duration, size
+from subsalt.plan.text import duration, gpu_line, size
 
 if TYPE_CHECKING:
     from subsalt.plan.kirchhoff import KirchhoffPlan
@@ -18,14 +18,24 @@ def lines(plan: KirchhoffPlan) -> list[str]:
         f"migrate {plan.job}: kirchhoff, {plan.locations} locations{gathers} x {plan.samples} samples, "
         f"{plan.traces} traces",
         f"{_count(world.ranks, 'rank')} of {_count(world.threads, 'thread')}, {size(layout.limit)} each",
+        *([gpu_line(world.gpu)] if world.gpu is not None else []),
         "",
         "memory of the rank that takes most",
+        *_table(layout.arrays),
+        "",
     ]
-    for name, count in sorted(layout.arrays.items(), key=lambda kv: -kv[1]):
-        out.append(f"  {name:<28}{size(count):>10}{count / layout.total:>7.0%}")
-    out += [f"  {'in all':<28}{size(layout.total):>10}", ""]
+    if layout.device:
+        out += ["memory of its GPU", *_table(layout.device), ""]
     out += [f"{name:<15}{text}" for name, text in _rows(plan)]
     return [*out, "", verdict(plan)]
+
+
+def _table(arrays: dict[str, int]) -> list[str]:
+    """Return bytes by what they are for, the most first."""
+    total = sum(arrays.values())
+    rows = sorted(arrays.items(), key=lambda kv: -kv[1])
+    out = [f"  {name:<28}{size(count):>10}{count / total:>7.0%}" for name, count in rows]
+    return [*out, f"  {'in all':<28}{size(total):>10}"]
 
 
 def verdict(plan: KirchhoffPlan) -> str:

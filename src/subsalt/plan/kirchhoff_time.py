@@ -12,8 +12,10 @@ import numpy as np
 
 from subsalt.errors import SubsaltError
 from subsalt.imaging.kirchhoff.cutting import Block
+from subsalt.imaging.kirchhoff.prepare import prepared_bytes
 from subsalt.imaging.kirchhoff.reach import reach
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.kernels.cuda.kirchhoff import traces_bytes
 from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
@@ -26,6 +28,8 @@ from subsalt.plan.world import World
 HEADER = 240
 #: seconds of a trace header that is read and turned into a row of the table, and of a velocity sample that is made
 TRACE_ROW, VELOCITY_SAMPLE = 2e-6, 2e-8
+#: contributions per second of a GPU for every byte per second that it copies: 150e9 of an H200, as its kernel predicts
+PER_COPIED = 0.035
 #: factor by which the samples of a measured image may be more or fewer
 NEAR = 2.0
 
@@ -170,8 +174,17 @@ def time_of(
     around = around or HERE
     files_at = around.files
     table = len(setup.table.number)
+    gpu, note = world.gpu, _note(row, sharing)
     rate = float(row["contributions_per_s"])
     summing = sharing * share.contributions / rate
+    if gpu is not None:
+        rate = PER_COPIED * gpu.copy
+        traces = share.traces * traces_bytes(1, prepared_bytes(nt, setup.options), setup.options)[1] / 2
+        summing = gpu.sharing * (share.contributions / rate + traces / gpu.up)
+        note = (
+            f"model: {rate / 1e9:.0f} G contributions/s of {gpu.name}, assumed from its copies; traces are prepared on "
+            f"the CPU at the rate measured with {int(row['threads'])} threads"
+        )
     preparing = sharing * share.traces * nt / float(row["prepared_samples_per_s"])
     reading = share.traces * (HEADER + 4 * nt) / files_at.reading(world.ranks)
     # rank 0 writes headers and samples in order; the others bring theirs
@@ -184,12 +197,13 @@ def time_of(
         # traces are read while those before are summed
         "trace input": max(0.0, reading - summing - preparing),
         "prepare": preparing,
-        "sum": summing,
+        # a GPU sums a block of traces while the next one is prepared
+        "sum": summing if gpu is None else max(0.0, summing - preparing),
         "output": 6 * around.publish + sum(files.values()) / (writers * files_at.writing(writers)),
         "pictures": PICTURES if pictures else 0.0,
         "report": REPORT,
     }
-    return KirchhoffTime(phases, [_note(row, sharing)], rate, str(row.get("date", "")))
+    return KirchhoffTime(phases, [note], rate, str(row.get("date", "")))
 
 
 def _threads(world: World, machine: Machine | None = None) -> int:

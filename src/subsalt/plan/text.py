@@ -24,7 +24,7 @@ def lines(plan: Plan) -> list[str]:
     host = "memory"
     if world.gpu is not None:
         out += [
-            _gpu(world.gpu),
+            gpu_line(world.gpu),
             "",
             "memory of the GPU of the rank that takes most of it",
             *_table(need.device),
@@ -48,7 +48,7 @@ def _table(arrays: dict[str, int]) -> list[str]:
     return [*out, f"  {'in all':<24}{size(total):>10}"]
 
 
-def _gpu(gpu: Gpu) -> str:
+def gpu_line(gpu: Gpu) -> str:
     """Return what is known of the GPU, and from where."""
     known = f"measured on {gpu.measured[:10]}" if gpu.measured else "assumed"
     where = "here" if gpu.there else "not in this machine"

@@ -73,17 +73,34 @@ def sum_traces(
         return adder.fetch()
 
 
-def device_bytes(
+def traces_bytes(traces: int, trace_bytes: int, options: KirchhoffOptions) -> tuple[int, int]:
+    """Return the bytes that blocks of traces take of the GPU, and page-locked of the host.
+
+    Parameters
+    ----------
+    traces : int
+        At a time; two blocks of them are under way.
+    trace_bytes : int
+        Of one prepared trace.
+    options : KirchhoffOptions
+        The triangle has slopes beside its integrals.
+    """
+    # of a trace with the fewest coefficients, integrals and slopes are half
+    whole = trace_bytes + (trace_bytes // 2 if options.antialias == "triangle" else 0)
+    locked = 2 * (traces * (whole + 48) + 8 * 256)
+    return locked + traces * trace_bytes, locked
+
+
+def block_bytes(
     locations: int,
     classes: int,
     groups: int,
     nt: int,
     traces: int,
-    trace_bytes: int,
     options: KirchhoffOptions,
     eta: bool = False,
 ) -> int:
-    """Return the bytes of the GPU that a block takes, to within the rounding of its parts.
+    """Return the bytes that a block of locations takes of the GPU beside those of the traces.
 
     Parameters
     ----------
@@ -91,8 +108,6 @@ def device_bytes(
         Of the block.
     traces : int
         At a time.
-    trace_bytes : int
-        Of one prepared trace.
     options : KirchhoffOptions
         Which arrays of the medium there are.
     eta : bool
@@ -101,12 +116,13 @@ def device_bytes(
     sums = 4 * locations * (classes * nt + nt + 1 + groups)
     medium = locations * (kirchhoff.medium_bytes(nt, options, eta) - 4 * nt * (1 + eta) + 16)
     below = 4 * locations * -(-nt // kirchhoff.BLOCK)
-    # slopes beside the integrals of the triangle
-    more = trace_bytes // 2 if options.antialias == "triangle" else 0
-    moving = 2 * traces * (trace_bytes + more + 48)
+    return sums + medium + below + pairs_bytes(locations, traces)
+
+
+def pairs_bytes(locations: int, traces: int) -> int:
+    """Return the bytes of pairs of a trace and a location that are made at a time."""
     group = PAIR * GROUP * max(1, traces)
-    pairs = min(-(-locations // GROUP), max(1, MOST_PAIRS // group)) * group
-    return sums + medium + below + moving + pairs
+    return min(-(-locations // GROUP), max(1, MOST_PAIRS // group)) * group
 
 
 class BlockSum:

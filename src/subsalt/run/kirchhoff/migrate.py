@@ -19,6 +19,7 @@ from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.plan import World
+from subsalt.plan import gpu as gpus
 from subsalt.plan.kirchhoff_work import work_of
 from subsalt.plan.prediction import of_blocks
 from subsalt.run import groups as ranks
@@ -71,8 +72,10 @@ def migrate_time_job(
         device = devices.prepare(everybody, job.parallel.device, shared)
         with everybody.together():
             threads = kernels.threads_to_use(shared)
-        layout = layout_for(job, setup, everybody, threads)
-        sharing = World.of(everybody, threads)
+        with everybody.together():
+            gpu = gpus.of_run(job.parallel.device)
+        sharing = World.of(everybody, threads, gpu)
+        layout = layout_for(job, setup, everybody, sharing)
     with clock("provenance"):
         inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
@@ -201,7 +204,7 @@ def migrate_time_job(
     )
 
 
-def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, threads: int) -> Layout:
+def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found: World) -> Layout:
     """Return blocks and traces per block for these ranks, decided before anything is allocated. Collective.
 
     Raises
@@ -211,7 +214,6 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, thread
     """
     from subsalt.plan.kirchhoff_layout import layout_of
 
-    found = World.of(everybody, threads)
     k = job.kirchhoff
     with everybody.together():
         layout = layout_of(
