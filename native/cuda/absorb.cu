@@ -32,7 +32,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads)
     advance_psi(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
                 const __grid_constant__ Parts parts) {
     const Part& part = part_of_block(parts);
-    Place at = place_of_thread(part, pb.dim == 2);
+    Place at = place_of_thread(pb, part);
     if (at.idle) return;
     const int axis = part.axis;
     const float* u = (axis == 2 && pb.fields == 2 ? lv.curr[1] : lv.curr[0]) + padded_offset(pb, at.x, at.y, at.z);
@@ -47,7 +47,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads)
         const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
         float* const psi = (axis == 0 ? lv.psi[0] : lv.psi[1]) + rows.begin + layer_row(pb, axis, i) * rows.stride;
         const float b = axis == 0 ? pb.b[0][i] : pb.b[1][i];
-        store_inside(pb, part, psi, at.z, remember(b, load4_own(psi), g));
+        store_inside(part, at, psi, remember(b, load4_own(psi), g));
     }
 }
 

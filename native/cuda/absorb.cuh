@@ -42,13 +42,14 @@ SUBSALT_DEVICE LayerRows layer_rows(const Problem& pb, int axis, int x, int y, i
 
 /// Place of a cell of the layer along z in its row of the memory fields of z.
 SUBSALT_DEVICE int window_cell(const Problem& pb, int z) {
-    return z < pb.width[4] ? z : z - static_cast<int>(pb.n[2] - pb.wz.stride);
+    return z < static_cast<int>(pb.width[4]) ? z : z - static_cast<int>(pb.n[2] - pb.wz.stride);
 }
 SUBSALT_DEVICE Index window_row(const Problem& pb, int x, int y) {
     return (x * pb.n[1] + y) * pb.wz.stride;
 }
 SUBSALT_DEVICE bool in_layer_z(const Problem& pb, int z) {
-    return (z >= 0 && z < pb.width[4]) || (z >= pb.n[2] - pb.width[5] && z < pb.n[2]);
+    const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
+    return (z >= 0 && z < lo) || (z >= n - hi && z < n);
 }
 
 /// Component i of a quad, i known to the compiler.
@@ -64,12 +65,12 @@ SUBSALT_DEVICE float4 remember(float b, float4 old, float4 g) {
     return fma4(b, old, mul(b - 1.0f, g));
 }
 
-/// The components of a quad that lie in the part.
-SUBSALT_DEVICE void store_inside(const Problem& pb, const Part& part, float* p, int z, float4 a) {
-    if (whole_quad(pb, part, z)) return store4(p, a);
+/// Write the components of a quad that lie in the part.
+SUBSALT_DEVICE void store_inside(const Part& part, const Place& at, float* p, float4 a) {
+    if (at.whole) return store4(p, a);
 #pragma unroll
     for (int i = 0; i < quad; ++i)
-        if (z + i >= part.lo[2] && z + i < part.hi[2]) p[i] = component(a, i);
+        if (at.z + i >= part.lo[2] && at.z + i < part.hi[2]) p[i] = component(a, i);
 }
 
 /// The term along x or y at cell i of the axis, and Zeta advanced; d2: D2 of the field along this axis.
@@ -89,7 +90,7 @@ SUBSALT_DEVICE float4 layer_term(const Problem& pb, const Levels& lv, const Part
     if (r >= 0) {
         float* const zeta = lv.zeta[axis] + rows.begin + r * rows.stride;
         const float4 now = remember(pb.b[axis][i], load4_own(zeta), add(d2, term));
-        store_inside(pb, part, zeta, at.z, now);
+        store_inside(part, at, zeta, now);
         term = add(term, now);
     }
     return term;
@@ -122,25 +123,24 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
     }
     const float4 r = add(d2, g);
 
-    float out[quad];
+    float* const zeta = lv.zeta[2] + row;
+    float old[quad], b[quad], out[quad]; // all loaded before the first is written
+#pragma unroll
+    for (int i = 0; i < quad; ++i) {
+        const bool inside = in_layer_z(pb, at.z + i);
+        old[i] = inside ? zeta[window_cell(pb, at.z + i)] : 0.0f;
+        b[i] = inside ? __ldg(pb.b[2] + at.z + i) : 1.0f;
+    }
 #pragma unroll
     for (int i = 0; i < quad; ++i) {
         const int z = at.z + i;
-        float front = -0.0f, back = -0.0f;
-        if (z < near_lo && z < n)
-            front = component(g, i);
-        else if (z >= near_hi && z < n)
-            back = component(g, i);
-        if (in_layer_z(pb, z)) {
-            float* const zeta = lv.zeta[2] + row + window_cell(pb, z);
-            const float now = remember(pb.b[2][z], *zeta, component(r, i));
-            if (z >= part.lo[2] && z < part.hi[2]) *zeta = now;
-            // g + Zeta, or -0.0 + Zeta where g belongs to the other side
-            if (z < lo)
-                front = front + now;
-            else
-                back = back + now;
-        }
+        const float now = remember(b[i], old[i], component(r, i));
+        const bool low = z < near_lo, inside = in_layer_z(pb, z);
+        if (inside && z >= part.lo[2] && z < part.hi[2]) zeta[window_cell(pb, z)] = now;
+        // g + Zeta, or -0.0 + Zeta where g belongs to the other side
+        float front = low ? component(g, i) : -0.0f, back = !low && z >= near_hi ? component(g, i) : -0.0f;
+        front = inside && z < lo ? front + now : front;
+        back = inside && z >= lo ? back + now : back;
         out[i] = (component(extra, i) + front) + back;
     }
     return make_float4(out[0], out[1], out[2], out[3]);
@@ -159,20 +159,20 @@ SUBSALT_DEVICE float4 damping_at(const Problem& pb, const Place& at) {
     return add(quad_of(t_xy), load4(pb.t[2] + at.z));
 }
 
-/// Write the next level of a quad, and above a free surface its odd images: u[-k] = -u[k], u[0] = 0.
-SUBSALT_DEVICE void finish_quad(const Problem& pb, const Part& part, float* p, int z, float4 next) {
-    if (pb.free_surface && z <= pb.radius) {
-        if (z == 0) next.x = 0.0f;
+/// Write the next level of a quad at p, and above a free surface its odd images: u[-k] = -u[k], u[0] = 0.
+SUBSALT_DEVICE void finish_quad(const Problem& pb, const Part& part, const Place& at, float* p, float4 next) {
+    if (pb.free_surface && at.z <= pb.radius) {
+        if (at.z == 0) next.x = 0.0f;
 #pragma unroll
         for (int i = 0; i < quad; ++i) {
-            const int k = z + i;
-            if (k >= 1 && k <= pb.radius && k >= part.lo[2] && k < part.hi[2]) p[-z - k] = -component(next, i);
+            const int k = at.z + i;
+            if (k >= 1 && k <= pb.radius && k >= part.lo[2] && k < part.hi[2]) p[-at.z - k] = -component(next, i);
         }
     }
-    if (whole_quad(pb, part, z))
+    if (at.whole)
         __stcs(reinterpret_cast<float4*>(p), next);
     else
-        store_inside(pb, part, p, z, next);
+        store_inside(part, at, p, next);
 }
 
 /// A box in its core, where no point has a term of the layer, and the rest around it.

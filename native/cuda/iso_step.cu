@@ -32,7 +32,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     iso_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ Parts parts) {
     const Part& part = part_of_block(parts);
-    Place at = place_of_thread(part, Dim == 2);
+    Place at = place_of_thread(pb, part);
     if (at.idle) return;
     SUBSALT_SHARED(float4, room);
     Slots<stages, arrays> slots(room);
@@ -57,6 +57,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     column.begin(u, pb.plane);
 
     for (; at.x < at.x_end; ++at.x) {
+        if constexpr (B == Boundary::pml) keep_nothing_of(at);
         if (at.x + stages - 1 < at.x_end)
             fetch(ahead, [&](int i) { return slots.ahead(i); });
         else
@@ -101,7 +102,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         const float4 vm = Storage::values(pb, Model::m, slots.template now<typename Storage::Quad>(of_m));
         float4 next = fma4(vm, acc, fms4(2.0f, mid, before));
         if constexpr (B == Boundary::damping) next = damped(damping_at(pb, at), before, next);
-        finish_quad(pb, part, prev, at.z, next);
+        finish_quad(pb, part, at, prev, next);
 
         column.next();
         slots.next();

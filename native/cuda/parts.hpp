@@ -70,10 +70,11 @@ inline int march_tunings(const Problem& pb, Tuning* out, int most) {
     return count;
 }
 
-/// Where a thread works: planes [x, x_end), row y, quad at z of its part; idle when there is none.
+/// Where a thread works: planes [x, x_end), row y, quad at z of its part; idle when there is none. `whole`: the quad
+/// lies in the part, or reaches over the end of the row, where what is written is 0 and stays so.
 struct Place {
     int x, x_end, y, z;
-    bool idle;
+    bool idle, whole;
 };
 
 SUBSALT_DEVICE const Part& part_of_block(const Parts& parts) {
@@ -83,7 +84,8 @@ SUBSALT_DEVICE const Part& part_of_block(const Parts& parts) {
     return parts.part[i];
 }
 
-SUBSALT_DEVICE Place place_of_thread(const Part& part, bool flat) {
+SUBSALT_DEVICE Place place_of_thread(const Problem& pb, const Part& part) {
+    const bool flat = pb.dim == 2;
     const int block = static_cast<int>(blockIdx.x - part.first), thread = static_cast<int>(threadIdx.x);
     const int row = thread / part.lanes, lane = thread - row * part.lanes;
     const int tile_z = block % part.tiles_z, rest = block / part.tiles_z;
@@ -94,17 +96,21 @@ SUBSALT_DEVICE Place place_of_thread(const Part& part, bool flat) {
     at.x = part.lo[0] + (flat ? along_x * part.rows + row : along_x) * part.planes;
     at.x_end = min(at.x + part.planes, part.hi[0]);
     at.idle = row >= part.rows || at.x >= at.x_end || at.y >= part.hi[1] || at.z >= part.hi[2];
+    at.whole = at.z >= part.lo[2] && (at.z + 4 <= part.hi[2] || part.hi[2] == pb.n[2]);
     return at;
+}
+
+/// Make the compiler compute anew, plane after plane, what follows from the place: what a layer needs of it, kept over
+/// the march, would spill.
+SUBSALT_DEVICE void keep_nothing_of(Place& at) {
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(at.y), "+r"(at.z));
+#endif
 }
 
 /// Offset of (x, y, z) in a padded array.
 SUBSALT_DEVICE Index padded_offset(const Problem& pb, int x, int y, int z) {
     return (x + pb.radius) * pb.plane + (y + pb.y_halo) * pb.row + z_front + z;
-}
-
-/// Whether z is in the part. Behind the last point of a row whole quads are written: what they hold is 0 and stays so.
-SUBSALT_DEVICE bool whole_quad(const Problem& pb, const Part& part, int z) {
-    return z >= part.lo[2] && (z + 4 <= part.hi[2] || part.hi[2] == pb.n[2]);
 }
 
 } // namespace subsalt::cuda

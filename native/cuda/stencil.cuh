@@ -52,55 +52,43 @@ SUBSALT_DEVICE void store4(float* p, float4 a) {
     *reinterpret_cast<float4*>(p) = a;
 }
 
-/// acc = fma(c_k, pair(k), acc) for k = 1 .. M in order; pair(k) is w[+k] + w[-k]. With a radius known at run time the
-/// loop is written out all the same where what k chooses lies in registers (`Held`).
-template <int M, bool Held = false, class Pair>
-SUBSALT_DEVICE float4 add_d2(float4 acc, const float* c, int radius, Pair pair) {
+/// Do f(k) for k = first .. M in order. With a radius known at run time the loop is written out all the same where what
+/// k chooses lies in registers (`Held`), which cannot be indexed.
+template <int M, bool Held, class Do>
+SUBSALT_DEVICE void for_neighbours(int first, int radius, Do f) {
     if constexpr (M > 0 || Held) {
 #pragma unroll
-        for (int k = 1; k <= (M > 0 ? M : max_radius); ++k)
-            if (M > 0 || k <= radius) acc = fma4(c[k], pair(k), acc);
+        for (int k = first; k <= (M > 0 ? M : max_radius); ++k)
+            if (M > 0 || k <= radius) f(k);
     } else {
 #pragma unroll 2
-        for (int k = 1; k <= radius; ++k)
-            acc = fma4(c[k], pair(k), acc);
+        for (int k = first; k <= radius; ++k)
+            f(k);
     }
+}
+
+/// acc = fma(c_k, pair(k), acc) for k = 1 .. M in order; pair(k) is w[+k] + w[-k].
+template <int M, bool Held = false, class Pair>
+SUBSALT_DEVICE float4 add_d2(float4 acc, const float* c, int radius, Pair pair) {
+    for_neighbours<M, Held>(1, radius, [&](int k) { acc = fma4(c[k], pair(k), acc); });
     return acc;
 }
 
 /// The same for two sums at once: that of all axes and that of this axis alone.
 template <int M, bool Held = false, class Pair>
 SUBSALT_DEVICE void add_d2_twice(float4& acc, float4& own, const float* c, int radius, Pair pair) {
-    const auto add_pair = [&](int k) {
+    for_neighbours<M, Held>(1, radius, [&](int k) {
         const float4 w = pair(k);
         acc = fma4(c[k], w, acc);
         own = fma4(c[k], w, own);
-    };
-    if constexpr (M > 0 || Held) {
-#pragma unroll
-        for (int k = 1; k <= (M > 0 ? M : max_radius); ++k)
-            if (M > 0 || k <= radius) add_pair(k);
-    } else {
-#pragma unroll 2
-        for (int k = 1; k <= radius; ++k)
-            add_pair(k);
-    }
+    });
 }
 
 /// D1: d_1 difference(1), then fma(d_k, difference(k), ...) for k = 2 .. M; difference(k) is w[+k] - w[-k].
 template <int M, bool Held = false, class Difference>
 SUBSALT_DEVICE float4 d1(const float* d, int radius, Difference difference) {
     float4 acc = mul(d[1], difference(1));
-    if constexpr (Held) {
-#pragma unroll
-        for (int k = 2; k <= (M > 0 ? M : max_radius); ++k)
-            if (M > 0 || k <= radius) acc = fma4(d[k], difference(k), acc);
-    } else {
-        // not more quads at once: a column takes the registers
-#pragma unroll 1
-        for (int k = 2; k <= (M > 0 ? M : radius); ++k)
-            acc = fma4(d[k], difference(k), acc);
-    }
+    for_neighbours<M, Held>(2, radius, [&](int k) { acc = fma4(d[k], difference(k), acc); });
     return acc;
 }
 

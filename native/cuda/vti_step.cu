@@ -28,7 +28,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     vti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ Parts parts) {
     const Part& part = part_of_block(parts);
-    Place at = place_of_thread(part, Dim == 2);
+    Place at = place_of_thread(pb, part);
     if (at.idle) return;
     SUBSALT_SHARED(float4, room);
     Slots<stages, arrays> slots(room);
@@ -55,6 +55,7 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
     column.begin(lv.curr[0] + here, pb.plane);
 
     for (; at.x < at.x_end; ++at.x) {
+        if constexpr (B == Boundary::pml) keep_nothing_of(at);
         if (at.x + stages - 1 < at.x_end)
             fetch(here + (stages - 1) * pb.plane, [&](int i) { return slots.ahead(i); });
         else
@@ -108,8 +109,8 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
             p_next = damped(t, p_prev, p_next);
             q_next = damped(t, q_prev, q_next);
         }
-        finish_quad(pb, part, lv.prev[0] + here, at.z, p_next);
-        finish_quad(pb, part, lv.prev[1] + here, at.z, q_next);
+        finish_quad(pb, part, at, lv.prev[0] + here, p_next);
+        finish_quad(pb, part, at, lv.prev[1] + here, q_next);
 
         column.next();
         slots.next();
