@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from device_states import Points, assert_same, both, fused, to_device
 from kernel_problems import make_problem, random_state, step, to_cpu
 from subsalt.grid import Box
 from subsalt.kernels import cpu, cuda, reference
+from subsalt.kernels.cuda.plan import plan_of
+from subsalt.kernels.cuda.tuner import tunings
 from subsalt.kernels.packing import pack
 from subsalt.stencil import ORDERS
 
@@ -120,6 +123,31 @@ def test_layers_of_any_width(gpu_device, medium, shape, widths):
         agree(made(shape, medium, boundary, order, widths=widths))
     flat = (shape[0], 1, shape[2])
     agree(made(flat, medium, "pml", 8, widths=widths, ndim=2))
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_no_tuning_changes_a_byte(gpu_device, medium, ndim):
+    problem = made(SHAPES[ndim], medium, "pml", 8, ndim=ndim)
+    tried = tunings(problem)
+    assert tried[0] == ((16, 0) if ndim == 3 else (8, 0))
+    for tuning in (*tried, (1, 1), (64, 3), (3, 1000)):
+        host, device = both(problem)
+        gpu_device.call("subsalt_cuda_tune", plan_of(problem).pointer, *tuning)
+        advance(problem, host, device, 2)
+        assert_same(host.arrays(), device.arrays())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_blocks_and_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, medium, seed):
+    # a plug-in of another name is another device, which reads its order when it starts
+    plugin = shutil.copy(emulated.found().plugin, tmp_path / f"steps_{medium}_{seed}.so")
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
+    monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(seed))
+    emulated.forget()
+    agree(made(SHAPES[3], medium, "pml", 8, free_surface=True, widths=(5, 4, 3, 5, 0, 6)))
+    agree(made(SHAPES[2], medium, "pml", 4, ndim=2))
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
