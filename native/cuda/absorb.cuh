@@ -183,8 +183,9 @@ struct Split {
 
 /// Cut `box`. `inside`: by how many cells the terms reach further inside than the layer. The core begins and ends at
 /// whole sectors of 32 bytes along z.
-inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, const int rows) {
+inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, int rows) {
     const bool flat = pb.dim == 2;
+    const int planes = flat ? 0 : 16; // the sides fill the device together
     Split out{box, {}};
     if (pb.boundary == Boundary::none) return out;
     bool empty = false;
@@ -198,17 +199,17 @@ inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, con
     }
     if (empty) {
         out.core = {{0, 0, 0}, {0, 0, 0}};
-        out.rest.add(box, flat, rows, 0);
+        out.rest.add(box, flat, rows, planes);
         return out;
     }
     Box left = box; // what is not cut off yet
     for (int a = 0; a < 3; ++a) {
         Box side = left;
         side.hi[a] = out.core.lo[a];
-        out.rest.add(side, flat, rows, 0, a);
+        out.rest.add(side, flat, rows, planes, a);
         side = left;
         side.lo[a] = out.core.hi[a];
-        out.rest.add(side, flat, rows, 0, a);
+        out.rest.add(side, flat, rows, planes, a);
         left.lo[a] = out.core.lo[a], left.hi[a] = out.core.hi[a];
     }
     return out;
