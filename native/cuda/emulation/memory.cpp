@@ -30,6 +30,13 @@ unsigned char guard_at(const void* base, std::size_t i) {
     return static_cast<unsigned char>(guard_word >> (8 * word));
 }
 
+/// The first address that may be one of the host's arrays: below it the sanitizer maps all that numbers may look like.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::uintptr_t lowest = 0x1000'0000'0000u;
+#else
+constexpr std::uintptr_t lowest = 0x1'0000u;
+#endif
+
 /// Whether there is memory at an address: two numbers side by side may look like one.
 bool mapped(std::uintptr_t address) {
 #if defined(__linux__)
@@ -160,7 +167,7 @@ std::ptrdiff_t Memory::host_address_in(const void* argument, std::size_t bytes) 
     for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
         std::uintptr_t word = 0;
         std::memcpy(&word, static_cast<const char*>(argument) + i, sizeof word);
-        if (word < 0x10000u) continue;
+        if (word < lowest) continue;
         const auto* const p = reinterpret_cast<const char*>(word);
         // an array's end may be named, too
         if (inside(arrays_, p, 0) || inside(locked_, p, 0) || inside(listed_, p, 0)) continue;
