@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.side_by_side import cuts, each
+
 #: makes the (ny, nz) points of one x index
 Plane = Callable[[int], NDArray]
 
@@ -154,6 +156,10 @@ class Layout:
         """
         out: NDArray = np.zeros(self.padded_shape, dtype=dtype)
         inner = self.view(out)
-        for ix in range(self.shape3[0]):
-            inner[ix] = plane(ix)
+
+        def fill(cut: slice) -> None:
+            for ix in range(cut.start, cut.stop):
+                inner[ix] = plane(ix)
+
+        each(fill, cuts(self.shape3[0], math.prod(self.shape3)))
         return out

@@ -13,6 +13,7 @@ from subsalt import tilt
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Box, Frame, Grid
 from subsalt.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
+from subsalt.side_by_side import cuts, each
 from subsalt.stencil import nyquist_symbol
 
 __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
@@ -152,22 +153,26 @@ class EarthModel(TimeStep):
         """Smallest phase velocity of P waves, v sqrt(1 + 2 min(0, delta, epsilon)), m/s; rules dispersion."""
         if self.epsilon is None or self.delta is None:
             return self.vp_min
-        slow = np.inf
-        for cut in self._slabs():
-            low = np.minimum(np.minimum(self.epsilon[cut], self.delta[cut]), 0).astype(np.float64)
-            slow = min(slow, float((self.vp[cut] * np.sqrt(1 + 2 * low)).min()))
-        return slow
+        epsilon, delta = self.epsilon, self.delta
+
+        def slow(cut: slice) -> float:
+            low = np.minimum(np.minimum(epsilon[cut], delta[cut]), 0).astype(np.float64)
+            return float((self.vp[cut] * np.sqrt(1 + 2 * low)).min())
+
+        return min(each(slow, self._slabs()))
 
     @property
     def fastest(self) -> float:
         """Largest P velocity in any direction, v sqrt(1 + 2 max(0, epsilon)), m/s; rules the absorbing layer."""
         if self.epsilon is None:
             return float(self.vp.max())
-        fast = 0.0
-        for cut in self._slabs():
-            high = np.maximum(self.epsilon[cut], 0).astype(np.float64)
-            fast = max(fast, float((self.vp[cut] * np.sqrt(1 + 2 * high)).max()))
-        return fast
+        epsilon = self.epsilon
+
+        def fast(cut: slice) -> float:
+            high = np.maximum(epsilon[cut], 0).astype(np.float64)
+            return float((self.vp[cut] * np.sqrt(1 + 2 * high)).max())
+
+        return max(each(fast, self._slabs()))
 
     def max_eigenvalue(self, order: int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
@@ -187,23 +192,22 @@ class EarthModel(TimeStep):
         a, b = sum(inv[:-1]), inv[-1]
         if self.epsilon is None or self.delta is None:
             return float(self.vp.max()) ** 2 * (a + b)
-        largest = 0.0
-        for cut in self._slabs():
-            e, d = self.epsilon[cut].astype(np.float64), self.delta[cut].astype(np.float64)
+        epsilon, delta = self.epsilon, self.delta
+
+        def largest(cut: slice) -> float:
+            e, d = epsilon[cut].astype(np.float64), delta[cut].astype(np.float64)
             v2 = self.vp[cut].astype(np.float64) ** 2
             if self.theta is not None:
-                largest = max(largest, float((v2 * np.maximum(1 + 2 * e, 1.0)).max()) * (a + b))
-                continue
+                return float((v2 * np.maximum(1 + 2 * e, 1.0)).max()) * (a + b)
             t = (1 + 2 * e) * a + b
             root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
-            largest = max(largest, float((v2 * (t + root) / 2).max()))
-        return largest
+            return float((v2 * (t + root) / 2).max())
 
-    def _slabs(self) -> Iterator[slice]:
-        """Yield slices along x of about a million points, so that work in float64 needs no copy of the model."""
-        planes = max(1, 2**20 * self.grid.shape[0] // self.grid.size)
-        for first in range(0, self.grid.shape[0], planes):
-            yield slice(first, first + planes)
+        return max(each(largest, self._slabs()))
+
+    def _slabs(self) -> list[slice]:
+        """Return slices along x of about a million points, so that work in float64 needs no copy of the model."""
+        return cuts(self.grid.shape[0], self.grid.size)
 
     def anisotropy_gate(self, rule: AnisotropyRule = "lower-delta") -> tuple[EarthModel, int]:
         """Return the model with delta <= epsilon everywhere, and the number of nodes that were changed.
@@ -215,11 +219,12 @@ class EarthModel(TimeStep):
         """
         if self.epsilon is None or self.delta is None:
             return self, 0
-        bad = self.delta > self.epsilon
-        n = int(bad.sum())
+        epsilon, delta = self.epsilon, self.delta
+        n = sum(each(lambda cut: int((delta[cut] > epsilon[cut]).sum()), self._slabs()))
         if n == 0:
             return self, 0
         if rule == "reject":
+            bad = delta > epsilon
             f = _bad_values(
                 "E520", "delta", self.delta, bad, "above epsilon", "correct the model or choose a repair"
             )
@@ -232,14 +237,14 @@ class EarthModel(TimeStep):
 
     def window(self, box: Box) -> EarthModel:
         """Return the model in `box` of its grid; outside the grid the nearest value is continued."""
-        take = [
-            np.clip(np.arange(box.lo[i], box.hi[i]), 0, self.grid.shape3[i] - 1)
-            for i in ((0, 2) if self.grid.ndim == 2 else (0, 1, 2))
-        ]
-        ix = np.ix_(*take)
+        grid = self.grid.window(box)
+
+        def cut(a: NDArray[np.float32]) -> NDArray[np.float32]:
+            return _continued(a.reshape(self.grid.shape3), box).reshape(grid.shape)
+
         volumes = (self.epsilon, self.delta, self.theta, self.phi)
-        epsilon, delta, theta, phi = (None if a is None else a[ix] for a in volumes)
-        return EarthModel(self.grid.window(box), self.vp[ix], epsilon, delta, theta, phi, self.frame)
+        epsilon, delta, theta, phi = (None if a is None else cut(a) for a in volumes)
+        return EarthModel(grid, cut(self.vp), epsilon, delta, theta, phi, self.frame)
 
     def volume(self, name: str) -> NDArray[np.float32] | None:
         """Return one parameter, None when the model does not have it."""
@@ -255,6 +260,32 @@ class EarthModel(TimeStep):
         """Return a parameter at the nodes nearest to local positions (n, 3), m; outside the grid that of its edge."""
         whole: NDArray[np.float32] = getattr(self, name)
         return whole.reshape(self.grid.shape3)[tuple(nearest_nodes(self.grid, positions).T)]
+
+
+def _continued(a: NDArray[np.float32], box: Box) -> NDArray[np.float32]:
+    """Return the values of a volume in a box that may reach out of it; there the nearest value is continued."""
+    out: NDArray[np.float32] = np.empty(box.shape, dtype=a.dtype)
+    x, y, z = (
+        np.clip(np.arange(lo, hi), 0, n - 1) for lo, hi, n in zip(box.lo, box.hi, a.shape, strict=True)
+    )
+    # what of y and z of the box lies in the volume, counted from the box
+    (y0, z0), (y1, z1) = (
+        [max(0, -lo) for lo in box.lo[1:]],
+        [min(box.hi[i], a.shape[i]) - box.lo[i] for i in (1, 2)],
+    )
+
+    def fill(cut: slice) -> None:
+        for ix in range(cut.start, cut.stop):
+            plane, new = a[x[ix]], out[ix]
+            if y0 >= y1 or z0 >= z1:  # it lies beside the volume
+                new[...] = plane[np.ix_(y, z)]
+                continue
+            new[y0:y1, z0:z1] = plane[y[y0] : y[y1 - 1] + 1, z[z0] : z[z1 - 1] + 1]
+            new[y0:y1, :z0], new[y0:y1, z1:] = new[y0:y1, z0 : z0 + 1], new[y0:y1, z1 - 1 : z1]
+            new[:y0], new[y1:] = new[y0], new[y1 - 1]
+
+    each(fill, cuts(box.shape[0], box.size))
+    return out
 
 
 def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: str, fix: str) -> Finding:
@@ -276,9 +307,17 @@ def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: 
 _LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
 
 
+def _above(a: NDArray[np.float32], low: float) -> bool:
+    """Return whether all values are finite and above `low`, without an array as large as theirs."""
+    with np.errstate(invalid="ignore"):  # a value that is no number is neither above nor below anything
+        return a.size == 0 or bool(a.min() > low and a.max() < np.inf)
+
+
 def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
     """Yield what is wrong with values of vp, epsilon or delta."""
     low = _LOWEST[name]
+    if all(each(lambda cut: _above(a[cut], low), cuts(len(a), a.size))):
+        return
     bad = ~np.isfinite(a)
     if bad.any():
         yield _bad_values("E410", name, a, bad, "not finite", "replace the bad values")

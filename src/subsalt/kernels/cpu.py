@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import _native
+from subsalt import _native, side_by_side
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.fields import Layout
 from subsalt.grid import Box
@@ -50,18 +50,10 @@ ghost_planes = InPlace
 _PLAN = "cpu.plan"
 
 
-def _default_threads() -> int:
-    """Return OMP_NUM_THREADS, else the number of cores this process may use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-
-
 class _Settings:
     """What tests change: threads, instruction set ("": the best), run-time radius at orders 4 and 8, the front."""
 
-    threads = _default_threads()
+    threads = side_by_side.default_threads()
     isa = ""
     generic_radius = False
     #: leave out what a wavefield has not reached (native/isa/front.hpp); changes speed, no bit
@@ -73,6 +65,7 @@ def set_threads(n: int) -> None:
     if n < 1:
         raise ConfigError(f"threads = {n}", "use 1 or more")
     _Settings.threads = int(n)
+    side_by_side.set_threads(int(n))
 
 
 def set_front(on: bool) -> None:
@@ -170,11 +163,19 @@ def _plan(problem: Problem) -> Any:
     describe()  # a wrong SUBSALT_ISA is reported here, before any work
     lay = problem.layout
     for name, values in problem.params.items():
-        if values.dtype != (np.uint16 if problem.scales else np.float32):
-            raise ConfigError(f"parameter {name} is {values.dtype} on the cpu device", "use float32")
-        if values.ctypes.data % 64:
+        if values.ctypes.data % 64 and values.dtype in (np.uint16, np.float32):
             problem.params[name] = _allocate_packed(lay) if problem.scales else allocate(lay)
             problem.params[name][...] = values
+    plan = problem.cache[_PLAN] = _compiled(problem)
+    return plan
+
+
+def _compiled(problem: Problem) -> Any:
+    """Return the compiled form of `problem`, on its parameters where they are."""
+    lay = problem.layout
+    for name, values in problem.params.items():
+        if values.dtype != (np.uint16 if problem.scales else np.float32):
+            raise ConfigError(f"parameter {name} is {values.dtype} in compiled kernels", "use float32")
     profiles: list[NDArray] = []
     if problem.boundary == "pml":
         assert problem.decay is not None
@@ -211,13 +212,12 @@ def _plan(problem: Problem) -> Any:
             first=first_derivative(problem.order),
             share=TILT_SHARE,
         )
-    problem.cache[_PLAN] = plan
     return plan
 
 
 def host_plan(problem: Problem) -> Any:
-    """Return the compiled form of `problem` on the host, for devices that bring it to theirs."""
-    return _plan(problem)
+    """Return the compiled form of `problem` on the host for a device that brings it to its own memory."""
+    return _compiled(problem)
 
 
 def host_points(problem: Problem, points: Points) -> Any:
