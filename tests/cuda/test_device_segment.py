@@ -122,7 +122,7 @@ def shells_for(problem: Problem, *, put_back: bool, direction: int, rows: int = 
 
 @pytest.mark.parametrize("boundary", ["none", "pml", "damping"])
 @pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
 def test_the_bytes_of_the_cpu(gpu_device: Any, medium: str, boundary: str, ndim: int) -> None:
     problem = make_problem(
         SHAPES[2] if ndim == 2 else (15, 24, 35), medium, boundary, 8, ndim=ndim, free_surface=ndim == 3
