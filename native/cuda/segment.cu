@@ -179,6 +179,7 @@ Status DeviceSegment::part(const Levels& levels, Index it, const Box* memory, co
     }
     SUBSALT_CHECK(shells(made, it + 1, true, until));
     if (!last) return cudaSuccess;
+    ++counters().steps;
     SUBSALT_CHECK(shells(made, it + 1, false, until));
     for (const auto& tap : taps_) {
         if (it + 1 >= tap->nt) continue;
@@ -223,7 +224,6 @@ Status DeviceSegment::run(Levels levels, Index it, Index steps, Index until, Ind
             SUBSALT_CHECK(look(newest, finite));
         }
     }
-    counters().steps += *done;
     return cudaStreamSynchronize(context().compute);
 }
 

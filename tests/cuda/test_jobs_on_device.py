@@ -86,7 +86,15 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
         migrate_job(on(device, '[data]\nfiles = ["shots/*.sgy"]' + text, tmp_path), tmp_path / device)
     for pattern in ("image.*", "images/*.planes"):
         assert files_of(tmp_path / "cuda", pattern) == files_of(tmp_path / "cpu", pattern)
-    (by,) = json.loads((tmp_path / "cuda" / "run.json").read_text())["computed_by"]
+    run = json.loads((tmp_path / "cuda" / "run.json").read_text())
+    (by,), work = run["computed_by"], run["over_ranks"]["gpu"]
+    assert work["snapshots"] > 0
+    assert work["steps"] == sum(run["checkpoint"]["sums"][n] for n in ("source_steps", "receiver_steps"))
+    assert min(work[name] for name in ("launches", "to_device", "to_host", "memory")) > work["steps"]
+    assert "gpu" not in json.loads((tmp_path / "cpu" / "run.json").read_text())["over_ranks"]
+    page = str(parts.numbers(gather(tmp_path / "cuda")))
+    assert "over the links of GPUs" in page
+    assert "largest memory on the GPU of a rank" in page
     assert by == gpu_device.chosen().name  # type: ignore[attr-defined]
 
 

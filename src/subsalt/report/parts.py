@@ -119,6 +119,8 @@ def numbers(facts: RunFacts) -> Markup | None:
     if words.is_number(measured):
         of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""
         card(words.size(measured), f"largest memory of a rank, measured{of_plan}")
+    for value, meaning in _gpu(section(section(run, "over_ranks"), "gpu")):
+        card(value, meaning)
     if words.is_number(run.get("repaired_nodes")):
         card(words.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon")
     if not cards:
@@ -135,6 +137,17 @@ def _computed_by(shots: dict[str, Any], unit: str) -> str | None:
         return next(iter(shots), None)
     counts = {name: len(ids) for name, ids in shots.items() if isinstance(ids, list)}
     return ", ".join(f"{name}: {n} {unit}{'s' * (n != 1)}" for name, n in counts.items())
+
+
+def _gpu(work: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what GPUs did; nothing of runs on processors."""
+    out = []
+    if words.is_number(work.get("memory")):
+        out.append((words.size(work["memory"]), "largest memory on the GPU of a rank, measured"))
+    if words.is_number(work.get("to_device")) and words.is_number(work.get("to_host")):
+        both = f"{words.size(work['to_device'])} in, {words.size(work['to_host'])} out"
+        out.append((both, "over the links of GPUs"))
+    return out
 
 
 def _memory(plan: dict[str, Any]) -> Markup | None:

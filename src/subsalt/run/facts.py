@@ -17,6 +17,7 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, publish_text
 from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.physics.storage import storage_error
+from subsalt.run.gpu_work import over_gpus
 from subsalt.run.provenance import code_facts, machine_facts
 
 if TYPE_CHECKING:
@@ -105,7 +106,11 @@ def peak_memory() -> int:
 
 
 def over_ranks(
-    world: Comm, phases: Mapping[str, float], traces: Traffic, halo: Exchanged | None = None
+    world: Comm,
+    phases: Mapping[str, float],
+    traces: Traffic,
+    halo: Exchanged | None = None,
+    gpu: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return what the ranks spent and moved, on every rank; collective.
 
@@ -117,13 +122,16 @@ def over_ranks(
         Bytes of the traces that its shots took.
     halo : halo.Traffic, optional
         What its exchanges of ghost planes took.
+    gpu : mapping, optional
+        What it did on its GPU (`gpu_work.since`).
 
     Returns
     -------
     dict
         ``phases``: mean and largest seconds by phase. ``peak_memory_bytes``: the largest and the sum. ``input``: bytes
         wanted, read and received of all input, and of traces, summed over the ranks. ``halo``: bytes of ghost planes
-        sent, summed, exchanges of the rank with the most, mean and largest seconds of waiting for them.
+        sent, summed, exchanges of the rank with the most, mean and largest seconds of waiting for them. ``gpu``: what
+        GPUs did, by `gpu_work.over_gpus`, where one did something.
     """
     everything = COUNTED.now()
     exchanged = halo or Exchanged()
@@ -133,12 +141,15 @@ def over_ranks(
             "peak": peak_memory(),
             "all": [everything.wanted, everything.read, everything.received],
             "traces": [traces.wanted, traces.read, traces.received],
+            "gpu": dict(gpu or {}),
             "halo": [exchanged.bytes, exchanged.exchanges, exchanged.waited],
         }
     )
     names = list(dict.fromkeys(name for t in told for name in t["phases"]))
     seconds = {name: [t["phases"].get(name, 0.0) for t in told] for name in names}
+    gpus = over_gpus([t["gpu"] for t in told])
     return {
+        **({"gpu": gpus} if gpus else {}),
         "phases": {n: {"mean": sum(s) / len(s), "max": max(s)} for n, s in seconds.items()},
         "peak_memory_bytes": {"max": max(t["peak"] for t in told), "sum": sum(t["peak"] for t in told)},
         "input": {

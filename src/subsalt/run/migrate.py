@@ -23,6 +23,7 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.model import ModelLike
 from subsalt.plan.prediction import of_shots
+from subsalt.run import gpu_work
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress
@@ -274,7 +275,7 @@ def migrate_shots_job(
         runner = ShotRunner(
             setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies, by
         )
-        before = TRACES.now()
+        before, idle = TRACES.now(), gpu_work.counted(device)
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
         with clock("image sum"):
@@ -282,7 +283,8 @@ def migrate_shots_job(
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
         with clock("facts"):
             point_steps = everybody.sum(runner.point_steps)
-            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo)
+            done_there = gpu_work.since(device, idle)
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo, done_there)
             parallel = parts.facts()
             parts.free()
             rows = everybody.bcast(ledger.rows() if ledger else None)

@@ -37,7 +37,7 @@ from subsalt.kernels.cuda.imaging import (
     snapshot,
     square,
 )
-from subsalt.kernels.cuda.library import call, chosen, corner, found
+from subsalt.kernels.cuda.library import allocated, call, chosen, corner, found
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
 from subsalt.kernels.cuda.points import inject, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
@@ -52,6 +52,7 @@ __all__ = [
     "DeviceArray",
     "Segment",
     "allocate",
+    "allocated",
     "apply_l",
     "copy",
     "correlate",
