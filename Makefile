@@ -119,6 +119,9 @@ bench-kernels: build ## point-steps/s of every kernel, and its share of what the
 bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
 	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(DEVICE),--device $(DEVICE)) $(if $(PUBLISH),--publish)
 
+bench-gpu: cuda ## on a machine with a GPU: what one GPU is to reach, predicted and measured: FOLDER=/scratch/gpu [ONLY=kernels,founding]
+	@$(PY) benchmarks/gpu.py $(FOLDER) $(if $(ONLY),--only $(ONLY)) $(if $(PUBLISH),--publish)
+
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]
 	@$(PY) benchmarks/founding.py --steps $(or $(STEPS),20) $(if $(ORDER),--order $(ORDER)) \
 		$(if $(BOUNDARY),--boundary $(BOUNDARY)) $(if $(STORAGE),--storage $(STORAGE)) $(if $(PUBLISH),--publish)
