@@ -6,6 +6,10 @@
 //   launch   an empty kernel, many times: what a kernel costs beyond its work
 #include "context.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 namespace subsalt::cuda {
 
 namespace {
@@ -62,16 +66,33 @@ struct Rooms {
     }
 };
 
+/// What is copied, and how it is looked for at the target: in pieces from end to end.
+constexpr int pattern = 0x5a;
+Status verify(const void* target, std::int64_t bytes) {
+    constexpr std::int64_t piece = 1 << 16;
+    for (std::int64_t at = 0; at < bytes; at += std::max(piece, bytes / 64)) {
+        std::vector<unsigned char> found(static_cast<std::size_t>(std::min(piece, bytes - at)));
+        const auto* from = static_cast<const unsigned char*>(target) + at;
+        SUBSALT_CHECK(cudaMemcpyAsync(found.data(), from, found.size(), cudaMemcpyDefault, context().compute));
+        SUBSALT_CHECK(cudaStreamSynchronize(context().compute));
+        if (std::any_of(found.begin(), found.end(), [](unsigned char c) { return c != pattern; }))
+            return cudaErrorUnknown;
+    }
+    return cudaSuccess;
+}
+
 Status measure_copy(std::int64_t bytes, int rounds, int kind, double* seconds) {
     Rooms rooms;
     Stopwatch watch;
     SUBSALT_CHECK(watch.make());
     SUBSALT_CHECK(allocate(&rooms.device[0], bytes));
-    SUBSALT_CHECK(cudaMemsetAsync(rooms.device[0], 0, static_cast<std::size_t>(bytes), context().compute));
+    const auto whole = static_cast<std::size_t>(bytes);
+    SUBSALT_CHECK(cudaMemsetAsync(rooms.device[0], kind == 1 ? 0 : pattern, whole, context().compute));
     if (kind == 0)
         SUBSALT_CHECK(allocate(&rooms.device[1], bytes));
     else
         SUBSALT_CHECK(allocate_host(&rooms.host, bytes));
+    if (rooms.host != nullptr) std::memset(rooms.host, kind == 1 ? pattern : 0, whole);
     const auto size = static_cast<std::size_t>(bytes);
     const auto work = [&](cudaStream_t stream) -> Status {
         if (kind == 1) return cudaMemcpyAsync(rooms.device[0], rooms.host, size, cudaMemcpyHostToDevice, stream);
@@ -82,6 +103,7 @@ Status measure_copy(std::int64_t bytes, int rounds, int kind, double* seconds) {
     };
     double warm = 0;
     SUBSALT_CHECK(watch.time(work, &warm));
+    SUBSALT_CHECK(verify(kind == 2 ? rooms.host : rooms.device[kind == 0 ? 1 : 0], bytes));
     for (int i = 0; i < rounds; ++i)
         SUBSALT_CHECK(watch.time(work, seconds + i));
     return cudaSuccess;

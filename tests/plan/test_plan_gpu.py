@@ -171,7 +171,7 @@ def test_rates_are_a_share_of_the_copy_bandwidth(medium):
 def test_measured_kernels_are_used_where_they_are_known():
     needs = Needs(setup(), survey().shots, gpu=H200)
     row = {
-        "device": "h200", "medium": "vti", "order": 8, "model_storage": "f32", "loop": "segment", "n": 512,
+        "device": "h200", "loop": "segment", "medium": "vti", "order": 8, "model_storage": "f32", "n": 512,
         "date": "2026-11-22T10:00:00Z", "version": "0.6.0",
     }  # fmt: skip
     rows = [

@@ -37,12 +37,15 @@ Table = Annotated[str, typer.Option(help="How the table is written: text, markdo
 
 @lab.command(
     short_help="Bytes and multiply-adds per second.",
-    epilog="Example: subsalt lab memory --threads 1,2 --isa all",
+    epilog="Example: subsalt lab memory --threads 1,2 --isa all; subsalt lab memory --device cuda",
 )
 def memory(
     threads: Threads = None,
     isa: Isa = None,
     rounds: Rounds = None,
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the memory of the GPU, its link to the host, and launches.")
+    ] = "cpu",
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -50,6 +53,11 @@ def memory(
     """Measure bytes per second of memory (update in place, triad, copy) and multiply-adds per second."""
     from subsalt.cli import lab_commands
 
+    if device != "cpu":
+        from subsalt.cli import lab_device_commands
+
+        lab_device_commands.memory(device, {"--isa": isa, "--threads": threads}, rounds, table, out, json)
+        return
     lab_commands.memory(threads, isa, rounds, table, out, json)
 
 

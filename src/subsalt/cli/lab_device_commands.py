@@ -1,4 +1,4 @@
-"""What `subsalt lab kernels --device cuda` does: read the options, measure, print, and add to machine.json."""
+"""`subsalt lab kernels` and `lab memory` with ``--device cuda``: read the options, measure, add to machine.json."""
 
 from __future__ import annotations
 
@@ -9,6 +9,38 @@ from subsalt.cli.lab_commands import finish, nothing_kept, prepared, progress, s
 from subsalt.cli.output import Out
 from subsalt.lab import asked
 from subsalt.lab.kernels import MEDIA, ORDERS, STORAGES
+
+
+def memory(
+    device: str,
+    unused: Mapping[str, object],
+    rounds: int | None,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure the memory of the GPU, its link to the host, and launches."""
+    from subsalt.lab import device_memory as measurement
+    from subsalt.lab.table import render
+
+    _refuse(device, unused)
+    path = prepared(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(measurement.Settings(rounds or 9), say=progress)
+    show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
+    finish(out, result, path, "device", measurement.for_machine(result))
+
+
+def _refuse(device: str, unused: Mapping[str, object]) -> None:
+    """Refuse another device, and options that say something of the processor."""
+    if device != "cuda":
+        raise asked.wrong(f"--device {device}: not known", "choose from cpu, cuda")
+    given = [name for name, value in unused.items() if value is not None]
+    if given:
+        raise asked.wrong(
+            f"{' and '.join(given)} with --device cuda", "they belong to the processor: leave them out"
+        )
 
 
 def kernels(
@@ -28,13 +60,7 @@ def kernels(
     from subsalt.lab import device_kernels as measurement
     from subsalt.lab.table import render
 
-    if device != "cuda":
-        raise asked.wrong(f"--device {device}: not known", "choose from cpu, cuda")
-    given = [name for name, value in unused.items() if value is not None]
-    if given:
-        raise asked.wrong(
-            f"{' and '.join(given)} with --device cuda", "they belong to the processor: leave them out"
-        )
+    _refuse(device, unused)
     if n < measurement.SMALLEST:
         raise asked.wrong(f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more")
     path = prepared(file, how)

@@ -67,6 +67,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "network": ("what", "where", "bytes", "ranks", "mpi"),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
+    "device": ("device", "what"),
     "device_kernels": (
         "device",
         "medium",

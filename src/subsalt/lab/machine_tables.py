@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from subsalt import __version__
+from subsalt.host import gpus_of_driver
 from subsalt.lab.machine import KEYS, Machine
 from subsalt.lab.table import Column, render
 
@@ -17,6 +18,12 @@ SECTIONS: dict[str, tuple[str, str, str]] = {
     "kernels": ("Kernels", "the time of plans", "subsalt lab kernels --quick"),
     "shots": ("Shots of jobs", "the time of plans of jobs like these", "subsalt plan JOB"),
     "kirchhoff": ("Sums over traces", "the time of plans of time migrations like these", "subsalt plan JOB"),
+    "device": ("GPU", "the time of plans for it", "subsalt lab memory --device cuda"),
+    "device_kernels": (
+        "Kernels of the GPU",
+        "the time of plans for it",
+        "subsalt lab kernels --device cuda",
+    ),
     "copies": (
         "Independent copies",
         "how many jobs a node does side by side",
@@ -76,6 +83,22 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("contributions_per_s", "Gcontrib/s", ".3f", 1e-9),
         Column("prepared_samples_per_s", "prepared M/s", ".1f", 1e-6),
     ),
+    "device": (
+        Column("device", "GPU"),
+        Column("what", "what"),
+        Column("rate", "rate", ".1f"),
+        Column("unit", "unit"),
+        Column("spread", "± %", ".1f", 100),
+    ),
+    "device_kernels": (
+        Column("device", "GPU"),
+        *_SHOT,
+        Column("model_storage", "models"),
+        Column("n", "n", "d"),
+        Column("points_per_s", "Gpt-steps/s", ".2f", 1e-9),
+        Column("of_copy", "% of copy", ".0f", 100),
+        Column("spread", "± %", ".1f", 100),
+    ),
     "copies": (
         *_SHOT[:3],
         Column("copies", "copies", "d"),
@@ -112,6 +135,9 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("mpi", "MPI"),
     ),
 }
+
+#: sections that only a machine with a GPU has
+OF_A_GPU = ("device", "device_kernels")
 
 #: media that a job may have
 MEDIA = ("isotropic", "vti", "tti")
@@ -177,6 +203,8 @@ def missing(machine: Machine, wanted: Sequence[str], now: datetime | None = None
     for name in wanted:
         _, use, how = SECTIONS[name]
         rows = machine.sections.get(name, [])
+        if not rows and name in OF_A_GPU and not gpus_of_driver():
+            continue  # nobody misses it
         if not rows:
             out.append(f"{name}: not measured ({use}): {how}")
             continue
