@@ -25,7 +25,7 @@ from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.grid import Box, Grid
 from subsalt.halo import Halo, Traffic
 from subsalt.kernels.packing import Scale
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import MODEL, Problem, State
 from subsalt.model import EarthModel, ModelLike
 from subsalt.options import PropagationOptions
 from subsalt.physics import storage
@@ -322,8 +322,9 @@ class Propagator:
         The scheme is then symmetric in time: two levels in reverse order run backwards.
         """
         out = copy.copy(self)
+        shared = {name: made for name, made in self.problem.cache.items() if name == MODEL}
         out.problem = replace(
-            self.problem, boundary="none", widths=(0, 0, 0, 0, 0, 0), sigma=None, decay=None, cache={}
+            self.problem, boundary="none", widths=(0, 0, 0, 0, 0, 0), sigma=None, decay=None, cache=shared
         )
         out.domain = replace(self.domain, options=replace(self.options, boundary="none"))
         out._halos = []

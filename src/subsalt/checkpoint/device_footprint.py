@@ -12,8 +12,11 @@ from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.checkpoint.sizes import Sizes, chunks_of
 from subsalt.checkpoint.two_level import memory_uses, moves_of
 
-#: snapshots that are on their way over the link: one is filled or imaged, another moves
+#: snapshots, or pieces of shells, that are on their way over the link: one is filled or imaged, another moves
 STAGING = 2
+
+#: bytes of shells that go over the link in one piece (native/cuda/staging.hpp)
+ROWS = 4 << 20
 
 
 def split(arrays: dict[str, int], scheme: Scheme, sizes: Sizes) -> tuple[dict[str, int], dict[str, int]]:
@@ -44,15 +47,18 @@ def split(arrays: dict[str, int], scheme: Scheme, sizes: Sizes) -> tuple[dict[st
         if scheme.snapshots_on == "device":
             device["shells"] = shells
         else:
-            device["staged shells"] = min(chunks_of(scheme, sizes).length * sizes.shell, shells)
-            host["pinned shells" if scheme.snapshots_on == "memory" else "buffers of files"] = shells
+            rows = min(chunks_of(scheme, sizes).length, max(1, ROWS // sizes.shell))
+            device["staged shells"] = STAGING * rows * sizes.shell
+            host["pinned shells"] = shells
         return host, device
     snapshots = host.pop("snapshots")
     if scheme.snapshots_on == "device":
         device["snapshots"] = snapshots
     else:
         device["staged snapshots"] = STAGING * sizes.snapshot
-        host["pinned snapshots"] = snapshots or STAGING * sizes.snapshot
+        host["pinned snapshots"] = snapshots
+    if "buffers of files" in host:
+        host["pinned buffers of files"] = host.pop("buffers of files")
     return host, device
 
 

@@ -194,6 +194,7 @@ class _Reversal:
             state, at_end = self.forward()
         behind = Backwards(self.chunks.last)
         back = behind.state(state)
+        del state  # nobody needs its layer any more
         with self.prop.without_layer() as bare:
             source = behind.source(self.sweeps.source)
             receivers = self.prop.new_state()

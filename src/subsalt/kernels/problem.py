@@ -22,6 +22,10 @@ FIELD_NAMES = {"isotropic": ("p",), "vti": ("p", "q"), "tti": ("p", "q")}
 TILT_SHARE = 0.2
 
 
+#: in the cache of a problem: what a device made of its parameters alone, for all problems that have the same arrays
+MODEL = "model"
+
+
 @dataclass
 class Problem:
     """One medium on one computational grid, discretised: everything that stays constant over the time steps.

@@ -7,6 +7,7 @@ without a driver or without a GPU is a machine without GPU: `found` says why, an
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -223,6 +224,7 @@ def library() -> Any:
 
 def free_memory() -> tuple[int, int]:
     """Return the bytes that are free on the GPU of this process, and those it has; makes the driver's context."""
+    gc.collect()  # arrays of an earlier job that wait for it in cycles
     free, total = ctypes.c_int64(), ctypes.c_int64()
     call("subsalt_cuda_free_memory", ctypes.byref(free), ctypes.byref(total))
     return free.value, total.value

@@ -9,7 +9,7 @@ from subsalt import _native
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import DeviceArray
 from subsalt.kernels.cuda.library import call, library, pointers
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import MODEL, Problem, State
 
 _PLAN = "cuda.plan"
 
@@ -22,10 +22,7 @@ class Plan:
 
     def __init__(self, problem: Problem) -> None:
         self.host = cpu.host_plan(problem)
-        self.model: dict[str, DeviceArray] = {}
-        for name, values in problem.params.items():
-            self.model[name] = DeviceArray(values.shape, values.dtype, zeroed=False)
-            self.model[name][...] = values
+        self.model = _model_of(problem)
         given = [self.model[n].pointer if n in self.model else None for n in _MODEL]
         out = pointers([None])
         call(
@@ -37,6 +34,19 @@ class Plan:
         )
         self.pointer: int = out[0]
         weakref.finalize(self, library().subsalt_cuda_free_plan, self.pointer).atexit = False
+
+
+def _model_of(problem: Problem) -> dict[str, DeviceArray]:
+    """Return the parameters on the GPU, those of another problem where both have the same arrays (`MODEL`)."""
+    known = problem.cache.get(MODEL)
+    if isinstance(known, dict):
+        return known
+    made: dict[str, DeviceArray] = {}
+    for name, values in problem.params.items():
+        made[name] = DeviceArray(values.shape, values.dtype, zeroed=False)
+        made[name][...] = values
+    problem.cache[MODEL] = made
+    return made
 
 
 def plan_of(problem: Problem) -> Plan:
