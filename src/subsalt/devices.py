@@ -19,6 +19,7 @@ from typing import Any
 from subsalt import kernels
 from subsalt.comm import Comm
 from subsalt.errors import DeviceError, Finding
+from subsalt.gpu_messages import reaches_gpus
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,11 @@ class Gpus:
 
     def facts(self) -> dict[str, Any]:
         """Return what a report says of them."""
-        return {"gpus": [asdict(s) for s in self.seats], "idle_gpus": sum(self.idle.values())}
+        return {
+            "gpus": [asdict(s) for s in self.seats],
+            "idle_gpus": sum(self.idle.values()),
+            "cuda_aware": reaches_gpus().yes,
+        }
 
 
 @dataclass
@@ -194,6 +199,8 @@ def prepare(world: Comm, device: str, threads: int | None) -> ModuleType:
     ------
     DeviceError
         As `describe`, or when a GPU lets nobody in.
+    ParallelError
+        When the setting of messages between GPUs is wrong (E992).
     """
     settle(world, device)
     with world.together():
@@ -203,6 +210,7 @@ def prepare(world: Comm, device: str, threads: int | None) -> ModuleType:
             from subsalt.kernels.cuda import library
 
             library.library()
+            reaches_gpus()  # a wrong setting is said now
         return module
 
 

@@ -8,7 +8,7 @@ are sent when they have been computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
@@ -22,6 +22,12 @@ from subsalt.halo import Halo
 from subsalt.kernels.problem import Problem, State
 from subsalt.segment import FINITE_EVERY, Source, Work, has_segment
 from subsalt.slab_steps import Regions, planes_box, travelling
+
+#: planes [lo, hi) by range
+Planes = tuple[tuple[int, int], ...]
+
+#: where a problem keeps the parts of sources on its shells and core, and how many at most: those of two wavefields
+_PARTS, MOST_KEPT = "slab.parts", 8
 
 
 def has_parts(kernels: ModuleType, work: Work) -> bool:
@@ -47,11 +53,11 @@ def by_parts(
     shells, core = (_boxes(problem, planes, work.inner) for planes in (regions.shells, regions.core))
     put_back = work.shells if work.shells is not None and work.shells.put_back else None
     front = kernels.Segment(
-        problem, on_planes(work.sources, regions.shells), (), None, None, put_back, work.inner
+        problem, on_planes(problem, work.sources, regions.shells), (), None, None, put_back, work.inner
     )
     rest = kernels.Segment(
         problem,
-        on_planes(work.sources, regions.core),
+        on_planes(problem, work.sources, regions.core),
         work.recorders,
         work.snapshots,
         work.correlation,
@@ -83,18 +89,37 @@ def by_parts(
             work.hook(state)
 
 
-def on_planes(sources: Any, planes: tuple[tuple[int, int], ...]) -> list[Source]:
-    """Return the points of sources on some planes, in their order, with their samples."""
+def on_planes(problem: Problem, sources: Sequence[Source], planes: Planes) -> list[Source]:
+    """Return the points of sources on some planes, in their order, with their samples; kept for the next call.
+
+    A wavefield is advanced many times with the same sources, and what a device makes of points is kept with these.
+    """
+    kept = problem.cache.setdefault(_PARTS, {})
+    assert isinstance(kept, dict)
     out = []
     for source in sources:
-        for lo, hi in planes:
-            points, rows = source.points.on_planes(lo, hi)
-            if len(rows):
-                out.append(Source(points, np.asfortranarray(source.samples[rows])))
+        key = id(source), planes
+        if key not in kept:
+            while len(kept) >= MOST_KEPT:
+                kept.pop(next(iter(kept)))
+            kept[key] = source, _parts(source, planes)  # the source too: its id must stay its own
+        out += kept[key][1]
     return out
 
 
-def _boxes(problem: Problem, planes: tuple[tuple[int, int], ...], inner: Box | None) -> list[Box]:
+def _parts(source: Source, planes: Planes) -> list[Source]:
+    """Return the points of a source on some planes, range by range."""
+    out = []
+    for lo, hi in planes:
+        points, rows = source.points.on_planes(lo, hi)
+        if len(rows):
+            all_of_them = len(rows) == len(source.points)
+            samples = source.samples if all_of_them else np.asfortranarray(source.samples[rows])
+            out.append(Source(points, samples))
+    return out
+
+
+def _boxes(problem: Problem, planes: Planes, inner: Box | None) -> list[Box]:
     """Return what is computed on some planes."""
     boxes = [planes_box(problem, some) for some in planes]
     return boxes if inner is None else [b.intersect(inner) for b in boxes]

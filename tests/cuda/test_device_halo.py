@@ -4,6 +4,7 @@ The device is the emulated one, whose streams run late and in any order that eve
 pointers: they are memory of the host.
 """
 
+import json
 import textwrap
 
 import pytest
@@ -54,9 +55,9 @@ PROGRAM = """
 """
 
 
-def exchange(way, seed, fields=1, words=0, before="", ranks=3):
+def exchange(way, seed, fields=1, words=0, before="", ranks=3, **more):
     """Return what ranks say of an exchange on the device."""
-    env = environment(seed, way)
+    env = environment(seed, way, **more)
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
     return run(ranks, PROGRAM.format(fields=fields, words=words, before=lines), env=env)
 
@@ -82,3 +83,15 @@ PLANTED = {
 def test_a_missing_link_is_noticed(what):
     done = exchange("staged", "3", before="import subsalt.kernels.cuda.ghosts\n" + PLANTED[what])
     assert done.rc or any(not out.startswith("0 ") for out in done.out), done
+
+
+def test_a_profile_counts_what_is_in_the_memory_of_a_gpu(tmp_path):
+    sent = {}
+    for way in ("staged", "direct"):
+        file = tmp_path / f"{way}.json"
+        done = exchange(way, "", SUBSALT_MPI_PROFILE=str(file))
+        assert done.rc == 0, done
+        calls = json.loads(file.read_text())["calls"]
+        sent[way] = sum(row["bytes"] for row in calls if row["call"] == "MPI_Send_init")
+    # two levels, four blocks of planes between three ranks, a word of four bytes beside each
+    assert sent["direct"] == sent["staged"] + 2 * 4 * 4
