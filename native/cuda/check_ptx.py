@@ -24,9 +24,15 @@ INCLUDES = [f"-I{HERE}", f"-I{HERE.parent / 'include'}", f"-I{HERE.parent}"]
 NAMES = "add|sub|mul|div|fma|mad|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh"
 ARITHMETIC = re.compile(rf"^\s*(?:@!?%p\d+ )?((?:{NAMES})\.\S*f(?:32|64))", re.M)
 
+#: approximations that a source corrects to the rounded value, as the compiler does; see kirchhoff_operator.cuh
+CORRECTED = ("rsqrt.approx.ftz.f32", "rcp.approx.ftz.f32")
+CORRECTING = ("kirchhoff_pairs.cu", "kirchhoff_sum.cu")
 
-def wrong(instruction: str) -> bool:
+
+def wrong(instruction: str, source: str = "") -> bool:
     """Return whether an instruction has other bits than what the source says."""
+    if instruction in CORRECTED and source in CORRECTING:
+        return False
     parts = instruction.split(".")
     return "rn" not in parts or "approx" in parts or (parts[-1] == "f32" and "ftz" not in parts)
 
@@ -47,7 +53,9 @@ def main(nvcc: str) -> int:
     sources = sorted(HERE.glob("*.cu"))
     with ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda s: arithmetic(nvcc, s), sources))
-    bad = {s.name: {i: n for i, n in f.items() if wrong(i)} for s, f in zip(sources, found, strict=True)}
+    bad = {
+        s.name: {i: n for i, n in f.items() if wrong(i, s.name)} for s, f in zip(sources, found, strict=True)
+    }
     for name, instructions in bad.items():
         for instruction, count in instructions.items():
             print(f"{name}: {count} x {instruction}", file=sys.stderr)
