@@ -1,0 +1,30 @@
+"""Time migrations of several ranks on GPUs: every rank sums its own blocks; the bytes are those of one CPU."""
+
+import json
+
+import pytest
+from emulated_ranks import MARKS, environment
+from launch import run
+from time_case import hashes, make
+
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job
+
+pytestmark = MARKS
+
+
+@pytest.mark.parametrize(("kind", "ranks", "seed"), [("full-offset", 2, "1"), ("image", 3, "2")])
+def test_the_bytes_are_those_of_one_cpu(tmp_path, kind, ranks, seed):
+    path = make(tmp_path, kind, "trace_block = 32")
+    migrate_job(Job.from_toml(path), tmp_path / "one")
+    path.write_text(path.read_text() + '[parallel]\ndevice = "cuda"\n')
+    done = run(
+        ranks, ["subsalt", "migrate", path, "--run", tmp_path / "run"], env=environment(seed, "staged")
+    )
+    assert done.rc == 0, done
+    assert hashes(tmp_path / "run") == hashes(tmp_path / "one")
+    facts, one = (json.loads((tmp_path / r / "run.json").read_text()) for r in ("run", "one"))
+    assert facts["parallel"]["ranks"] == ranks
+    assert facts["contributions"] == one["contributions"] > 300_000
+    assert all(name.startswith("emulated") for name in facts["computed_by"])
+    assert sum(map(len, facts["computed_by"].values())) == len(facts["blocks"])
