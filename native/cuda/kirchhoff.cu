@@ -115,6 +115,7 @@ struct Sum {
         SUBSALT_CHECK(cudaMemcpyAsync(made, array, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyHostToDevice,
                                       context().compute));
         array = static_cast<T*>(made);
+        counters().to_device += n * static_cast<Index>(sizeof(T));
         return cudaSuccess;
     }
 
@@ -232,6 +233,7 @@ struct Sum {
         const cudaStream_t compute = context().compute, copies = context().copy_in;
         SUBSALT_CHECK(
             cudaMemcpyAsync(t.device, t.host, static_cast<std::size_t>(at.bytes), cudaMemcpyHostToDevice, copies));
+        counters().to_device += at.bytes;
         SUBSALT_CHECK(cudaEventRecord(t.copied, copies));
         SUBSALT_CHECK(cudaStreamWaitEvent(compute, t.copied, 0));
         t.busy = true;
@@ -255,6 +257,7 @@ struct Sum {
     Status fetch(float* image, std::int32_t* hits, std::int32_t* fold) {
         const auto down = [](void* to, const void* from, Index bytes) -> Status {
             if (bytes == 0) return cudaSuccess;
+            counters().to_host += bytes;
             return cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost,
                                    context().compute);
         };

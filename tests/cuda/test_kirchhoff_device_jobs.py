@@ -67,6 +67,11 @@ def test_a_run_has_the_bytes_of_the_cpu(gpu_device, survey, tmp_path, kind):
     assert here["numerics"]["class"] == there["numerics"]["class"]
     assert here["run_id"] == there["run_id"]
     assert f"computing on {here['numerics']['name']}" in said
+    # traces come prepared: 4 bands of 5 coefficients; the sums go home at least once
+    done = here["over_ranks"]["gpu"]
+    assert done["to_device"] > here["this_start"]["traces"] * 4 * 5 * 125 * 4
+    assert done["to_host"] >= 4 * here["locations"] * 101
+    assert done["memory"] > 0
     assert list(here["computed_by"]) == [here["numerics"]["name"]]
     assert list(there["computed_by"]) == [f"cpu {there['numerics']['isa']}"]
 

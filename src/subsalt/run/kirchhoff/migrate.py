@@ -22,6 +22,7 @@ from subsalt.plan import World
 from subsalt.plan import gpu as gpus
 from subsalt.plan.kirchhoff_work import work_of
 from subsalt.plan.prediction import of_blocks
+from subsalt.run import gpu_work
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress, deal_units
@@ -139,7 +140,7 @@ def migrate_time_job(
         )
         if live is not None:
             live.facts["by"] = by
-        before = TRACES.now()
+        before, idle = TRACES.now(), gpu_work.counted(device)
         deal_units(
             parts,
             runner.one,
@@ -158,7 +159,8 @@ def migrate_time_job(
         with clock("output"):
             written = _written(job, setup, folder, run_id, blocks, hashes, ledger, everybody)
         with clock("facts"):
-            spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
+            done_there = gpu_work.since(device, idle)
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, gpu=done_there)
             counted = everybody.allgather(vars(runner.counted))
             parallel = parts.facts() | {"threads": threads, "trace_block": layout.trace_block}
             parts.free()
