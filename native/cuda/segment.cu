@@ -45,16 +45,12 @@ Flag& flag() {
 
 Status DeviceSegment::open(const SubsaltCudaWork& work) {
     SUBSALT_CHECK(flag().open());
-    const auto rows_of = [](const SubsaltCudaSeries& s, Index n) {
-        return HostRows{n * 4, reinterpret_cast<char*>(s.series), s.nt, {}};
-    };
     for (Index i = 0; i < work.n_feeds + work.n_taps; ++i) {
         const bool in = i < work.n_feeds;
         const SubsaltCudaSeries& s = in ? work.feeds[i] : work.taps[i - work.n_feeds];
+        if (s.points == nullptr || s.nt == 0) continue;
         const auto* points = static_cast<const DevicePoints*>(s.points);
-        const Index n = count_of_points(*points);
-        if (n == 0 || s.nt == 0) continue;
-        const HostRows rows = rows_of(s, n);
+        const HostRows rows{4 * count_of_points(*points), reinterpret_cast<char*>(s.series), s.nt, {}};
         const Index room_rows = rows_at_once(work.series_bytes, rows);
         if (in) {
             feeds_.emplace_back(new Feed{points, s.nt, {}});

@@ -164,6 +164,21 @@ def test_parts_of_the_grid_alone(gpu_device: Any) -> None:
     assert same_as_the_cpu(problem, 12, work, "device")
 
 
+def test_nothing_to_inject_or_record(gpu_device: Any) -> None:
+    """No points, no samples, an empty box, a shell without cells: as ranks have them."""
+    problem = make_problem(SMALL[3], "isotropic", "none", 4)
+    some, none = points_everywhere(problem, 3, 1), points_everywhere(problem, 3, 1)[:0]
+    series = {n: np.zeros((n, 9), np.float32, order="F") for n in (0, 3)}
+    empty = Box((2, 0, 0), (2, 5, 5))
+    work = Work(
+        [Source(none, series[0]), Source(some, series[3][:, :0])],
+        [Recorder(none, series[0]), Recorder(some, series[3][:, :0])],
+        Snapshots(empty, {3: np.zeros(empty.shape, np.float32)}, np.zeros(empty.shape, np.float32)),
+        shells=Shells(Shell(empty, (0,) * 6), np.zeros((4, 1, 0), np.float32), 2),  # type: ignore[arg-type]
+    )
+    assert same_as_the_cpu(problem, 7, work, "pageable")
+
+
 def test_packed_models(gpu_device: Any) -> None:
     problem = make_problem(SMALL[3], "isotropic", "damping", 8)
     pack(problem)
