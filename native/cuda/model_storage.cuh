@@ -16,6 +16,10 @@ struct Floats {
         return reinterpret_cast<const Quad*>(values + offset);
     }
     SUBSALT_DEVICE static float4 values(const Problem&, Model, Quad q) { return q; }
+    /// The value of one point.
+    SUBSALT_DEVICE static float one(const Problem& pb, Model which, Index offset) {
+        return (which == Model::m ? pb.m : which == Model::e ? pb.e : pb.s)[offset];
+    }
 };
 
 struct Packed16 {
@@ -29,6 +33,10 @@ struct Packed16 {
         const float offset = pb.packed[static_cast<int>(which)].offset;
         return make_float4(fma1(scale, static_cast<float>(q.x), offset), fma1(scale, static_cast<float>(q.y), offset),
                            fma1(scale, static_cast<float>(q.z), offset), fma1(scale, static_cast<float>(q.w), offset));
+    }
+    SUBSALT_DEVICE static float one(const Problem& pb, Model which, Index offset) {
+        const PackedArray& a = pb.packed[static_cast<int>(which)];
+        return fma1(a.scale, static_cast<float>(a.values[offset]), a.offset);
     }
 };
 

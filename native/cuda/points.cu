@@ -17,8 +17,9 @@
 // Bytes, counted at L2: injected, 4 (2 + model arrays) per node of a support, W^3 nodes, less what neighbours share; a
 // point on a node has one. Recorded, 4 per node and field. Beside that 12 + 12 W per point and tile: some microseconds
 // for one source, 10 MB per plane of 10^4 receivers.
-#include "context.hpp"
 #include "points.hpp"
+
+#include "model_storage.cuh"
 
 namespace subsalt::cuda {
 
@@ -30,17 +31,8 @@ constexpr int group = 64, record_threads = 256; // threads of one point, and of 
 constexpr int nowhere = 0x7fffffff;             // a row that no tile has
 constexpr float half = 0.5f;
 
-/// One value of m, e or s.
-template <bool Packed>
-SUBSALT_DEVICE float model_at(const float* values, const PackedArray& packed, Index at) {
-    if constexpr (Packed)
-        return fma1(packed.scale, static_cast<float>(packed.values[at]), packed.offset);
-    else
-        return values[at];
-}
-
 /// The node that a thread of `inject` holds, with what its amounts are multiplied by.
-template <bool Two, bool Packed>
+template <bool Two, class Storage>
 struct Node {
     Index at = -1; // offset in padded arrays; -1: none
     float p = 0, q = 0, m = 0, to_p = 0, to_q = 0;
@@ -48,10 +40,10 @@ struct Node {
     SUBSALT_DEVICE void take(const Problem& pb, const float* p_field, const float* q_field, Index offset) {
         at = offset;
         p = p_field[at];
-        m = model_at<Packed>(pb.m, pb.packed[0], at);
+        m = Storage::one(pb, Model::m, at);
         if constexpr (Two) {
             q = q_field[at];
-            const float e = model_at<Packed>(pb.e, pb.packed[1], at), s = model_at<Packed>(pb.s, pb.packed[2], at);
+            const float e = Storage::one(pb, Model::e, at), s = Storage::one(pb, Model::s, at);
             to_p = half * (e + s);
             to_q = half * (s + 1.0f);
         }
@@ -101,7 +93,7 @@ struct Staged {
     }
 };
 
-template <bool Two, bool Packed>
+template <bool Two, class Storage>
 SUBSALT_GLOBAL void __launch_bounds__(inject_threads)
     inject_tile(const Problem pb, float* p, float* q, const PointsView points, const float* values) {
     SUBSALT_SHARED(float, memory);
@@ -114,7 +106,7 @@ SUBSALT_GLOBAL void __launch_bounds__(inject_threads)
     const bool inside = y < pb.n[1];
     const Index surface = (tile.plane + pb.radius) * pb.plane + (y + pb.y_halo) * pb.row + z_front; // z = 0
     bool low = false; // a point that reaches the rows of odd images was added
-    Node<Two, Packed> node;
+    Node<Two, Storage> node;
 
     for (int first = tile.first; first < end; first += at_once) {
         const int count = end - first < at_once ? end - first : at_once;
@@ -246,8 +238,8 @@ Status inject(const Problem& pb, float* const* fields, const DevicePoints& point
                       values);
     };
     const bool packed = pb.storage == ModelStorage::u16;
-    if (pb.fields == 2) return packed ? start(inject_tile<true, true>) : start(inject_tile<true, false>);
-    return packed ? start(inject_tile<false, true>) : start(inject_tile<false, false>);
+    if (pb.fields == 2) return packed ? start(inject_tile<true, Packed16>) : start(inject_tile<true, Floats>);
+    return packed ? start(inject_tile<false, Packed16>) : start(inject_tile<false, Floats>);
 }
 
 Status record(const Problem& pb, const float* const* fields, const DevicePoints& points, float* out,
