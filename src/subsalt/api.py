@@ -195,7 +195,7 @@ def forward(
     """
     clock = Phases()
     propagation, imaging = split_options(options, ("aperture",))
-    kernels.prepare(propagation.device, propagation.threads)
+    kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = ModellingSetup.build(model, wavelet, survey.time, propagation, imaging.aperture)
@@ -252,7 +252,7 @@ def migrate(
     """
     clock = Phases()
     propagation, imaging = split_options(options)
-    kernels.prepare(propagation.device, propagation.threads)
+    kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)

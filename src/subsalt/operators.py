@@ -124,7 +124,7 @@ class ModellingOperator:
         options: PropagationOptions | None = None,
     ) -> None:
         opts = options or PropagationOptions()
-        kernels.prepare(opts.device, opts.threads)
+        kernels.prepare_or_warn(opts.device, opts.threads)
         gated, _ = gate(model, opts)
         survey = Survey.from_arrays(src, rcv, nt=nt, dt=1.0)
         self._src = np.stack([s.src for s in survey.shots])
@@ -182,7 +182,7 @@ class RtmOperator:
         self, model: EarthModel, survey: Survey, wavelet: Wavelet, options: PropagationOptions | None = None
     ) -> None:
         self.options = options or PropagationOptions()
-        kernels.prepare(self.options.device, self.options.threads)
+        kernels.prepare_or_warn(self.options.device, self.options.threads)
         self.model, _ = gate(model, self.options)
         check_survey(self.model, survey, self.options.free_surface)
         self.survey = survey

@@ -1,14 +1,21 @@
 """What `[parallel] device` chooses, what is said when there is no GPU to choose, and what a run remembers of it."""
 
 import json
+import warnings
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import small_run
 
+import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError, DeviceError
+from subsalt.job.job import Job
 from subsalt.kernels.cuda import library
 from subsalt.kernels.cuda.library import Found, Gpu
+from subsalt.run.migrate import migrate_job
+from subsalt.run.watching import lines, view_of
 
 GPU = Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "0000:01:00")
 
@@ -101,6 +108,26 @@ def test_a_run_falls_back_with_one_line(tmp_path, old_driver, subsalt_command):
     ((by, shots),) = run["computed_by"].items()
     assert by.startswith("cpu ")
     assert shots == [1, 2, 3]
+
+
+def test_who_looks_at_a_run_sees_what_computes(tmp_path):
+    migrate_job(Job.from_toml(small_run.make(tmp_path)), tmp_path / "run")
+    view = view_of(tmp_path / "run")
+    assert view.by == kernels.label(kernels.get("cpu").describe())
+    assert f"computes  {view.by}" in lines(replace(view, state="running"))
+    assert not any(line.startswith("computes") for line in lines(view))
+
+
+def test_functions_on_arrays_warn_and_fall_back(here):
+    here(Found(why="this machine has no driver for GPUs", fix="use device = cpu", code="E981", plugin="x"))
+    model = ss.EarthModel(ss.Grid((31, 21), (10.0, 10.0)), np.full((31, 21), 2000.0))
+    survey = ss.Survey.from_arrays([[150.0, 50.0]], [[100.0, 20.0]], nt=20, dt=0.002)
+    with pytest.warns(UserWarning, match="no GPU is used: this machine has no driver"):
+        found = ss.forward(model, survey, ss.ricker(25.0, 0.001))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asked = ss.forward(model, survey, ss.ricker(25.0, 0.001), device="cpu")
+    assert np.array_equal(found.data[0], asked.data[0])
 
 
 def test_nothing_is_said_where_no_gpu_is_wanted(tmp_path, old_driver, subsalt_command):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -106,6 +107,14 @@ def prepare(device: str, threads: int | None) -> ModuleType:
     module = get(device)
     module.set_threads(threads_to_use(threads))
     return module
+
+
+def prepare_or_warn(device: str, threads: int | None) -> ModuleType:
+    """Do `prepare` for a caller of functions, whom no check of a job tells that a GPU is not used (W980)."""
+    found = chosen(device)
+    if found.note:
+        warnings.warn(f"no GPU is used: {found.note}; {found.fix}", stacklevel=3)
+    return prepare(device, threads)
 
 
 def cores() -> int:
