@@ -175,44 +175,4 @@ SUBSALT_DEVICE void finish_quad(const Problem& pb, const Part& part, const Place
         store_inside(part, at, p, next);
 }
 
-/// A box in its core, where no point has a term of the layer, and the rest around it.
-struct Split {
-    Box core;
-    Parts rest;
-};
-
-/// Cut `box`. `inside`: by how many cells the terms reach further inside than the layer. The core begins and ends at
-/// whole sectors of 32 bytes along z.
-inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, int rows) {
-    const bool flat = pb.dim == 2;
-    const int planes = flat ? 0 : 16; // the sides fill the device together
-    Split out{box, {}};
-    if (pb.boundary == Boundary::none) return out;
-    bool empty = false;
-    for (int a = 0; a < 3; ++a) {
-        const Index lo = pb.width[2 * a], hi = pb.width[2 * a + 1], n = pb.n[a];
-        Index begin = lo > 0 ? lo + inside : 0, end = hi > 0 ? n - hi - inside : n;
-        if (a == 2) begin = (begin + 7) / 8 * 8, end = end < n ? (end < 0 ? 0 : end / 8 * 8) : n;
-        Index &from = out.core.lo[a], &to = out.core.hi[a];
-        from = from > begin ? from : begin, to = to < end ? to : end;
-        empty = empty || from >= to;
-    }
-    if (empty) {
-        out.core = {{0, 0, 0}, {0, 0, 0}};
-        out.rest.add(box, flat, rows, planes);
-        return out;
-    }
-    Box left = box; // what is not cut off yet
-    for (int a = 0; a < 3; ++a) {
-        Box side = left;
-        side.hi[a] = out.core.lo[a];
-        out.rest.add(side, flat, rows, planes, a);
-        side = left;
-        side.lo[a] = out.core.hi[a];
-        out.rest.add(side, flat, rows, planes, a);
-        left.lo[a] = out.core.lo[a], left.hi[a] = out.core.hi[a];
-    }
-    return out;
-}
-
 } // namespace subsalt::cuda

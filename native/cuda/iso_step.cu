@@ -4,21 +4,20 @@
 //   curr   padded, read only;  prev  padded, overwritten by the next level, and above a free surface by odd images
 //   m      padded, float32 or packed, zero in the padding, so that what lies behind the last point of a row stays zero
 //
-// Layout: a thread owns a quad of z and marches along x through its planes; a block is 256 threads, 32 quads by 8 rows
+// Layout: a thread owns a quad of z and marches along x through its planes; a block is 256 threads, 16 quads by 16 rows
 // or another shape of them (parts.hpp). Per plane it gets from memory one quad each of p (M planes ahead), prev and m,
 // two planes before they are needed (march.cuh), and writes one; the x neighbours are in registers, those along y and z
-// come from L1 and L2.
+// come from L1 and L2. 118 registers at order 8 on sm_90: two blocks per multiprocessor.
 //
 // Predicted, 3-D at order 8: 16 bytes per point from memory (packed m 14), and 2 M / planes of 4 bytes more where a
-// march begins; from L2 1 + (rows + 2 M) / rows quads of p at most where L1 keeps nothing of the plane read M planes
-// ago, so 25 bytes per point, at best 19; 27 multiply-adds and additions per point, about 200 instructions per quad: a
-// third of what a multiprocessor issues in the time its share of 3.4 TB/s takes. So memory limits: 80 % of the copy
-// bandwidth is what a march of 64 planes can reach. Points with layer terms cost 2 to 3 times as much; 2-D: 16 bytes
-// per point too.
+// march begins: 0.3 in marches of 100 planes. From L2 p comes 1.75 times (16 rows read 24, and a sector on either side
+// of z) where L1 still has the plane read M planes ago, 2.75 times where it has not: 19 to 23 bytes per point. 270
+// instructions per quad, 43 % of what a multiprocessor issues in the time that its share of 3.4 TB/s takes. So memory
+// limits: 80 % of the copy bandwidth. In the layer the terms add 12 bytes per axis, and memory_step 12.
 #include "absorb.cuh"
 #include "apply_l.cuh"
 #include "march.cuh"
-#include "model_storage.cuh"
+#include "march_step.hpp"
 
 namespace subsalt::cuda {
 
@@ -121,33 +120,19 @@ SUBSALT_GLOBAL void iso_operator(const __grid_constant__ Problem pb, const float
     out[at.dense] = add_d2_at(acc, u, 1, pb.c[2], pb.radius);
 }
 
-template <int M, int Dim, Boundary B>
-Status march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
-    const auto kernel = pb.storage == ModelStorage::u16 ? iso_march<M, Dim, B, Packed16> : iso_march<M, Dim, B, Floats>;
-    return launch(kernel, parts.blocks, block_threads, Slots<stages, arrays>::bytes * block_threads, stream, pb, lv,
-                  parts);
-}
+struct IsoMarch {
+    static constexpr int shared = Slots<stages, arrays>::bytes * block_threads;
 
-template <Boundary B>
-Status march_of(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
-    const auto run = pb.dim == 3 ? (pb.radius == 4   ? march<4, 3, B>
-                                    : pb.radius == 2 ? march<2, 3, B>
-                                                     : march<0, 3, B>)
-                                 : (pb.radius == 4   ? march<4, 2, B>
-                                    : pb.radius == 2 ? march<2, 2, B>
-                                                     : march<0, 2, B>);
-    return run(pb, lv, parts, stream);
-}
+    template <int M, int Dim, Boundary B, class Storage>
+    static auto kernel() {
+        return iso_march<M, Dim, B, Storage>;
+    }
+};
 
 } // namespace
 
 Status field_step_iso(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
-    Parts core;
-    const Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
-    core.add(split.core, pb.dim == 2, tuning.rows, tuning.planes);
-    SUBSALT_CHECK(march_of<Boundary::none>(pb, lv, core, stream));
-    const auto around = pb.boundary == Boundary::pml ? march_of<Boundary::pml> : march_of<Boundary::damping>;
-    return around(pb, lv, split.rest, stream);
+    return march_step<IsoMarch>(pb, lv, box, tuning, stream);
 }
 
 int tunings_iso(const Problem& pb, Tuning* out, int most) {

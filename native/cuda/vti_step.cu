@@ -9,12 +9,12 @@
 //
 // Predicted, 3-D at order 8: 36 bytes per point from memory (packed models 30): p, q, both prev, m, e, s read, both
 // prev written; 7 quads per thread are copied ahead, one plane before they are needed: 57 KB per multiprocessor on
-// their way, where 23 KB keep memory busy. From L2 at most 45 bytes per point. So memory limits, more clearly than for
-// one field: 80 % and more of the copy bandwidth.
+// their way, where 23 KB keep memory busy. From L2 at most 45 bytes per point. 114 registers at order 8 on sm_90: two
+// blocks per multiprocessor. So memory limits, more clearly than for one field: 80 % and more of the copy bandwidth.
 #include "absorb.cuh"
 #include "apply_l.cuh"
 #include "march.cuh"
-#include "model_storage.cuh"
+#include "march_step.hpp"
 
 namespace subsalt::cuda {
 
@@ -129,34 +129,19 @@ SUBSALT_GLOBAL void vti_operators(const __grid_constant__ Problem pb, const floa
     b[at.dense] = add_d2_at(pb.c[2][0] * __ldg(w), w, 1, pb.c[2], pb.radius);
 }
 
-template <int M, int Dim, Boundary B>
-Status march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
-    constexpr std::size_t shared = Slots<stages, arrays>::bytes * block_threads;
-    const auto kernel = pb.storage == ModelStorage::u16 ? vti_march<M, Dim, B, Packed16> : vti_march<M, Dim, B, Floats>;
-    SUBSALT_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    return launch(kernel, parts.blocks, block_threads, shared, stream, pb, lv, parts);
-}
+struct VtiMarch {
+    static constexpr int shared = Slots<stages, arrays>::bytes * block_threads;
 
-template <Boundary B>
-Status march_of(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
-    const auto run = pb.dim == 3 ? (pb.radius == 4   ? march<4, 3, B>
-                                    : pb.radius == 2 ? march<2, 3, B>
-                                                     : march<0, 3, B>)
-                                 : (pb.radius == 4   ? march<4, 2, B>
-                                    : pb.radius == 2 ? march<2, 2, B>
-                                                     : march<0, 2, B>);
-    return run(pb, lv, parts, stream);
-}
+    template <int M, int Dim, Boundary B, class Storage>
+    static auto kernel() {
+        return vti_march<M, Dim, B, Storage>;
+    }
+};
 
 } // namespace
 
 Status field_step_vti(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
-    Parts core;
-    const Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
-    core.add(split.core, pb.dim == 2, tuning.rows, tuning.planes);
-    SUBSALT_CHECK(march_of<Boundary::none>(pb, lv, core, stream));
-    const auto around = pb.boundary == Boundary::pml ? march_of<Boundary::pml> : march_of<Boundary::damping>;
-    return around(pb, lv, split.rest, stream);
+    return march_step<VtiMarch>(pb, lv, box, tuning, stream);
 }
 
 int tunings_vti(const Problem& pb, Tuning* out, int most) {
