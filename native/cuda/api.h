@@ -17,7 +17,7 @@ typedef struct {
     char name[128];
     int64_t memory; // bytes
     int32_t major, minor, processors, integrated;
-    char bus[32]; // PCI address
+    char bus[32]; // PCI address, and the beginning of the UUID
 } SubsaltCudaFacts;
 
 // The plug-in and its devices

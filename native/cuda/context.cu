@@ -159,7 +159,10 @@ int subsalt_cuda_facts(int32_t device, SubsaltCudaFacts* facts) {
     if (status != cudaSuccess) return said(status, "asking what the GPU is");
     *facts = {};
     std::snprintf(facts->name, sizeof facts->name, "%.127s", p.name);
-    std::snprintf(facts->bus, sizeof facts->bus, "%04x:%02x:%02x", p.pciDomainID, p.pciBusID, p.pciDeviceID);
+    const auto* const uuid = reinterpret_cast<const unsigned char*>(p.uuid.bytes);
+    // parts of a GPU (MIG) have one address
+    std::snprintf(facts->bus, sizeof facts->bus, "%04x:%02x:%02x/%02x%02x%02x%02x", p.pciDomainID, p.pciBusID,
+                  p.pciDeviceID, uuid[0], uuid[1], uuid[2], uuid[3]);
     facts->memory = static_cast<std::int64_t>(p.totalGlobalMem);
     facts->major = p.major, facts->minor = p.minor;
     facts->processors = p.multiProcessorCount, facts->integrated = p.integrated;

@@ -67,3 +67,34 @@ def on_ranks(answers, ranks, way, seed, names=NAMES, loops=(None, "python"), bef
 def test_fields_samples_and_images_of_gpus_are_those_of_one_cpu(answers, ranks, way, seed):
     wrong = on_ranks(answers, ranks, way, seed)
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_wavefield_that_blows_up_stops_all_gpus_together_and_soon():
+    program = f"""
+        import sys
+        sys.path.insert(0, {str(HERE.parent / "mpi")!r})
+        from dataclasses import replace
+        import numpy as np
+        from slab_cases import CASES
+        from subsalt.comm import world
+        from subsalt.errors import NumericalFailure
+        group, case = world(), CASES["iso 3-D thin"]
+        for device, loop in (("cpu", "python"), ("cuda", "python"), ("cuda", None)):
+            there = replace(case, options=case.options | {{"device": device}})
+            with there.propagator(group) as prop:
+                samples = np.zeros((1, 30))
+                samples[0, 20] = np.nan
+                source = prop.source(np.array([[6.3, 7.0, 6.2]]) * 10, samples)
+                state = prop.new_state()
+                try:
+                    prop.advance(state, 1000, sources=[source], loop=loop)
+                except NumericalFailure as error:
+                    print(state.it, error)
+    """
+    done = run(3, program, env=environment("3", "direct"))
+    assert done.rc == 0, done
+    lines = {line for out in done.out for line in out.splitlines()}
+    # on GPUs after as many steps, and in the same words, as on processors
+    assert len(lines) == 1, done
+    assert [out.count("\n") for out in done.out] == [3, 3, 3]
+    assert "the wavefield is not finite at step 50" in lines.pop()

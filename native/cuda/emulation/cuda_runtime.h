@@ -104,8 +104,12 @@ struct cudaPointerAttributes {
     int device;
     void *devicePointer, *hostPointer;
 };
+struct cudaUUID_t {
+    char bytes[16];
+};
 struct cudaDeviceProp {
     char name[256];
+    cudaUUID_t uuid;
     std::size_t totalGlobalMem;
     int major, minor, multiProcessorCount, integrated, pciDomainID, pciBusID, pciDeviceID, l2CacheSize;
     std::size_t sharedMemPerBlockOptin;

@@ -50,7 +50,8 @@ class Gpu:
     processors : int
         Multiprocessors.
     bus : str
-        Address on the PCI bus, the same in every process of a node.
+        Address on the PCI bus and beginning of the UUID: the same in every process of a node, and another for each
+        part of a GPU that was divided (MIG).
     """
 
     number: int
