@@ -148,6 +148,12 @@ def test_slabs_over_more_gpus_when_one_is_too_small():
     several = decided(half, ranks=4)
     assert several.group_size > 1
     assert several.need.on_device <= half.limit
+    # planes of p go to the neighbours and come from them, both time levels; without MPI that knows GPUs by the host
+    slab = several.needs.slabs(survey().shots[0], several.group_size)[1]
+    _, rows, row = several.needs.domain(survey().shots[0], (1, several.group_size)).layout.padded_shape
+    ghosts = slab.ghost_lo + slab.ghost_hi
+    assert several.need.arrays["pinned ghost planes"] <= 2 * 2 * ghosts * rows * row * 4
+    assert "pinned ghost planes" not in one.need.arrays
 
 
 def test_ranks_that_share_a_gpu_share_its_memory_and_time():
@@ -227,6 +233,14 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
     assert "assumed" in err
 
 
+def test_from_python_a_gpu_is_named_too(job):
+    from subsalt.job.job import Job
+
+    plan = Job.from_toml(job).plan(memory_per_rank=64 * 10**9, gpu="a100", gpu_memory=20 * 10**9)
+    assert plan.fits
+    assert (plan.decision.world.gpu.name, plan.decision.world.gpu.memory) == ("a100", 20 * 10**9)
+
+
 @pytest.mark.parametrize(
     ("args", "code", "exit_code"),
     [
@@ -236,6 +250,7 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
         (["--device", "tpu"], "E104", 78),
         (["--gpu-memory", "much"], "E662", 78),
         (["--gpu", "h200", "--gpu-memory", "10MB"], "E988", 69),
+        (["--gpu", "h200", "--nodes", "2,4"], "E971", 78),
     ],
 )
 def test_wrong_words_and_small_gpus_have_their_exit_code(job, capsys, args, code, exit_code):

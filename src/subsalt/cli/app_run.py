@@ -250,6 +250,7 @@ def plan(
 
     if nodes is not None:
         plan_command.no_ranks(ranks)
+        plan_command.no_gpu(device=device, gpu=gpu, gpu_memory=gpu_memory)
         cluster = plan_command.Cluster(nodes, ranks_per_node, memory_per_rank, threads, network, files)
         plan_command.nodes(job, cluster, machine, run, shots, measured or [], json, measure)
         return

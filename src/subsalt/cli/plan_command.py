@@ -126,6 +126,17 @@ def no_ranks(ranks: int) -> None:
         )
 
 
+def no_gpu(**given: object) -> None:
+    """Refuse what names a device beside ``--nodes``."""
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if names:
+        raise ConfigError(
+            f"{' and '.join(names)} beside --nodes",
+            "the model of many nodes is of processors: plan one node, or leave it out",
+            code="E971",
+        )
+
+
 def alone(**given: object) -> None:
     """Refuse options that belong to ``--nodes`` without it."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]

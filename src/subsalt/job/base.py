@@ -163,6 +163,8 @@ class BaseJob(Section):
         memory_per_rank: int | None = None,
         threads: int | None = None,
         machine: str | Path | None = None,
+        gpu: str | None = None,
+        gpu_memory: int | None = None,
     ) -> Any:
         """Say what a run would take on so many ranks; nothing is started.
 
@@ -176,16 +178,21 @@ class BaseJob(Section):
             Of each rank.
         machine : str or Path, optional
             machine.json of the machine that will run it; that of this one when None.
+        gpu : str, optional
+            A GPU that need not be here, such as ``"h200"``; the device of the job when None.
+        gpu_memory : int, optional
+            Its bytes; as usual when None.
 
         Returns
         -------
         Plan or KirchhoffPlan
             `fits`, `error`, memory by array, reads, disk and time.
         """
-        from subsalt.plan import plan_job
+        from subsalt.plan import Device, plan_job
 
+        on = None if gpu is None and gpu_memory is None else Device("cuda", gpu, gpu_memory)
         return plan_job(
-            cast("Any", self), ranks, memory_per_rank, threads, Path(machine) if machine else None
+            cast("Any", self), ranks, memory_per_rank, threads, Path(machine) if machine else None, on=on
         )
 
     # -- the job as text and as a number

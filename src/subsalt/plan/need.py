@@ -368,7 +368,21 @@ class Needs:
             )
         if self.medium == "tti" and self.gpu is None:
             need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
-        return need if self.gpu is None else {name: size for name, size in need.items() if size}
+        if self.gpu is None:
+            return need
+        if part[1] > 1:
+            need["pinned ghost planes"] = self._ghosts(shot, part)
+        return {name: size for name, size in need.items() if size}
+
+    def _ghosts(self, shot: Shot, part: Part) -> int:
+        """Return the bytes of ghost planes of both time levels, sent and received, on their way through the host.
+
+        None are needed where MPI reaches the memory of GPUs; which it does is known once ranks run.
+        """
+        slab = self.slabs(shot, part[1])[part[0]]
+        _, rows, row = self.domain(shot, part).layout.padded_shape
+        travel = 2 if self.medium == "tti" else 1
+        return 2 * travel * 2 * (slab.ghost_lo + slab.ghost_hi) * rows * row * FLOAT
 
     def _device(self, shot: Shot, part: Part) -> dict[str, int]:
         """Return what a shot takes of the memory of a GPU beside snapshots and states; nothing without one."""
