@@ -30,11 +30,12 @@ unsigned char guard_at(const void* base, std::size_t i) {
     return static_cast<unsigned char>(guard_word >> (8 * word));
 }
 
-/// The first address that may be one of the host's arrays: below it the sanitizer maps all that numbers may look like.
+/// The first address that may be one of the host's arrays: numbers may look like lower ones, and what programs without
+/// address randomisation, or the sanitizer, map there is taken for them.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::uintptr_t lowest = 0x1000'0000'0000u;
 #else
-constexpr std::uintptr_t lowest = 0x1'0000u;
+constexpr std::uintptr_t lowest = 0x1'0000'0000u;
 #endif
 
 /// Whether there is memory at an address: two numbers side by side may look like one.
