@@ -60,6 +60,8 @@ public:
         in_memory_ = unit_.role != Role::none && lies_in_memory(y_, z_);
         in_grid_ =
             in_memory_ && y_ >= 0 && y_ < min(n(1), end(1) + Tile::my) && z_ >= 0 && z_ < min(n(2), end(2) + Tile::mz);
+        ordinary_ = z_ >= (pb.free_surface ? M + 1 : 0) && z_ + 1 < n(2);
+        whole_ = ordinary_ && z_ >= static_cast<int>(box_.lo[2]) && z_ + 1 < end(2) && y_ < end(1);
         at_ = padded_offset(pb, first_ - 1, y_, z_);
 #pragma unroll
         for (int i = 0; i < Tile::outer_each; ++i)
@@ -96,6 +98,7 @@ private:
     int first_, last_;      // planes with fluxes
     int y_, z_;             // of the unit
     bool in_memory_, in_grid_;
+    bool ordinary_, whole_; // the pair: in the grid and away from a free surface; besides in the box
     Index at_; // of the unit in a padded array, in the plane of this turn; where there is nothing nothing is read
     struct Outer {
         Index from; // likewise
@@ -251,8 +254,9 @@ private:
     template <int Field>
     SUBSALT_DEVICE void put_flux_z(float2 flux) {
         float* const p = Tile::fz(shared_, Field, unit_.y, unit_.z);
+        if (ordinary_) return store2(p, flux);
         flux = select(Mask(z_, 0, n(2)), flux, zero2());
-        if (!pb_.free_surface || z_ > M) return store2(p, flux);
+        if (!pb_.free_surface) return store2(p, flux);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int z = z_ + i;
@@ -344,8 +348,7 @@ private:
 
     /// The leapfrog of plane x, or A and B as they are.
     SUBSALT_DEVICE void advance(int x, float2 a, float2 b) {
-        const Mask inside = place(x).inside;
-        if (writes_operator()) return write_operator(x, a, b, inside);
+        if (writes_operator()) return write_operator(x, a, b);
         const auto copied = [&](int i) { return load2(Tile::point(shared_, i, unit_.y, unit_.z)); };
         const float2 m = copied(0), e = copied(1), s = copied(2), p_prev = copied(3), q_prev = copied(4);
         float2 p = fma2(m, fma2(e, a, s * b), fma2(2.0f, column_[0].at(-M), -p_prev));
@@ -356,12 +359,14 @@ private:
             p = make_float2(damped(t, p_prev.x, p.x), damped(t_next, p_prev.y, p.y));
             q = make_float2(damped(t, q_prev.x, q.x), damped(t_next, q_prev.y, q.y));
         }
-        put(lv_.prev[0] + at_ - M * pb_.plane, p, inside);
-        put(lv_.prev[1] + at_ - M * pb_.plane, q, inside);
+        put(lv_.prev[0] + at_ - M * pb_.plane, p);
+        put(lv_.prev[1] + at_ - M * pb_.plane, q);
     }
 
     /// Of the pair what lies in the box; above a free surface stand odd images, and row 0 is zero.
-    SUBSALT_DEVICE void put(float* p, float2 value, Mask inside) const {
+    SUBSALT_DEVICE void put(float* p, float2 value) const {
+        if (whole_) return store2(p, value);
+        const Mask inside = place(0).inside;
         if (pb_.free_surface && z_ <= M) {
             if (z_ == 0) value.x = 0.0f;
             if (inside.x && z_ >= 1) p[-2 * z_] = -value.x;
@@ -370,7 +375,8 @@ private:
         store2(p, value, inside);
     }
 
-    SUBSALT_DEVICE void write_operator(int x, float2 a, float2 b, Mask inside) const {
+    SUBSALT_DEVICE void write_operator(int x, float2 a, float2 b) const {
+        const Mask inside = place(x).inside;
         const Index ny = box_.hi[1] - box_.lo[1], nz = box_.hi[2] - box_.lo[2];
         const Index at = ((x - box_.lo[0]) * ny + (y_ - box_.lo[1])) * nz + z_ - box_.lo[2];
         if (inside.x) task_.out[0][at] = a.x, task_.out[1][at] = b.x;

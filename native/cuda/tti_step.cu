@@ -3,16 +3,22 @@
 //
 // Blocks march along x with a tile of 16 x 32 points (tti_tile.cuh, tti_march.cuh). Per point in 3-D at order 8:
 //
-//   memory     48 bytes: p and q of two levels, m, e, s and the axis read, p and q written. What tiles read of each
-//              other comes from L2: 3 times p and q, 1.8 times the axis
-//   shared     about 95 words of 4 bytes read or written, 128 bytes per clock and SM: at most 78 G points/s on an H200
-//   arithmetic 180 instructions, 45 more for the fluxes that two blocks make: at most 130 G points/s
+//   memory        48 bytes: p and q of two levels, m, e, s and the axis read, p and q written. What tiles read of each
+//                 other comes from L2: 3 times p and q, 1.8 times the axis
+//   arithmetic    180 instructions, and 46 for the fluxes that two blocks make
+//   instructions  14 warps take 7100 in a turn of 512 points: at most 67 G points/s on an H200 (4 per clock and SM)
+//   shared, L1    115 words of 4 bytes in and out, 32 per clock and SM: at most 64 G points/s
 //
-// so that memory is the first limit: 4.3 TB/s would be 90 G points/s. There is one block per SM, 14 warps of 128
-// registers; in flight are the loads of a plane, 27 bytes per point of the tile and of what is beside it, some 20 KB
-// per SM. Barriers, and what is not overlapped between them, are expected to cost half of it: 45 G points/s.
+// where 4.3 TB/s of memory would be 90 G points/s. One block per SM, 14 warps of 128 registers, has two limits of about
+// the same height and two barriers a turn: expected are 40 G points/s, 45 % of the speed of memory. Of memory it asks
+// a turn ahead, for 20 KB per SM at any time.
 //
-// Where the layer has terms a kernel with their code runs, in boxes of their own that end where tiles of the core
+// Why in one kernel: with F_x and the sums of both fields in memory between two, 88 bytes per point would go through
+// it, and that at the speed of copies would be 49 G points/s at the very best, with 16 bytes per point of scratch
+// memory. Why both fields and two points per thread: four points of one field take as many registers, but the models
+// and the axis twice, and A and B would have to change hands.
+//
+// Where the layer has terms, a kernel with their code runs, in boxes of their own that end where tiles of the core
 // begin.
 #include "kernels.hpp"
 #include "tti_march.cuh"
