@@ -77,9 +77,11 @@ struct PairRows {
     SUBSALT_DEVICE float2 at(int k) const { return load2(p + k * stride); }
 };
 
-/// Pairs of neighbours that a chain takes at once: all, but where loads of order 16 would fill the registers.
+/// Pairs of neighbours that a chain takes at once: all, but where loads of orders 14 and 16 would fill the registers.
 template <class Values>
 constexpr int at_once = max_radius;
+template <>
+constexpr int at_once<TiltedColumn<7>> = 1;
 template <>
 constexpr int at_once<TiltedColumn<8>> = 1;
 
