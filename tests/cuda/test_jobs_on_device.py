@@ -77,8 +77,8 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
     medium: str, tmp_path: Path, gpu_device: object
 ) -> None:
     text = VOLUME.format(medium=MEDIA[medium], free_surface=str(medium == "vti").lower())
-    for device in ("cpu", "cuda"):
-        model_job(on(device, text, tmp_path), tmp_path / f"shots-{device}")
+    by = [model_job(on(d, text, tmp_path), tmp_path / f"shots-{d}").computed_by for d in ("cpu", "cuda")]
+    assert by == [kernels.label(kernels.get(d).describe()) for d in ("cpu", "cuda")]
     shots = files_of(tmp_path / "shots-cpu", "*.sgy")
     assert files_of(tmp_path / "shots-cuda", "*.sgy") == shots
     (tmp_path / "shots-cpu").rename(tmp_path / "shots")

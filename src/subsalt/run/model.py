@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices
+from subsalt import devices, kernels
 from subsalt.comm import world
 from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.imaging.setup import gate
@@ -50,6 +50,8 @@ class ModelResult:
         Grid points times time steps computed in this call.
     dt : float
         Time step, s.
+    computed_by : str
+        What computed here: a GPU by its name, or the instruction set of the processor.
     """
 
     shots_dir: Path
@@ -57,6 +59,7 @@ class ModelResult:
     phases: dict[str, float]
     point_steps: int
     dt: float
+    computed_by: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -66,6 +69,7 @@ class ModelResult:
             "phases": self.phases,
             "point_steps": self.point_steps,
             "dt": self.dt,
+            "computed_by": self.computed_by,
         }
 
 
@@ -111,7 +115,8 @@ def model_job(
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
         plan = ranks.plan(job, setup, survey.shots, everybody)
         run_id = job.run_id(inputs_of(job, everybody))
-    mine = {"run_id": run_id, "numerics": str(numerics_of(device.describe(), options)["class"])}
+    numerics = numerics_of(device.describe(), options)
+    mine, by = {"run_id": run_id, "numerics": str(numerics["class"])}, kernels.label(numerics)
     with ExitStack() as stack:
         stack.enter_context(watch(everybody, job.parallel.patience))
         with everybody.together():
@@ -133,7 +138,9 @@ def model_job(
         )
         point_steps = everybody.sum(runner.point_steps)
         parts.free()
-    return ModelResult(folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt)
+    return ModelResult(
+        folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt, by
+    )
 
 
 def shot_path(folder: Path, shot: Shot) -> Path:
