@@ -228,7 +228,7 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
     assert code == 0
     assert plan["device"]["memory"] == 80 << 30
     assert sum(plan["device"]["arrays"].values()) == plan["device"]["need_bytes"] <= plan["device"]["limit"]
-    assert plan["checkpoint"]["largest_shot"]["link_down_bytes"] == 0
+    assert plan["device"]["largest_shot_link_bytes"] == {"down": 0, "up": 0}
     assert plan["memory"]["pinned_bytes"] == 0
     assert "assumed" in err
 

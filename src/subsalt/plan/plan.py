@@ -146,7 +146,11 @@ class Plan:
         gpu, need = self.decision.world.gpu, self.decision.need
         if gpu is None:
             return None
-        return gpu.to_dict() | {"limit": gpu.limit, "need_bytes": need.on_device, "arrays": need.device}
+        told = gpu.to_dict() | {"limit": gpu.limit, "need_bytes": need.on_device, "arrays": need.device}
+        for name, totals in (("largest_shot", self.largest_shot), ("survey", self.survey)):
+            if totals is not None:
+                told[f"{name}_link_bytes"] = {"down": totals.down, "up": totals.up}
+        return told
 
     def _checkpoint(self) -> dict[str, Any] | None:
         choice = self.decision.choice

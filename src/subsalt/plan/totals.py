@@ -46,8 +46,6 @@ class Totals:
             "bytes_written": self.written,
             "bytes_read": self.read,
             "scratch_bytes": self.scratch,
-            "link_down_bytes": self.down,
-            "link_up_bytes": self.up,
         }
 
 
