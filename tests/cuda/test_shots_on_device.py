@@ -210,3 +210,25 @@ def test_memory_that_cannot_be_locked_is_used_as_it_is(gpu_device: object) -> No
     del held
     gc.collect()
     assert cuda.lock(array) is not None
+
+
+@pytest.mark.parametrize("name", ["reference", "cpu", "cuda"])
+def test_every_device_lends_its_arrays_to_the_host(name: str, emulated: object) -> None:
+    """What is changed in a lent array is changed; copies go both ways; sums begin at zero."""
+    from subsalt import kernels
+
+    device = kernels.get(name)
+    total = device.zeros((3, 4, 5))
+    assert not device.to_host(total).any()
+    with device.on_host(total) as here:
+        assert isinstance(here, np.ndarray)
+        here[1, 2] = np.arange(5)
+    assert device.to_host(total)[1, 2].tolist() == [0, 1, 2, 3, 4]
+    there = device.reserve(60).reshape(3, 4, 5)
+    device.copy(there, total)
+    room = device.reserve_host(60).reshape(3, 4, 5)
+    device.copy(room, there)
+    assert (
+        room.tobytes() == device.to_host(device.to_device(room)).tobytes() == device.to_host(total).tobytes()
+    )
+    assert device.OWN_MEMORY is not isinstance(there, np.ndarray)

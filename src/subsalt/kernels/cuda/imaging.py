@@ -9,7 +9,7 @@ import ctypes
 from typing import Any
 
 from subsalt.grid import Box
-from subsalt.kernels.cuda.arrays import DeviceArray, move
+from subsalt.kernels.cuda.arrays import DeviceArray, move, to_device
 from subsalt.kernels.cuda.library import call, corner
 from subsalt.kernels.cuda.plan import fields_of, plan_of
 from subsalt.kernels.problem import Problem
@@ -39,7 +39,7 @@ def correlate(problem: Problem, image: Any, u: Any, fields: list[Any], box: Box,
     """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
     _check_box(problem, box, image=image, u=u)
     if box.size:
-        plan, there = plan_of(problem).pointer, _here(u)
+        plan, there = plan_of(problem).pointer, to_device(u)
         low, high = corner(box.lo), corner(box.hi)
         call(
             "subsalt_cuda_correlate", plan, image.pointer, there.pointer, fields_of(fields), low, high, scale
@@ -50,7 +50,7 @@ def square(problem: Problem, illumination: Any, u: Any, scale: float) -> None:
     """Accumulate illumination += (scale u) u (arrays of one shape)."""
     _check_sizes("the illumination", illumination.size, u=u)
     if illumination.size:
-        there = _here(u)  # lives until the call
+        there = to_device(u)  # lives until the call
         call("subsalt_cuda_square", illumination.pointer, there.pointer, illumination.size, scale)
 
 
@@ -58,7 +58,7 @@ def product(image: Any, u: Any, w: Any, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (arrays of one shape)."""
     _check_sizes("the image", image.size, u=u, w=w)
     if image.size:
-        here, there = _here(u), _here(w)
+        here, there = to_device(u), to_device(w)
         call("subsalt_cuda_product", image.pointer, here.pointer, there.pointer, image.size, scale)
 
 
@@ -74,7 +74,7 @@ def keep_shell(problem: Problem, fields: list[Any], shell: Shell, out: Any) -> N
 def put_back_shell(problem: Problem, fields: list[Any], shell: Shell, record: Any) -> None:
     """Write `record` (fields, cells) over the shell of every field, and over its odd images above a free surface."""
     _check_shapes("the shell", (problem.n_fields, shell.cells), record=record)
-    _shell(problem, fields, shell, _here(record), put_back=True)
+    _shell(problem, fields, shell, to_device(record), put_back=True)
 
 
 def is_finite(problem: Problem, fields: list[Any]) -> bool:
@@ -98,15 +98,6 @@ def _shell(problem: Problem, fields: list[Any], shell: Shell, record: DeviceArra
         record.pointer,
         int(put_back),
     )
-
-
-def _here(values: Any) -> DeviceArray:
-    """Return an array on the GPU: itself, or a copy of one of the host."""
-    if isinstance(values, DeviceArray):
-        return values
-    out = DeviceArray(values.shape, values.dtype, zeroed=False)
-    out[...] = values
-    return out
 
 
 def _check_box(problem: Problem, box: Box, **arrays: Any) -> None:
