@@ -31,6 +31,10 @@ from facts import machine  # noqa: E402
 SHARES = {"isotropic": 0.70, "vti": 0.70, "tti": 0.45}
 SECONDS = {"founding": 10.0, "large": 180.0}
 CONTRIBUTIONS, TIMES_PEER = 100e9, 1.0
+#: the default of a migration, and the middle of what the head of native/cuda/kirchhoff_sum.cu predicts of an H200
+DEFAULT_SUM, PREDICTED_CONTRIBUTIONS = "sinc, 10 bands, interpolated", 175e9
+#: shares of the copy bandwidth that the heads of the steps predict
+PREDICTED_SHARES = {"isotropic": 0.80, "vti": 0.80, "tti": 0.45}
 #: points per axis: the arrays are many times the caches
 POINTS = 512
 
@@ -88,7 +92,15 @@ def kernel_rows(folder: Path) -> list[Row]:
             more = f"{r['points_per_s'] / 1e9:.1f} G point-steps/s, copy {r['copy_gb_s']:.0f} GB/s"
             command = "subsalt lab kernels --device cuda --order 8 -n 512"
             rows.append(
-                row(name, SHARES[r["medium"]], None, r["of_copy"], "of copy", least=True, command=command)
+                row(
+                    name,
+                    SHARES[r["medium"]],
+                    PREDICTED_SHARES[r["medium"]],
+                    r["of_copy"],
+                    "of copy",
+                    least=True,
+                    command=command,
+                )
                 | {"more": more, "spread": r["spread"]}
             )
     return rows
@@ -112,19 +124,21 @@ def job_rows(folder: Path, name: str) -> list[Row]:
 
 
 def kirchhoff_rows(folder: Path) -> list[Row]:
-    """Return the contributions per second of the antialiased sum."""
-    result = run(sys.executable, str(HERE / "kirchhoff_gpu.py"))
-    rate = result["contributions_per_s"]
+    """Return the contributions per second of the antialiased sum; what is predicted is in its head."""
+    command = "kirchhoff_gpu.py", "--kinds", DEFAULT_SUM
+    result = run(sys.executable, str(HERE / command[0]), *command[1:])
     return [
         row(
-            "Kirchhoff sum, antialiased",
+            f"Kirchhoff, {DEFAULT_SUM}",
             CONTRIBUTIONS,
-            result.get("predicted"),
-            rate,
+            PREDICTED_CONTRIBUTIONS,
+            r["sum_per_s"],
             "contributions/s",
             least=True,
             command="python benchmarks/kirchhoff_gpu.py",
         )
+        | {"prepared_per_s": r["prepared_per_s"]}
+        for r in result["rows"]
     ]
 
 
