@@ -162,7 +162,7 @@ device = "{asked.device}"
 stream_model = true
 [checkpoint]
 strategy = "{asked.strategy}"
-{disk}{memory}restart_every = {asked.restart_every}
+{disk}{memory}restart_every = {asked.restart_every or '"off"'}
 """
 
 
