@@ -1,5 +1,7 @@
 """Finding the plug-in, refusing one that cannot be used, and arrays on the device."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,20 @@ def test_memory_is_counted_and_given_back(gpu_device):
     del view
     gc.collect()
     assert now() == before
+
+
+def test_the_plugin_of_this_tree_says_what_there_is(monkeypatch):
+    """With a GPU it names it; without, it is loaded all the same and says why there is none."""
+    plugin = Path(__file__).parents[2] / "build" / "cuda" / "libsubsalt_cuda.so"
+    if not plugin.is_file():
+        pytest.skip("the plug-in is not built (make cuda, or make cuda-check)")
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
+    library.forget()
+    found = library.found()
+    if found.code == "E983":
+        pytest.skip("the plug-in was built from another version (make cuda-check)")
+    assert found.plugin == str(plugin)
+    assert not found.emulated
+    assert found.runtime
+    assert found.devices or (found.code in ("E981", "E982") and found.why)
+    library.forget()
