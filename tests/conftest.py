@@ -10,6 +10,8 @@ import pytest
 for folder in ("", "imaging", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
+from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
+
 # the cut of a segment changes no bit: tests take the default, and leave the user's cache alone
 os.environ["SUBSALT_TUNE"] = "off"
 # a plan measures nothing here, and leaves the machine.json of the user alone
@@ -23,9 +25,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
-#: what `make emulated` builds
-_BUILT = Path(__file__).parents[1] / "build" / "emulated" / "libsubsalt_cuda_emulated.so"
-EMULATED_PLUGIN = Path(os.environ.get("SUBSALT_EMULATED_PLUGIN", _BUILT)).resolve()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import EMULATED_PLUGIN
+from emulated_plugin import EMULATED_PLUGIN
 
 TESTS = Path(__file__).parents[1]
 

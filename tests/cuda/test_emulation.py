@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import EMULATED_PLUGIN
+from emulated_plugin import EMULATED_PLUGIN
 
 PROGRAM = EMULATED_PLUGIN.parent / "planted"
 

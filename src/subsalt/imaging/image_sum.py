@@ -9,6 +9,7 @@ to the next.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
 from subsalt.imaging.filters import LAPLACIAN_REACH, laplacian, top_mute
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.side_by_side import cuts, each
 
 ILLUMINATION = "illumination"
 
@@ -85,7 +87,8 @@ class ImageSum:
             sums = {"image": self.condition.finish(self._sums(own, box, known))}
         x, y, z = box.slices
         for name, a in sums.items():
-            self.fields[name][x.start - self.held[0] : x.stop - self.held[0], y, z] += a
+            total = self.fields[name][x.start - self.held[0] : x.stop - self.held[0], y, z]
+            each(partial(_add, total, a), cuts(len(total), total.size))
 
     def light(self, before: float = 0.0) -> float:
         """Return `before` plus the illumination of `planes`, one value after the other; 0 where none is accumulated."""
@@ -124,12 +127,22 @@ class ImageSum:
 
     def _as_image(self, a: NDArray) -> NDArray[np.float32]:
         """Return planes (planes, ny, nz) in the shape and precision of an image."""
-        return np.ascontiguousarray(a.reshape(len(a), *self.setup.model.grid.shape[1:]), dtype=np.float32)
+        image = np.empty((len(a), *self.setup.model.grid.shape[1:]), dtype=np.float32)
+        each(partial(_copy, image, a.reshape(image.shape)), cuts(len(a), a.size))
+        return image
 
     def _sums(
         self, fields: dict[str, NDArray[np.float64]], box: Box, light: tuple[float, int]
     ) -> ImagingSums:
         return ImagingSums(fields, self.setup.model.grid.window(box), self.setup.imaging.normalise, light)
+
+
+def _add(total: NDArray, a: NDArray, some: slice) -> None:
+    total[some] += a[some]
+
+
+def _copy(target: NDArray, a: NDArray, some: slice) -> None:
+    target[some] = a[some]
 
 
 def light_of(sums: Mapping[str, NDArray], before: float = 0.0) -> float:

@@ -23,6 +23,7 @@ from subsalt.grid import Box
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
+from subsalt.side_by_side import each
 
 if TYPE_CHECKING:
     from subsalt.comm import Comm
@@ -111,9 +112,10 @@ def write_planes(
         return np.stack([np.asarray(fields[n][cut], dtype="<f4") for n in layout.names], axis=1)
 
     # first the hashes: nothing collective may stand where a disk can fail on one rank alone
-    own_hashes = [
-        hashlib.sha256(raw_bytes(plane)).hexdigest() for at in range(0, count, step) for plane in block(at)
-    ]
+    def hashes(at: int) -> list[str]:
+        return [hashlib.sha256(raw_bytes(plane)).hexdigest() for plane in block(at)]
+
+    own_hashes = [h for some in each(hashes, range(0, count, step)) for h in some]
     gathered = comm.gather([first, own_hashes])
     head = layout.header() + _table(path, layout, gathered) if gathered is not None else b""
     sha = comm.bcast(hashlib.sha256(head).hexdigest())
@@ -197,14 +199,17 @@ class PlaneFile:
             self._file.read_into(self.layout.offset(start), raw_bytes(planes))
         except SubsaltError as error:
             raise unreadable(self.path, error.message) from error
-        for i in range(len(planes)):
+
+        def damaged(i: int) -> bool:
             entry = self._table[ENTRY * (start + i) : ENTRY * (start + i + 1)]
-            if hashlib.sha256(raw_bytes(planes[i])).digest() != entry:
-                raise CorruptionError(
-                    f"{self.path}: plane {first + i} does not have its checksum",
-                    "run the same command again",
-                    "E641",
-                )
+            return hashlib.sha256(raw_bytes(planes[i])).digest() != entry
+
+        if True in (found := each(damaged, range(len(planes)))):
+            raise CorruptionError(
+                f"{self.path}: plane {first + found.index(True)} does not have its checksum",
+                "run the same command again",
+                "E641",
+            )
         return {name: planes[:, k] for k, name in enumerate(self.layout.names)}
 
     def span(self, lo: int, hi: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from subsalt.imaging.memory import available_memory
 from subsalt.io.publish import sha256_file
 from subsalt.io.volume_write import PLANE_FORMATS
 from subsalt.run.lock import NAME as LOCK
+from subsalt.side_by_side import each
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -26,11 +27,13 @@ def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
     """Return path, size and SHA-256 of every input file, each hashed by one rank. Collective."""
     with world.together():
         files = [(key, path) for key, paths in job.input_files().items() for path in paths]
-        mine = {
-            i: {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
-            for i, (key, path) in enumerate(files)
-            if i % world.size == world.rank
-        }
+        numbers = range(world.rank, len(files), world.size)
+
+        def facts_of(i: int) -> dict[str, object]:
+            key, path = files[i]
+            return {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
+
+        mine = dict(zip(numbers, each(facts_of, numbers), strict=True))
     found = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}
     return [found[i] for i in range(len(files))]
 
