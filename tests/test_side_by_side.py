@@ -25,6 +25,30 @@ def test_results_come_in_order_and_errors_come_out(threads):
         side_by_side.each(lambda n: 1 // (7 - n), range(20))
 
 
+def test_parts_are_made_a_little_ahead_and_in_order(threads):
+    made, open_now, most = [], set(), 0
+
+    def parts():
+        nonlocal most
+        for n in range(20):
+            made.append(n)
+            open_now.add(n)
+            most = max(most, len(open_now))
+            yield n
+
+    def work(n):
+        open_now.discard(n)
+        return n * n
+
+    assert side_by_side.each_as_it_comes(work, parts()) == [n * n for n in range(20)]
+    assert made == list(range(20))
+    assert most <= threads + 2
+    with pytest.raises(ZeroDivisionError):
+        side_by_side.each_as_it_comes(lambda n: 1 // (7 - n), range(20))
+    with pytest.raises(KeyError):
+        side_by_side.each_as_it_comes(str, ({}[n] for n in range(3)))
+
+
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (7, 7), (40, 40 * 30), (5, 10**9), (0, 0)])
 def test_cuts_cover_everything_once(threads, n, size):
     found = [i for cut in side_by_side.cuts(n, size) for i in range(cut.start, cut.stop)]

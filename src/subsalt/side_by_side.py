@@ -7,8 +7,9 @@ a GPU, which steps a hundred times as fast, a large one. No result depends on th
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Part = TypeVar("Part")
@@ -42,6 +43,25 @@ def each(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         return [work(part) for part in todo]
     with ThreadPoolExecutor(min(_Settings.threads, len(todo))) as pool:
         return list(pool.map(work, todo))
+
+
+def each_as_it_comes(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+    """Return what `work` makes of every part, in their order; the parts are made by the calling thread meanwhile.
+
+    For parts that are read from files, one after the other. So many are made ahead that no thread waits, and no more:
+    they are as large as what is read.
+    """
+    if _Settings.threads == 1:
+        return [work(part) for part in parts]
+    ahead: deque[Future[Result]] = deque()
+    done: list[Result] = []
+    with ThreadPoolExecutor(_Settings.threads) as pool:
+        for part in parts:
+            ahead.append(pool.submit(work, part))
+            while len(ahead) > _Settings.threads + 1:
+                done.append(ahead.popleft().result())
+        done += [some.result() for some in ahead]
+    return done
 
 
 def cuts(n: int, size: int) -> list[slice]:

@@ -15,6 +15,7 @@ from subsalt.model import EarthModel
 from subsalt.model_facts import Facts, together
 from subsalt.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
 from subsalt.planes import Constant, Moved, Planes
+from subsalt.side_by_side import each_as_it_comes
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,15 @@ class Files:
         if not new:
             return
         nx, comm = self.grid.shape[0], self.comm
-        mine: list[list[Facts]] = []
+
+        def facts_of(part: tuple[int, EarthModel]) -> list[Facts]:
+            first, slab = part
+            return [Facts.of(form.of(slab), order, first * (self.grid.size // nx)) for form, order in new]
+
         with comm.together():
-            for first, slab in self.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size):
-                start = first * (self.grid.size // nx)
-                mine.append([Facts.of(form.of(slab), order, start) for form, order in new])
+            mine = each_as_it_comes(
+                facts_of, self.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size)
+            )
         shares = comm.allgather([[f.to_json() for f in slab] for slab in _merged(mine)])
         told = [slab for share in shares for slab in share]
         for k, key in enumerate(new):
