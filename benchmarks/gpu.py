@@ -116,7 +116,7 @@ def job_rows(folder: Path, name: str) -> list[Row]:
     predicted = sum(phases.values()) if phases else None
     title = f"{' x '.join(map(str, result['shape']))}, VTI, {result['samples']} samples, image written"
     command = f"python benchmarks/founding_job.py FOLDER --device cuda{' --large' * (name == 'large')}"
-    total = result["seconds"]["total"]
+    total = result["process_seconds"]
     return [
         row(title, SECONDS[name], predicted, total, "s", least=False, command=command)
         | {"phases": result["phases"], "checkpoint": result["checkpoint"]}
