@@ -193,8 +193,11 @@ def founding_job(found: Sequence[Result]) -> str:
             [name, f"{here:.1f}", f"{then[name]:.1f}" if name in then else "", ratio(then.get(name), here)]
             for name, here in r["seconds"].items()
         ]
+        if r.get("process_seconds"):
+            rows.append(["process, with start and check", f"{r['process_seconds']:.1f}", "", ""])
         case = f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}"
-        memory = f"Peak memory {peak / 1e9:.2f} GB (2009: {then['memory_bytes'] / 1e9:g} GB)."
+        memory = f"Peak memory {peak / 1e9:.2f} GB"
+        memory += f" (2009: {then['memory_bytes'] / 1e9:g} GB)." if "memory_bytes" in then else "."
         parts.append(
             f"{made_on(r)}; `{r['command']}`; {case}. {memory}\n\n"
             + markdown(("phase", "s", "2009, 8 cores, s", "2009 over this"), rows)

@@ -98,3 +98,12 @@ def test_what_the_lab_measured_of_the_scratch_is_said(tmp_path, monkeypatch):
     rates = storage.rates_of(machine.read(machine.default_path()), tmp_path)
     assert (found.scratch_put_gb_s, found.scratch_get_gb_s) == (rates.put / 1e9, rates.get / 1e9)
     assert "(lab storage: put " in "\n".join(found.lines())
+
+
+def test_half_a_gpu_is_said_once_and_warned_of_nowhere(emulated, subsalt_command, monkeypatch, recwarn):
+    """A plug-in without a GPU: the self-tests of the processor do not ask for one."""
+    monkeypatch.setenv("SUBSALT_EMULATED_GPUS", "0")
+    code, out, err = subsalt_command("doctor")
+    assert code == 0
+    assert "gpu none: this machine has none" in out + err
+    assert not [w for w in recwarn if "GPU" in str(w.message)]
