@@ -5,17 +5,15 @@ pytestmark = MARKS
 run(3, program, env=environment(order="1", messages="staged"))
 """
 
-from pathlib import Path
-
 import pytest
+from emulated_plugin import EMULATED_PLUGIN
 from launch import MPI
-
-#: what `make emulated` builds
-PLUGIN = Path(__file__).parents[2] / "build" / "emulated" / "libsubsalt_cuda_emulated.so"
 
 MARKS = [
     *MPI,
-    pytest.mark.skipif(not PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"),
+    pytest.mark.skipif(
+        not EMULATED_PLUGIN.is_file(), reason="the emulated device is not built (make emulated)"
+    ),
 ]
 
 
@@ -32,7 +30,7 @@ def environment(order: str = "", messages: str = "", **more: str) -> dict[str, s
         Further variables.
     """
     return {
-        "SUBSALT_CUDA_PLUGIN": str(PLUGIN),
+        "SUBSALT_CUDA_PLUGIN": str(EMULATED_PLUGIN),
         "SUBSALT_EMULATED_ORDER": order,
         "SUBSALT_GPU_MPI": messages,
         **more,
