@@ -6,8 +6,9 @@ run(3, program, env=environment(order="1", messages="staged"))
 """
 
 import pytest
-from emulated_plugin import EMULATED_PLUGIN
 from launch import MPI
+
+from emulated_plugin import EMULATED_PLUGIN
 
 MARKS = [
     *MPI,
