@@ -44,7 +44,7 @@ build: $(STAMP) ## compile what changed in native/ and put it into the virtual e
 VERSION = $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/subsalt/__init__.py)
 CMAKE = PATH="$(abspath $(BIN)):$$PATH" cmake
 # nvcc of the system, of CUDA_HOME, or of the wheels of the extra cuda-build
-NVCC = $$(command -v nvcc || ls $${CUDA_HOME:-/usr/local/cuda}/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu*/bin/nvcc 2>/dev/null | head -1)
+NVCC = $$(command -v nvcc || ls $${CUDA_HOME:-/usr/local/cuda}/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu*/bin/nvcc 2>/dev/null | head -1 || true)
 
 emulated: $(STAMP) ## compile the device code for the host: the device of the tests where there is no GPU
 	@$(CMAKE) -S native/cuda -B build/emulated -G Ninja -DSUBSALT_EMULATED=ON -DSUBSALT_VERSION="$(VERSION)" >/dev/null
