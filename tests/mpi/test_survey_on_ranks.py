@@ -113,7 +113,7 @@ SLOW = """
     from subsalt.run.migrate import migrate_job
     real = shots.migrate_shot
     def slow(*args, **kwargs):
-        time.sleep(0.25)
+        time.sleep(1.0)
         return real(*args, **kwargs)
     shots.migrate_shot = slow
     migrate_job(Job.from_toml("{job}"), Path("{run}"))
