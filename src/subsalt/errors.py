@@ -159,6 +159,12 @@ class NumericalFailure(SubsaltError, ArithmeticError):
     default_code = "E510"
 
 
+class DemoFailure(SubsaltError, AssertionError):
+    """The demo's image is not right: this build of the program computes wrongly on this machine."""
+
+    default_code = "E812"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One result of a check: what, the evidence, and the cure.

@@ -28,6 +28,18 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The folder holds shots that another job or model made.",
         "Choose another folder with --out.",
     ),
+    "E812": (
+        "The demo's image is wrong",
+        "A reflector whose depth is known is imaged more than one and a half cells away from it: this build of the "
+        "program computes wrongly on this machine.",
+        "Run `subsalt doctor`, which tests the kernels one by one, and report what it says.",
+    ),
+    "W812": (
+        "The demo's image has other bytes",
+        "The samples of the demo's image differ from those recorded for this class of instruction sets. Its model is "
+        "smoothed by SciPy, so another release of it may explain a difference; with the pinned packages nothing does.",
+        "`make setup` installs the pinned packages; report a difference that remains.",
+    ),
     "E820": (
         "No shot succeeded",
         "Every shot failed or was set aside, so there is no image.",

@@ -17,12 +17,15 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", readable=False, help="Folder for everything the demo makes.")
     ] = Path("demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One line of four shots over the salt: a quarter of the time.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
     from subsalt.cli import commands
 
-    commands.demo(out, json)
+    commands.demo(out, quick, json)
 
 
 @app.command(short_help="Examine this machine and test the program on it.", epilog=example("subsalt doctor"))

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from subsalt.run.going_on import GoingOn
 
 
-def demo(out_dir: Path, as_json: bool) -> None:
+def demo(out_dir: Path, quick: bool, as_json: bool) -> None:
     """Run the demo and say where everything is."""
     from subsalt.demo.demo import run_demo
     from subsalt.run import progress
 
     out = Out(as_json)
     with progress.for_stream("demo") as bar:
-        result = run_demo(out_dir, progress=bar, say=out.say)
+        result = run_demo(out_dir, quick=quick, progress=bar, say=out.say)
     out.json(result)
 
 
