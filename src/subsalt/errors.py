@@ -14,6 +14,11 @@ from typing import Literal
 Level = Literal["error", "warning", "ok"]
 
 
+def install(extra: str) -> str:
+    """Return the command that installs an optional part of the package, as published and from a clone."""
+    return f"pip install 'subsalt-imaging[{extra}]', or in a clone pip install -e '.[{extra}]'"
+
+
 class SubsaltError(Exception):
     """Base of every error raised on purpose.
 
