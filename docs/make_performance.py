@@ -49,7 +49,18 @@ def peers(found: Sequence[Result]) -> str:
     parts = []
     for words, group in groupby(sorted(found, key=made_on), key=made_on):
         mine = list(group)
-        head = ("case", "interior", "ours", "fastest of the peer", "ratio", "range", "spread", "difference")
+        head = (
+            "case",
+            "interior",
+            "version",
+            "ours",
+            "fastest tried of the peer",
+            "ratio",
+            "range",
+            "spread",
+            "difference",
+            "ours otherwise",
+        )
         parts.append(
             f"{words}; `{' '.join(['make bench-peers CASES=' + chr(34) + names(mine) + chr(34)])}`\n\n"
             + markdown(head, map(counted, mine))
@@ -71,12 +82,14 @@ def counted(result: Result) -> list[str]:
     return [
         result["case"],
         shape(row["interior"]),
+        row["about"][row["ours"]].get("version", ""),
         row["ours"],
         full_name(row, row["peer"]),
         f"**{ratio['ratio']:.2f}**",
         f"{ratio['min']:.2f} to {ratio['max']:.2f}",
         f"{100 * ratio['spread']:.0f} %",
         agreement(row),
+        "; ".join(f"{name}: {q['ratio']:.2f}" for name, q in row["ratios"].items() if name != row["ours"]),
     ]
 
 
