@@ -208,7 +208,10 @@ def founding_job(found: Sequence[Result]) -> str:
         ]
         if r.get("process_seconds"):
             rows.append(["process, with start and check", f"{r['process_seconds']:.1f}", "", ""])
-        case = f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}"
+        case = (
+            f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}, "
+        )
+        case += "the whole grid computed" if r.get("whole_grid") else "what no wave has reached left out"
         memory = f"Peak memory {peak / 1e9:.2f} GB"
         memory += f" (2009: {then['memory_bytes'] / 1e9:g} GB)." if "memory_bytes" in then else "."
         parts.append(

@@ -162,7 +162,9 @@ def test_every_kind_of_result_becomes_a_table(maker):
 
 def test_what_checkpoints_cost_becomes_tables(maker):
     text = maker.tables([JOB, *BARS])
-    assert "order 8, models u16. Peak memory 7.20 GB (2009: 7.5 GB)." in text
+    assert (
+        "order 8, models u16, what no wave has reached left out. Peak memory 7.20 GB (2009: 7.5 GB)." in text
+    )
     assert "| kernel | 242.4 | 484.9 | 2.00 |" in text
     assert "| write | 3.0 |  |  |" in text
     assert (
