@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -133,6 +134,14 @@ def test_json_has_one_entry_for_each_call(profile):
     assert found["mpi_percent"] == 40.0
     assert found["calls"][0] == {"call": "MPI_Allreduce", "calls": 6, "seconds": 3.25, "bytes": 40}
     assert len(found["calls"]) == 3
+
+
+def test_json_counts_the_calls_of_all_threads(profile):
+    other = replace(profile.calls[0], call="MPI_Barrier", calls=7)
+    found = replace(profile, background=(other, other)).to_dict()["calls"]
+    before = sum(c["calls"] for c in profile.to_dict()["calls"])
+    assert sum(c["calls"] for c in found) == before + 14
+    assert next(c["calls"] for c in found if c["call"] == "MPI_Barrier") >= 14
 
 
 @pytest.mark.parametrize(
