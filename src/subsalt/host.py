@@ -41,7 +41,11 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo"), caches: dict[str, int] | No
             fields.setdefault(key.strip(), value.strip())
     except OSError:
         pass
-    known = [f"{word} {fields[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if key in fields]
+    known = [
+        f"{word} {fields[key]}"
+        for word, key in (("family", "cpu family"), ("model", "model"))
+        if key in fields
+    ]
     for level, size in (cache_bytes() if caches is None else caches).items():
         known.append(f"{level} {size >> 20} MiB" if size >= 1 << 20 else f"{level} {size >> 10} KiB")
     name = fields.get("model name") or platform.machine()  # platform.processor would start a program
