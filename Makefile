@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test lint demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -114,6 +114,12 @@ fuzz: build ## damaged files against every reader: COUNT=20000 per format
 
 soak: build ## strike runs at every file operation, at random times, on ranks and failing disks: SOAK="--out soak"
 	OMP_NUM_THREADS=1 $(PY) tests/faults/soak.py $(SOAK)
+
+soak-bits: build ## migrate the demo's shots on 1 to 5 ranks under load, stops and random batches; compare hashes: SOAK="--minutes 120"
+	OMP_NUM_THREADS=1 $(PY) tests/faults/soak_bits.py $(SOAK)
+
+memcheck: build ## small jobs of every medium under valgrind: nothing unwritten is read: MEMCHECK='"TTI 2-D"'
+	$(PY) tests/native/memcheck.py $(MEMCHECK)
 
 bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)

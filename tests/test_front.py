@@ -10,7 +10,8 @@ from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
+from subsalt.kernels.shell import Shell
+from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source, Work, by_segment, by_step
 
 SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
 STEPS = 21
@@ -123,6 +124,23 @@ def test_whatever_a_state_holds_is_advanced(what: str, depth: int) -> None:
             assert step(cpu, problem, state, 12, Work())
             results.append(state.arrays())
         assert same(*results), value
+
+
+@pytest.mark.parametrize("put_back", [False, True])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_shells_put_back_are_advanced(ndim: int, put_back: bool) -> None:
+    """What is put back comes from nowhere: nothing had to reach these cells."""
+    problem = make_problem(SHAPES[ndim], "vti", "damping", 8, ndim=ndim)
+    n, y = problem.layout.shape3, 2 * (ndim == 3)
+    shell = Shell.of(Box((2, 0, 3), (n[0] - 2, n[1], n[2] - 9)), (2, 2, y, y, 3, 4))
+    source = source_at(problem, (10, 9 if ndim == 3 else 0, 5), 1.0)
+    results = []
+    for step in (by_step, by_segment):
+        rows = np.random.default_rng(4).uniform(-1, 1, (5, 2, shell.cells)).astype(np.float32)
+        state = cpu.new_state(problem)
+        assert step(cpu, problem, state, 9, Work([source], shells=Shells(shell, rows, 2, 1, put_back)))
+        results.append([*state.arrays(), rows])
+    assert same(*results)
 
 
 @pytest.mark.parametrize("ndim", [2, 3])

@@ -57,25 +57,29 @@ inline void search_work(const void* argument, int thread, int team) {
     find_reaches(*search.pb, search.seg->even, *search.seg->front, x.lo, x.hi);
 }
 
-/// Find how far the wavefield and its sources have come; whether there is a row that may be cut.
-inline bool find_front(const Problem& pb, const Segment& seg) {
+/// Whether the steps of a segment leave out what the wavefield and its sources have not reached. The reaches are then
+/// those of its levels, whatever was done since they were found: they name the time index they speak of.
+inline bool leaves_out(const Problem& pb, const Segment& seg) {
     Front& front = *seg.front;
-    if (!lay_out(pb, front)) return false;
-    if (!front.known) {
+    // shells put back numbers in places that nothing has to reach
+    const bool follows = seg.inner == nullptr && (seg.shells == nullptr || !seg.shells->put_back);
+    if (front.off || !follows || !lay_out(pb, front)) return false;
+    if (front.at != seg.it) {
         const Search search{&pb, &seg};
         run_team(seg.threads, search_work, &search);
         add_feeds(pb, seg, front);
-        front.known = true;
+        front.at = seg.it;
     }
     for (Index r = 0; r < pb.n[0] * pb.n[1]; ++r)
-        if (front.level[0][r] + pb.radius <= front.room) return true;
+        if (front.level[seg.it % 2][r] + pb.radius <= front.room) return true;
+    front.off = true;
     return false;
 }
 
 /// All steps; where the wavefield has come, if the segment has a front.
 inline void run_segment(const Problem& pb, const Segment& asked) {
     Segment seg = asked;
-    if (seg.front != nullptr && (seg.inner != nullptr || !find_front(pb, seg))) seg.front = nullptr;
+    if (seg.front != nullptr && !leaves_out(pb, seg)) seg.front = nullptr;
     // counters and every thread's rows are allocated once, before the first step
     Run run{&pb, &seg, nullptr, nullptr, tiles_in_y(pb, seg), false};
     run.marches = pb.dim == 2 || run.tiles.count < seg.threads;
@@ -88,6 +92,7 @@ inline void run_segment(const Problem& pb, const Segment& asked) {
     run.barrier = barrier;
     run.done = memory + 2;
     run_team(seg.threads, segment_work, &run);
+    if (seg.front != nullptr) seg.front->at = seg.it + seg.steps;
     std::free(memory);
 }
 

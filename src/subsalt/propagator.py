@@ -202,7 +202,9 @@ class Propagator:
         """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
         pts = self.points(positions)
         if self.slab is not None:
-            return SlabRecorder.of(pts, self.domain.slabs, self.domain.rank, nt, self.dtype)
+            return SlabRecorder.of(
+                pts, self.domain.slabs, self.domain.rank, nt, self.dtype, flushes=self.kernels.FLUSHES
+            )
         return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
 
     def recorded(self, recorder: Recorder | SlabRecorder) -> tuple[NDArray[np.intp], NDArray]:
