@@ -178,7 +178,7 @@ def _bends(m: Measured) -> bool:
 def _sharp(m: Measured) -> bool:
     """Return whether picks lie on a line as one wave along the surface does."""
     lines = _lines(m)
-    return lines is not None and lines[0].scatter <= 0.1 * m.period
+    return lines is not None and lines[0].scatter <= 0.25 * m.period
 
 
 def _likeliest(working: list[Verdict], m: Measured) -> Verdict:
