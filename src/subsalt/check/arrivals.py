@@ -7,8 +7,9 @@ and ``p`` the slowness of the depth r at which a wave turns::
     t(x) = p x + integral of sqrt(u^2 - p^2) from source to r, and from receiver to r
     for x at least the integral of p / sqrt(u^2 - p^2) over the same ways
 
-The upper bound is the straight line with the slowest velocity in any direction: by Fermat's principle the first arrival
-is not later. A direct wave of a uniform medium has both.
+The upper bound is the straight line with, at each of its points, the slowest velocity in any direction from the top of
+the model down to there: by Fermat's principle the first arrival is not later, and what travels in a slow layer above
+may be the strongest. A direct wave of a uniform medium has both.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from subsalt.model_like import ModelLike
 
-#: columns of the model between a source and a receiver, points of the straight line, and most depths
-COLUMNS, POINTS, DEPTHS = 7, 33, 100
+#: columns of the model between a source and a receiver, points of the straight line and above each, and most depths
+COLUMNS, POINTS, ABOVE, DEPTHS = 5, 17, 5, 100
 
 Times = NDArray[np.float64]
 
@@ -39,7 +40,10 @@ def bounds(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64])
     early = np.array([_earliest(model, src, r) for r in rcv])
     share = (np.arange(POINTS) + 0.5) / POINTS
     line = src + share[None, :, None] * (rcv - src)[:, None, :]
-    slow = velocity(model, line.reshape(-1, 3), fast=False).reshape(len(rcv), POINTS)
+    up = np.repeat(line[:, :, None, :], ABOVE, axis=2)
+    top = model.grid.origin[-1]
+    up[..., 2] = top + (up[..., 2] - top) * np.linspace(0.0, 1.0, ABOVE)
+    slow = velocity(model, up.reshape(-1, 3), fast=False).reshape(len(rcv), POINTS, ABOVE).min(axis=2)
     distance = np.sqrt(((rcv - src) ** 2).sum(axis=1))
     late = distance * (1.0 / slow).mean(axis=1)
     # the sum over nodes may be off by half a cell, in favour of neither

@@ -34,7 +34,7 @@ INTERVALS = (0.5, 2.0)
 #: factor by which near-surface velocities may be off without a word
 FACTOR = 1.12
 #: traces of a shot whose arrivals are computed
-TRACES = 24
+TRACES = 16
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class Verdict:
 
     Parameters
     ----------
-    name : {"fits", "unclear", "interval", "shift", "velocity", "early"}
-        What would have to be undone; ``early``: picks lie before anything can arrive, and nothing explains it.
+    name : {"fits", "unclear", "interval", "shift", "velocity", "moveout", "early"}
+        What would have to be undone; ``moveout``: muted, and yet faster than the model; ``early``: picks lie before
+        anything can arrive, and nothing explains it.
     value : float
         Factor of the sampling interval or of the traveltimes of the model, or shift in s to be added to the times.
     outside, after : float
@@ -154,7 +155,11 @@ def judge(m: Measured) -> Verdict:
     tried = [*(_interval(m, f) for f in INTERVALS), shift, velocity]
     working = [v for v in tried if v is not None and v.after <= EXPLAINED]
     if working:
-        return replace(_likeliest(working, m), outside=outside)
+        likeliest = replace(_likeliest(working, m), outside=outside)
+        if m.muted and ahead and likeliest.name == "velocity":
+            # what a mute leaves cannot be early: correction for moveout brings times forward, and its stretch is muted
+            return replace(likeliest, name="moveout")
+        return likeliest
     return Verdict("early" if ahead else "unclear", float(np.median(m.excess())), outside)
 
 
@@ -242,9 +247,18 @@ def reversed_order(found: ShotBreaks) -> bool:
     if other is None or not 1 / 9000.0 <= other.slowness <= 1 / 250.0:
         return False
     clear = other.slowness * float(np.ptp(away)) >= PERIODS * found.period
+    sharp = other.scatter <= 0.35 * found.period
     falls = line.slowness < 0 and line.scatter <= 2 * max(other.scatter, 0.1 * found.period)
     scatters = line.scatter > max(4 * other.scatter, 0.5 * found.period)
-    return clear and other.scatter <= 0.35 * found.period and (falls or scatters)
+    # nothing arrives earlier and earlier along a spread, whatever bends the curve
+    fall = -line.slowness * float(np.ptp(found.offset[found.picked]))
+    steep = one_sided(found) and fall >= 2 * PERIODS * found.period and line.scatter <= 0.1 * fall
+    return clear and ((sharp and (falls or scatters)) or steep)
+
+
+def one_sided(found: ShotBreaks) -> bool:
+    """Return whether all receivers of a shot lie on one side of its source."""
+    return bool((found.offset >= 0).all() or (found.offset <= 0).all())
 
 
 def centre(found: ShotBreaks) -> float | None:

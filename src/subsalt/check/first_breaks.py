@@ -342,4 +342,16 @@ def _say_early(
     )
 
 
-SAY = {"interval": _say_interval, "shift": _say_shift, "velocity": _say_velocity, "early": _say_early}
+def _say_moveout(
+    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+) -> Iterator[Finding]:
+    yield warning(
+        "W354",
+        f"what is left below the mute comes before the model lets anything arrive {_how_many(context, found, total)}: "
+        f"{seen(found)}; the model allows {_expected(context, found)}: the data may be corrected for moveout (NMO)",
+        "use the data before the correction; if they are not corrected, check unit and depth axis of [model] vp",
+        shots=[b.shot.id for b in found],
+    )
+
+
+SAY = {"moveout": _say_moveout, "interval": _say_interval, "shift": _say_shift, "velocity": _say_velocity, "early": _say_early}

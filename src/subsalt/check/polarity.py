@@ -26,6 +26,8 @@ LAG = WINDOW // 16
 #: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on the
 #: next lobe looks like the opposite sign, too, but comes a third to half a period late
 IN_TIME = 0.15
+#: traces of a shot with a direct wave alone that are compared with the wavelet, at least
+SINGLE = 3
 #: share of shots up to which those of the rarer sign are the wrong ones
 RARER = 0.4
 #: correlation with the expected arrival from which the sign of all is wrong, and below which the right one must stay
@@ -197,9 +199,9 @@ def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, fl
     use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), len(m.time))).round().astype(int))]
     single = (m.late - m.early < 0.1 * m.period) & (np.abs(m.excess()) < 0.5 * m.period)
     far = single & (m.late > m.period)
-    if far.sum() < FEWEST:
+    if far.sum() < SINGLE:
         return None
-    chosen = np.flatnonzero(far)[np.linspace(0, int(far.sum()) - 1, FEWEST).round().astype(int)]
+    chosen = np.flatnonzero(far)[np.unique(np.linspace(0, int(far.sum()) - 1, FEWEST).round().astype(int))]
     values = [
         correlation(found.windows[use[i]], wave)
         for i in chosen
