@@ -100,7 +100,7 @@ def modelled(name):
 
 
 def context(name="streamer", change=None, **parts):
-    """Return the context of a modelled survey, its shots changed by `change` (number, shot) -> fields, parts replaced."""
+    """Return the context of a modelled survey, its shots changed by `change` (number, shot), parts replaced."""
     survey, model, options = modelled(name)
     if change is not None:
         survey = altered(survey, change)

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-
 from break_surveys import (
     DT,
     F0,
@@ -20,6 +19,7 @@ from break_surveys import (
     wavelet,
     with_time,
 )
+
 from subsalt.check.arrivals import bounds
 from subsalt.check.break_fits import onset
 from subsalt.check.first_breaks import breaks
@@ -54,9 +54,11 @@ def noisy(name, level):
     rng = np.random.default_rng(3)
 
     def add(i, s):
-        return {"data": s.data + np.float32(level * np.abs(s.data).max(axis=1).mean()) * rng.standard_normal(
-            s.data.shape, dtype=np.float32
-        )}
+        return {
+            "data": s.data
+            + np.float32(level * np.abs(s.data).max(axis=1).mean())
+            * rng.standard_normal(s.data.shape, dtype=np.float32)
+        }
 
     return context(name, add)
 
@@ -80,7 +82,7 @@ def test_lines_through_modelled_shots_have_velocity_and_onset():
         assert b.line.velocity == pytest.approx(1500.0, rel=0.01)
         # in 2-D the wave is the half integral of the wavelet: an eighth of a period, and half a sample
         assert b.line.intercept == pytest.approx(onset(wavelet()), abs=PERIOD / 8 + DT / 2)
-        assert b.line.scatter < DT / 2
+        assert b.line.scatter < DT
 
 
 def test_both_sides_of_a_split_spread():
@@ -111,7 +113,9 @@ def test_the_sample_of_a_survey_is_bounded():
     assert all(len(b.rows) == 16 and b.rows[-1] == 47 for b in found)
 
 
-@pytest.mark.parametrize("name", ["streamer", "land, split spread", "bottom nodes", "refractions", "VTI", "3-D patch"])
+@pytest.mark.parametrize(
+    "name", ["streamer", "land, split spread", "bottom nodes", "refractions", "VTI", "3-D patch"]
+)
 def test_arrivals_of_modelled_shots_lie_between_the_bounds(name):
     survey, model, _ = modelled(name)
     pulse = onset(wavelet(8.0 if model.grid.ndim == 3 else F0))
@@ -128,11 +132,13 @@ def test_arrivals_of_modelled_shots_lie_between_the_bounds(name):
 
 def test_the_lower_bound_is_exact_in_layers():
     # head wave under a layer: t = x / v2 + 2 h sqrt(1 / v1^2 - 1 / v2^2)
-    model = layers(water=200.0, top=3000.0)
+    grid = modelled("streamer")[1].grid
+    v = np.where(grid.axis(-1) < 200.0, 1500.0, 3000.0)
+    model = EarthModel(grid, np.broadcast_to(v, grid.shape))
     early, late = bounds(model, np.array([100.0, 0.0, 0.0]), np.array([[1900.0, 0.0, 0.0]]))
     v2 = 3000.0
     expected = 1800.0 / v2 + 2 * 195.0 * np.sqrt(1 / 1500.0**2 - 1 / v2**2)
-    # half a cell of 10 m on both ways; deeper layers are a little faster
+    # half a cell of 10 m on both ways
     assert early[0] == pytest.approx(expected, rel=0.02)
     assert late[0] == pytest.approx(1.2)
 
@@ -152,8 +158,10 @@ CLEAN = {name: (lambda name=name: context(name)) for name in LAYOUTS} | {
     "noise of a twentieth": lambda: noisy("streamer", 0.05),
     "noise of a fifth": lambda: noisy("land, split spread", 0.2),
     "noise over deep water": lambda: noisy("deep water", 0.1),
-    "noise alone": lambda: context("streamer", lambda i, s: {"data": np.random.default_rng(i).standard_normal(
-        s.data.shape).astype(np.float32)}),
+    "noise alone": lambda: context(
+        "streamer",
+        lambda i, s: {"data": np.random.default_rng(i).standard_normal(s.data.shape).astype(np.float32)},
+    ),
     "zeros": lambda: context("streamer", lambda i, s: {"data": np.zeros_like(s.data)}),
     "one value": lambda: context("streamer", lambda i, s: {"data": np.ones_like(s.data)}),
     "smoothed model": lambda: context("streamer", model=smoothed(layers())),
@@ -199,8 +207,16 @@ MISTAKES = {
         lambda: context("land, split spread", lambda i, s: {"data": later(s.data, 50)}),
         "delay = -0.2",
     ),
-    "one shot 200 ms late": ("E346", lambda: context("streamer", data_of(lambda d: later(d, 50))), '"1, 3-5"'),
-    "wavelet at another time": ("W346", lambda: context("land, split spread", wavelet=wavelet(delay=0.03)), "t0 = "),
+    "one shot 200 ms late": (
+        "E346",
+        lambda: context("streamer", data_of(lambda d: later(d, 50))),
+        '"1, 3-5"',
+    ),
+    "wavelet at another time": (
+        "W346",
+        lambda: context("land, split spread", wavelet=wavelet(delay=0.03)),
+        "t0 = ",
+    ),
     "cable reversed": ("E347", lambda: context("streamer", lambda i, s: {"rcv": s.rcv[::-1]}), '"reversed"'),
     "cable reversed, ghosts": (
         "E347",
@@ -220,7 +236,7 @@ MISTAKES = {
     "one shot reversed": ("E347", lambda: context("streamer", data_of(lambda d: d[::-1])), '"1, 3-5"'),
     "channels shifted by two": (
         "E348",
-        lambda: context("land, split spread", lambda i, s: {"rcv": s.rcv + [50.0, 0, 0]}),
+        lambda: context("land, split spread", lambda i, s: {"rcv": s.rcv + np.array([50.0, 0, 0])}),
         "-5",
     ),
     "channels shifted by one": (
@@ -251,8 +267,10 @@ MISTAKES = {
     ),
     "polarity of a shot, noise": (
         "E352",
-        lambda: context("streamer", lambda i, s: {"data": (-1 if i == 3 else 1) * noisy("streamer", 0.05).survey.shots[
-            i].data}),
+        lambda: context(
+            "streamer",
+            lambda i, s: {"data": (-1 if i == 3 else 1) * noisy("streamer", 0.05).survey.shots[i].data},
+        ),
         '"1-3, 5"',
     ),
     "polarity of two traces": ("W353", lambda: context("streamer", flipped_traces), "dead"),
@@ -261,11 +279,22 @@ MISTAKES = {
         lambda: context("streamer", lambda i, s: {"data": corrected(s, modelled("streamer")[0].time)}),
         "before the correction",
     ),
-    "stacked": ("W355", lambda: context("streamer", lambda i, s: {"rcv": np.repeat(s.src[None], 48, axis=0)}), "kirchhoff"),
-    "sources 1000 m deep": (
-        "W358",
-        lambda: context("streamer", lambda i, s: {"src": s.src + [0, 0, 700.0]}),
-        "depths of sources",
+    "stacked": (
+        "W355",
+        lambda: context("streamer", lambda i, s: {"rcv": np.repeat(s.src[None], 48, axis=0)}),
+        "kirchhoff",
+    ),
+    "sources 600 m deep": (
+        "E350",
+        lambda: context("streamer", lambda i, s: {"src": s.src * [1, 1, 60]}, model=layers(water=700.0)),
+        "source_depth = 6",
+    ),
+    "a shot 600 m deep": (
+        "E350",
+        lambda: context(
+            "streamer", lambda i, s: {"src": s.src * [1, 1, 1 if i else 60]}, model=layers(water=700.0)
+        ),
+        '"2-5"',
     ),
 }
 

@@ -18,7 +18,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "All first breaks of a shot come earlier or later than model and wavelet allow, by one and the same time: time "
         "zero of the traces is wrong, in the traces or in the delay of their headers (byte 109), or the wavelet of the "
         "job peaks at another time than the data's.",
-        "[data.fix] delay, or [source] t0, as the message has them; shots of which this is true alone are corrected, or "
+        "[data.fix] delay, or [source] t0, as the message has them; shots of which this is true alone are corrected, "
+        "or "
         "left out with [data] shots.",
     ),
     "W346": (
@@ -28,7 +29,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E347": (
         "Channels in reverse order",
-        "First breaks fall with offset, or scatter, and lie on one line once the places of the channels are taken in the "
+        "First breaks fall with offset, or scatter, and lie on one line once the places of the channels are taken in "
+        "the "
         "reverse order: near and far channels are exchanged, or the cable was laid the other way.",
         '[data.fix] channels = "reversed"; where some shots alone are reversed, correct them or leave them out.',
     ),
@@ -45,9 +47,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E349": (
         "Near-surface velocity against first breaks",
-        "First breaks of all shots travel slower or faster than the model lets them, by one factor, and the period of the "
-        "data is that of the wavelet: the model is wrong near the surface. S-wave velocities are 1.5 to 2.5 times too slow; "
-        "a model without its water layer lets first breaks travel faster than 1500 m/s; a model in time, or with a depth "
+        "First breaks of all shots travel slower or faster than the model lets them, by one factor, and the period "
+        "of the "
+        "data is that of the wavelet: the model is wrong near the surface. S-wave velocities are 1.5 to 2.5 times "
+        "too slow; "
+        "a model without its water layer lets first breaks travel faster than 1500 m/s; a model in time, or with a "
+        "depth "
         "axis in another unit, has the wrong velocity at the depth of the stations.",
         "Give P velocities in m/s by depth, from the surface on: [model] vp.",
     ),
@@ -55,6 +60,13 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Near-surface velocity differs from first breaks",
         "As E349, by 12 to 25 per cent, which smoothing of a model can make.",
         "Check the uppermost part of the model; in marine data it begins with water.",
+    ),
+    "E350": (
+        "Sources too deep for their first breaks",
+        "The depths of sources are tens of metres to kilometres, and first breaks come before waves from there can "
+        "arrive; "
+        "with a tenth, a hundredth or a thousandth of the depth they fit: the scalar of depths (byte 69) is wrong.",
+        "[data.fix] source_depth or elevation_scalar.",
     ),
     "W351": (
         "Polarity of all shots",
@@ -64,7 +76,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E352": (
         "Polarity of some shots",
-        "The first arrivals of some shots have the waveform of the others' with the opposite sign: these shots take away "
+        "The first arrivals of some shots have the waveform of the others' with the opposite sign: these shots take "
+        "away "
         "from the image what the others add.",
         "Correct the sign of these shots in the files, or leave them out with [data] shots.",
     ),
@@ -93,7 +106,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W355": (
         "Stacked data",
         "Every receiver stands at its source: a stacked section, not shot records.",
-        "Give the shots before stacking; a stack is migrated in time by method = \"kirchhoff\".",
+        'Give the shots before stacking; a stack is migrated in time by method = "kirchhoff".',
     ),
     "W357": (
         "Wavelet above the data's band",

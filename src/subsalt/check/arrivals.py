@@ -69,7 +69,9 @@ def _earliest(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float6
     shallow, deep = sorted((float(src[2]), float(rcv[2])))
     # a wave that turns deeper than its offset is rare, and later than the limit on its velocity allows
     last = min(top + (grid.shape[-1] - 1) * dz, deep + max(x, 10 * dz))
-    z = np.linspace(min(shallow, top), max(last, deep + dz), min(DEPTHS, max(3, round((last - shallow) / dz) + 1)))
+    z = np.linspace(
+        min(shallow, top), max(last, deep + dz), min(DEPTHS, max(3, round((last - shallow) / dz) + 1))
+    )
     step = float(z[1] - z[0])
     along = np.linspace(0.0, 1.0, COLUMNS)[:, None] * (rcv - src)[None, :]
     where = np.repeat((src + along)[:, None, :], len(z), axis=1)
@@ -104,4 +106,6 @@ def _direct(x: float, u: NDArray[np.float64], between: NDArray[np.float64], leve
     if not own.any():
         return x * level
     p = np.linspace(0.0, float(u[own].min()), 65)[:, None]
-    return float((p[:, 0] * x + (between[own] * np.sqrt(np.maximum(u[own] ** 2 - p**2, 0.0))).sum(axis=1)).max())
+    return float(
+        (p[:, 0] * x + (between[own] * np.sqrt(np.maximum(u[own] ** 2 - p**2, 0.0))).sum(axis=1)).max()
+    )

@@ -5,8 +5,9 @@ What is allowed beyond the bounds follows from what picks and models can be trus
 because a pick may lie on the next lobe and the phase of a wavelet is seldom known; 15 % of the traveltime, because a
 migration velocity is smooth and near-surface velocities are known to about that.
 
-Where most picks of a shot do not fit, each mistake is tried: what it would have done is undone in memory, and the picks
-are compared again, more strictly (half a period, a tenth of the traveltime). What makes nearly all of them fit is named.
+Where most picks of a shot do not fit, each mistake is tried: what it would have done is undone in memory, and the
+picks are compared again, more strictly (half a period, a tenth of the traveltime). What makes nearly all of them fit is
+named.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ PERIODS = 2.0
 INTERVALS = (0.5, 2.0)
 #: factor by which near-surface velocities may be off without a word
 FACTOR = 1.12
+#: share of picks a period and more before anything can arrive that is no noise
+EARLY = 0.15
 #: traces of a shot whose arrivals are computed
 TRACES = 16
 
@@ -143,12 +146,20 @@ def judge(m: Measured) -> Verdict:
     """Return what the picks of a shot say: that they fit, or which mistake explains that they do not."""
     outside = m.outside(LOOSE)
     shift = _shift(m) if float(np.ptp(m.late)) >= PERIODS * m.period else None
-    velocity, strictly = _velocity(m), m.outside(STRICT)
+    velocity = _velocity(m)
     # one shift of all times, or one factor of a sharp line, is seen where it stays within what is allowed
-    hidden = [v for v in (shift, velocity if _sharp(m) else None) if v is not None and v.after <= EXPLAINED]
-    if outside <= BAD and (not hidden or strictly < 0.3):
+    hidden = [
+        v
+        for v, clear in (
+            (shift, m.outside(STRICT) >= 0.3),
+            (velocity, velocity is not None and _sharp(m, velocity)),
+        )
+        if v is not None and clear and v.after <= EXPLAINED
+    ]
+    impossible = float((m.excess() < -m.period - LOOSE[1] * m.late).mean())
+    if outside <= BAD and not hidden and impossible < EARLY:
         return Verdict("fits", outside=outside)
-    ahead = float(np.median(m.excess())) < 0
+    ahead = float(np.median(m.excess())) < 0 or impossible >= EARLY
     # a mute leaves times that are too late, never too early; a reflection is late, and bends
     if not ahead and (m.muted or _bends(m)):
         return Verdict("unclear", outside=outside)
@@ -160,7 +171,7 @@ def judge(m: Measured) -> Verdict:
             # what a mute leaves cannot be early: correction for moveout brings times forward, and its stretch is muted
             return replace(likeliest, name="moveout")
         return likeliest
-    return Verdict("early" if ahead else "unclear", float(np.median(m.excess())), outside)
+    return Verdict("early" if ahead else "unclear", float(m.excess().min()), outside)
 
 
 def _lines(m: Measured) -> tuple[Line, Line, Line] | None:
@@ -180,14 +191,17 @@ def _bends(m: Measured) -> bool:
     return lines is None or lines[0].scatter > 0.35 * m.period + 1.5 * _bend(*lines)
 
 
-def _sharp(m: Measured) -> bool:
-    """Return whether picks lie on a line as one wave along the surface does."""
+def _sharp(m: Measured, velocity: Verdict) -> bool:
+    """Return whether picks lie on a line, as one wave along the surface does, half a period off the model's."""
     lines = _lines(m)
-    return lines is not None and lines[0].scatter <= 0.25 * m.period
+    if lines is None or lines[0].scatter > 0.25 * m.period:
+        return False
+    apart = abs(1.0 - 1.0 / velocity.value) * lines[0].slowness * float(np.ptp(m.distance))
+    return apart >= 0.5 * m.period
 
 
 def _likeliest(working: list[Verdict], m: Measured) -> Verdict:
-    """Return the mistake that explains picks best; of a wrong interval and a wrong velocity the one of the right period.
+    """Return the mistake that explains picks best; of wrong interval and wrong velocity the one of the right period.
 
     A wrong interval changes the period of the data, too, which the wavelet tells; a wrong velocity does not.
     """

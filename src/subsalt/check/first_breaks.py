@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ MOST, ENOUGH = 2 / 3, 2
 CERTAIN = 1.5
 #: factor of a near-surface velocity from which no smoothing of a model explains it
 WRONG_VELOCITY = 1.25
+#: m; sources that lie deeper may have the wrong scalar
+DEEP = 50.0
 #: m/s; velocities of sound in water, with room for the fit
 WATER = (1420.0, 1570.0)
 
@@ -43,9 +46,7 @@ def breaks(context: Context) -> list[ShotBreaks]:
             for item in context.samples:
                 rows = spread(len(item.data), 64)
                 if np.isfinite(item.data[rows]).all() and item.data.shape[1] == survey.time.nt:
-                    found.append(
-                        breaks_of(item.shot, rows, item.data[rows], survey.time.dt, survey.time.t0)
-                    )
+                    found.append(breaks_of(item.shot, rows, item.data[rows], survey.time.dt, survey.time.t0))
         context.facts["_breaks"] = found
     picked: list[ShotBreaks] = context.facts["_breaks"]
     return picked
@@ -68,7 +69,8 @@ def channel_order(context: Context) -> Iterator[Finding]:
     near, far = int(np.argmin(x)), int(np.argmax(x))
     text = (
         f"channels stand in the reverse order of their places in {len(wrong)} of {len(judged)} shots "
-        f"({named(context, wrong)}): first breaks of shot {one.shot.id} at {1e3 * t[near]:.0f} ms at offset {x[near]:.0f} m, "
+        f"({named(context, wrong)}): first breaks of shot {one.shot.id} at {1e3 * t[near]:.0f} ms at offset "
+        f"{x[near]:.0f} m, "
         f"at {1e3 * t[far]:.0f} ms at {x[far]:.0f} m; in the reverse order they lie on one line"
     )
     if len(wrong) >= MOST * len(judged):
@@ -97,7 +99,8 @@ def channel_shift(context: Context) -> Iterator[Finding]:
     say = (error, "E348") if abs(stations) > 1.5 else (warning, "W348")
     yield say[0](
         say[1],
-        f"first breaks of {int(alike.sum())} of {len(found)} split spreads are earliest {middle:+.0f} m from the source, "
+        f"first breaks of {int(alike.sum())} of {len(found)} split spreads are earliest {middle:+.0f} m from the "
+        "source, "
         f"{abs(stations):.1f} stations of {step:g} m: channels are shifted against the places of their receivers "
         f"({named(context, [b for b, _ in found])})",
         f"check which channel stands at which station (byte 13; bytes 81, 85); places by channel: [data] geometry; "
@@ -220,7 +223,9 @@ def _keep_facts(context: Context, good: list[ShotBreaks], verdicts: list[Verdict
 def _in_order(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> Finding:
     fits = [b for b, v in zip(good, verdicts, strict=True) if v.name == "fits"]
     if not fits:
-        return ok(f"first breaks  {seen(good)}; they are late and no direct wave: not compared with the model")
+        return ok(
+            f"first breaks  {seen(good)}; they are late and no direct wave: not compared with the model"
+        )
     return ok(
         f"first breaks  {seen(fits)} in {len(fits)} shots; the model allows {_expected(context, fits)}",
         shots=len(fits),
@@ -241,8 +246,10 @@ def _say_interval(
     cure = f"[data.fix] dt = {dt * factor:.10g}" if every else leave_out(context, found)
     yield error(
         "E345",
-        f"first breaks {_how_many(context, found, total)}: {seen(found)}; the model allows {_expected(context, found)}: "
-        f"all times are {_times(1 / factor)} long. The sampling interval of {1e3 * dt:g} ms is likely {1e3 * dt * factor:g} ms "
+        f"first breaks {_how_many(context, found, total)}: {seen(found)}; the model allows "
+        f"{_expected(context, found)}: "
+        f"all times are {_times(1 / factor)} long. The sampling interval of {1e3 * dt:g} ms is likely "
+        f"{1e3 * dt * factor:g} ms "
         f"(the data peak at {peak:.3g} Hz with {1e3 * dt:g} ms, the wavelet at {context.wavelet.f0:.3g} Hz)",
         cure,
         factor=factor,
@@ -251,7 +258,13 @@ def _say_interval(
 
 
 def _times(factor: float) -> str:
-    return "twice as" if abs(factor - 2) < 0.01 else "half as" if abs(factor - 0.5) < 0.01 else f"{factor:.3g} times as"
+    return (
+        "twice as"
+        if abs(factor - 2) < 0.01
+        else "half as"
+        if abs(factor - 0.5) < 0.01
+        else f"{factor:.3g} times as"
+    )
 
 
 def _say_shift(
@@ -279,6 +292,7 @@ def _shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: 
     assert context.survey is not None
     assert context.wavelet is not None
     first = np.concatenate([starts(context, b) for b in found])
+    here = float(np.median(first))
     others = [b for b in breaks(context) if b.good and b.shot.id not in {f.shot.id for f in found}]
     rest = np.concatenate([starts(context, b) for b in others]) if others else np.empty(0)
     if every:
@@ -286,15 +300,21 @@ def _shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: 
             return "the delays (byte 109) of the traces differ: correct them in the files"
         # zero is what is right most often; else to the sample
         exact, dt = float(first[0]) + shift, context.survey.time.dt
-        delay = 0.0 if abs(exact) < 0.25 * found[0].period and abs(first[0]) > 1e-6 else dt * round(exact / dt)
+        delay = (
+            0.0 if abs(exact) < 0.25 * found[0].period and abs(first[0]) > 1e-6 else dt * round(exact / dt)
+        )
         return (
             f"[data.fix] delay = {delay:.4g}; or, where the wavelet of the job is wrong: "
             f"[source] t0 = {context.wavelet.peak_time - shift:.4g}"
         )
     # a delay that stands in the headers of these shots alone, and not in the others
-    if len(rest) and np.ptp(rest) < 1e-6 and abs(float(np.median(first)) + shift - float(rest[0])) < 0.25 * found[0].period:
-        if abs(float(np.median(first)) - float(rest[0])) > 1e-6:
-            return f"[data.fix] delay = {float(rest[0]):.4g} (byte 109 is {1e3 * float(np.median(first)):.0f} ms in these shots)"
+    if (
+        len(rest)
+        and np.ptp(rest) < 1e-6
+        and abs(here - float(rest[0])) > 1e-6
+        and abs(here + shift - float(rest[0])) < 0.25 * found[0].period
+    ):
+        return f"[data.fix] delay = {float(rest[0]):.4g} (byte 109 is {1e3 * here:.0f} ms in these shots)"
     return leave_out(context, found)
 
 
@@ -310,7 +330,10 @@ def _say_velocity(
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
     say = (error, "E349") if certain else (warning, "W349")
     if WATER[0] <= speed <= WATER[1] and factor > 1:
-        cure = "first breaks travel at the speed of sound in water: begin the model with its water layer ([model] vp, origin)"
+        cure = (
+            "first breaks travel at the speed of sound in water: begin the model with its water layer "
+            "([model] vp, origin)"
+        )
     elif 1 / 2.6 <= factor <= 1 / 1.35:
         cure = (
             f"the model is {1 / factor:.2f} times too slow, as S-wave velocities are: give P velocities in [model] vp; "
@@ -319,10 +342,14 @@ def _say_velocity(
     elif 3.0 <= factor <= 3.6:
         cure = 'the model is 3.28 times too fast: [model] vp = {file = "...", unit = "ft/s"}'
     else:
-        cure = "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of stations"
+        cure = (
+            "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of "
+            "stations"
+        )
     yield say[0](
         say[1],
-        f"first breaks {_how_many(context, found, total)}: {seen(found)}; the model allows {_expected(context, found)}: "
+        f"first breaks {_how_many(context, found, total)}: {seen(found)}; the model allows "
+        f"{_expected(context, found)}: "
         f"near the surface the model is {max(factor, 1 / factor):.3g} times too {'fast' if factor > 1 else 'slow'}",
         cure,
         factor=factor,
@@ -332,13 +359,55 @@ def _say_velocity(
 def _say_early(
     context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
+    factor = _depth_factor(context, found)
+    if factor is not None:
+        yield _deep(context, found, factor, every, total)
+        return
     yield warning(
         "W358",
-        f"first breaks {_how_many(context, found, total)} come up to {-1e3 * min(v.value for v in verdicts):.0f} ms before "
+        f"first breaks {_how_many(context, found, total)} come up to {-1e3 * min(v.value for v in verdicts):.0f} ms "
+        "before "
         f"the model lets anything arrive: {seen(found)}; the model allows {_expected(context, found)}",
         "check depths of sources and receivers, coordinates, time zero ([data.fix] delay), and the velocity model near "
         "the surface",
         shots=[b.shot.id for b in found],
+    )
+
+
+def _depth_factor(context: Context, found: list[ShotBreaks]) -> float | None:
+    """Return the power of ten of the sources' depth with which the first breaks fit; None when none does."""
+    if float(np.median([b.shot.src[2] for b in found])) < DEEP:
+        return None
+    for factor in (0.1, 0.01, 0.001):
+        raised = [replace(b, shot=replace(b.shot, src=b.shot.src * [1.0, 1.0, factor])) for b in found[:5]]
+        if all(_verdict(context, b).name == "fits" for b in raised):
+            return factor
+    return None
+
+
+def _deep(context: Context, found: list[ShotBreaks], factor: float, every: bool, total: int) -> Finding:
+    """Return the finding of sources whose depth has the wrong scalar."""
+    assert context.survey is not None
+    depths = {round(float(b.shot.src[2]) * factor, 6) for b in found}
+    wrong = {b.shot.id for b in found}
+    if not every:
+        depths |= {round(float(s.src[2]), 6) for s in context.survey.shots if s.id not in wrong}
+    deep = float(np.median([b.shot.src[2] for b in found]))
+    if len(depths) == 1:
+        cure = f"[data.fix] source_depth = {depths.pop():g}; or elevation_scalar (byte 69)"
+    else:
+        cure = (
+            f"correct the scalar of elevations and depths (byte 69), {1 / factor:g} times; or "
+            + leave_out(context, found)
+        )
+    return error(
+        "E350",
+        f"sources lie {deep:g} m deep {_how_many(context, found, total)}, but first breaks ({seen(found)}) come "
+        "before the "
+        f"model lets waves of that depth arrive ({_expected(context, found)}); at {deep * factor:g} m they fit",
+        cure,
+        factor=factor,
+        shots=sorted(wrong),
     )
 
 
@@ -354,4 +423,10 @@ def _say_moveout(
     )
 
 
-SAY = {"moveout": _say_moveout, "interval": _say_interval, "shift": _say_shift, "velocity": _say_velocity, "early": _say_early}
+SAY = {
+    "moveout": _say_moveout,
+    "interval": _say_interval,
+    "shift": _say_shift,
+    "velocity": _say_velocity,
+    "early": _say_early,
+}

@@ -111,8 +111,9 @@ def stacked(context: Context) -> Iterator[Finding]:
     traces = sum(len(s.rcv) for s in shots)
     yield warning(
         "W355",
-        f"all {traces} traces of {len(shots)} shots have their receiver at the source: a stacked section, not shot records",
-        "give the shots before stacking; zero-offset data are migrated in time as they are: method = \"kirchhoff\"",
+        f"all {traces} traces of {len(shots)} shots have their receiver at the source: a stacked section, not shot "
+        "records",
+        'give the shots before stacking; zero-offset data are migrated in time as they are: method = "kirchhoff"',
         shots=len(shots),
     )
 
@@ -124,7 +125,11 @@ def corrected(context: Context) -> Iterator[Finding]:
         return
     assert context.survey is not None
     time, velocity = context.survey.time, rms_velocity(context)
-    seen = [f for item in context.samples if (f := _of_shot(item, time.nt, time.dt, time.t0, velocity)) is not None]
+    seen = [
+        f
+        for item in context.samples
+        if (f := _of_shot(item, time.nt, time.dt, time.t0, velocity)) is not None
+    ]
     found = list(corrected_findings(seen, "shots"))
     context.facts["_corrected"] = bool(found)
     yield from found
@@ -149,7 +154,8 @@ def corrected_findings(seen: list[tuple[float, float, int]], what: str) -> Itera
     say = (error, "E354") if flat >= bent + 2 * MORE else (warning, "W354")
     yield say[0](
         say[1],
-        f"events have no moveout in {len(wrong)} of {len(judged)} {what} looked at: semblance {flat:.2f} at equal times, "
+        f"events have no moveout in {len(wrong)} of {len(judged)} {what} looked at: semblance {flat:.2f} at equal "
+        "times, "
         f"{bent:.2f} along the hyperbolas of the velocity: the data are corrected for moveout (NMO)",
         "use the data before the correction, or undo it with the velocity it was made with (SU: sunmo invert=1)",
         flat=flat,

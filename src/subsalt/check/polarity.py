@@ -1,4 +1,4 @@
-"""Polarity of first arrivals: of traces against their neighbours, of shots against each other, of all against the wavelet.
+"""Polarity of first arrivals: traces against their neighbours, shots against each other, all against the wavelet.
 
 Picks are made on absolute values, so windows around them are aligned whatever the sign. Neighbouring traces are
 compared one by one, in the order of their offsets: a waveform that changes slowly along the spread is no change of
@@ -23,8 +23,8 @@ from subsalt.io.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, windows
 ALIKE, CERTAIN = 0.6, 0.85
 #: samples of a window by which two arrivals may be misaligned: an eighth of a period
 LAG = WINDOW // 16
-#: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on the
-#: next lobe looks like the opposite sign, too, but comes a third to half a period late
+#: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on
+#: the next lobe looks like the opposite sign, too, but comes a third to half a period late
 IN_TIME = 0.15
 #: traces of a shot with a direct wave alone that are compared with the wavelet, at least
 SINGLE = 3
@@ -169,7 +169,8 @@ def all_shots(context: Context) -> Iterator[Finding]:
         return
     yield warning(
         "W351",
-        f"direct waves have the opposite sign of the wavelet's in {int(opposite.sum())} of {len(found)} shots looked at "
+        f"direct waves have the opposite sign of the wavelet's in {int(opposite.sum())} of {len(found)} shots looked "
+        "at "
         f"(correlation {float(np.median(worst)):.2f} with what the wavelet gives at these offsets): the image has the "
         "wrong sign",
         "[data.fix] polarity = -1; if the wavelet of the job is the wrong one, give it with its sign: [source] file",
@@ -181,7 +182,11 @@ def all_shots(context: Context) -> Iterator[Finding]:
 def _spread(context: Context) -> list[ShotBreaks]:
     """Return a few shots of which the direct wave is compared with the wavelet."""
     good = [b for b in breaks(context) if b.good]
-    return [good[int(i)] for i in np.unique(np.linspace(0, len(good) - 1, min(len(good), 8)).round())] if good else []
+    return (
+        [good[int(i)] for i in np.unique(np.linspace(0, len(good) - 1, min(len(good), 8)).round())]
+        if good
+        else []
+    )
 
 
 def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
@@ -232,7 +237,9 @@ def _direct(
     step = max(1, int(1.0 / (12.0 * wavelet.fmax * wavelet.dt)))
     samples, dt, n = wavelet.samples[::step], wavelet.dt * step, nt // step + 1
     across = [0.0] * (ndim - 2)
-    parts = isotropic_waveform([[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n)
+    parts = isotropic_waveform(
+        [[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n
+    )
     trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
     at = pick(trace[None].astype(np.float32), dt, found.period)[0]
     return windows(trace[None].astype(np.float32), dt, at, found.period)[0] if np.isfinite(at[0]) else None

@@ -50,7 +50,8 @@ def scan(
     first_breaks: Annotated[
         bool,
         typer.Option(
-            "--first-breaks", help="Pick first breaks and fit a line to those of each shot: table and picture."
+            "--first-breaks",
+            help="Pick first breaks and fit a line to those of each shot: table and picture.",
         ),
     ] = False,
     out: Annotated[

@@ -35,10 +35,13 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
         return {}
     out.say()
     out.say(
-        f"first breaks  {len(found)} of {len(survey.shots)} shots, up to {max((len(b.rows) for b in found), default=0)} "
+        f"first breaks  {len(found)} of {len(survey.shots)} shots, up to "
+        f"{max((len(b.rows) for b in found), default=0)} "
         f"traces of each; offsets from {places}"
     )
-    out.say("    shot  picked     offsets (m)    v (m/s)  t0 (ms)  off line (ms)   left of source    right of source  notes")
+    out.say(
+        "    shot  picked     offsets (m)    v (m/s)  t0 (ms)  off line (ms)   left of source    right of source  notes"
+    )
     for b in found[:SHOWN]:
         out.say(_row(b))
     if len(found) > SHOWN:
@@ -100,7 +103,8 @@ def _row(b: ShotBreaks) -> str:
         else f"{_velocity(line):>9} {1e3 * line.intercept:8.0f} {1e3 * line.scatter:14.1f}"
     )
     left, right = (f"{_speed(side):>18}" for side in b.sides)
-    return f"{b.shot.id:>8} {int(b.picked.sum()):4d}/{len(b.rows):<3d} {span:>15} {whole} {left} {right}  {notes(b)}".rstrip()
+    picked = f"{int(b.picked.sum()):4d}/{len(b.rows):<3d}"
+    return f"{b.shot.id:>8} {picked} {span:>15} {whole} {left} {right}  {notes(b)}".rstrip()
 
 
 def to_dict(b: ShotBreaks) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def pick(
         at[i] = dt * (j - 1 + (ONSET * largest - low) / (high - low) if high > low else j)
         amplitude[i] = largest
         first = int(np.argmax(x[i] > 0))
-        muted[i] = 0 < first and j - first < w
+        muted[i] = first > 0 and j - first < w
     return at, amplitude, muted
 
 
@@ -244,7 +244,14 @@ def breaks_of(
     offset = signed_offset(shot)[rows]
     picked = np.isfinite(at)
     out = ShotBreaks(
-        shot, rows, offset, at + t0, around, amplitude, float(muted[picked].mean()) if picked.any() else 0.0, period
+        shot,
+        rows,
+        offset,
+        at + t0,
+        around,
+        amplitude,
+        float(muted[picked].mean()) if picked.any() else 0.0,
+        period,
     )
     fit(out)
     return out
@@ -265,9 +272,10 @@ def reader_of(survey: Survey) -> Callable[[Shot, NDArray[np.int64]], NDArray[np.
     inner = getattr(survey.reader, "inner", survey.reader)
 
     def read(shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        if shot.data is not None:
-            return shot.data[rows]
-        return inner(shot, rows)
+        if shot.data is not None or inner is None:
+            return survey.traces(shot, rows)
+        traces: NDArray[np.float32] = inner(shot, rows)
+        return traces
 
     return read
 

@@ -43,7 +43,9 @@ def first_breaks(
     if not found:
         raise GeometryError("there are no shots to draw", "check the selection of shots", code="E304")
     out = png_path(path, "first-breaks.png")
-    chosen = [found[int(i)] for i in np.unique(np.linspace(0, len(found) - 1, min(len(found), PANELS)).round())]
+    chosen = [
+        found[int(i)] for i in np.unique(np.linspace(0, len(found) - 1, min(len(found), PANELS)).round())
+    ]
     columns = min(3, len(chosen))
     rows = -(-len(chosen) // columns)
     size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) + BOTTOM - 0.3)
