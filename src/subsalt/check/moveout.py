@@ -17,8 +17,11 @@ from subsalt.io.first_breaks import FEWEST, dominant_period, spread
 
 #: factors of the rms velocity that are tried: structure and wrong velocities bend events
 FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)
-#: windows that must differ, their mean semblance without moveout, and by how much it must be the larger
-WINDOWS, FLAT, MORE = 3, 0.4, 0.15
+#: windows that must differ, their mean semblance without moveout (incoherent traces have 1 over their number), and by
+#: which factor it must be the larger; field gathers have about half, and corrected ones four times
+WINDOWS, FLAT, MORE = 3, 0.15, 2.0
+#: semblance without moveout, and how much must be left of it over the other, from which that is certain
+SURE, OVER = 0.4, 0.3
 #: m; receivers closer to their source are at it
 AT_THE_SOURCE = 1.0
 
@@ -147,11 +150,11 @@ def _of_shot(
 def corrected_findings(seen: list[tuple[float, float, int]], what: str) -> Iterator[Finding]:
     """Yield the finding of gathers without moveout; `seen` are those of `flatness`."""
     judged = [s for s in seen if s[2] >= WINDOWS]
-    wrong = [s for s in judged if s[0] >= FLAT and s[0] >= s[1] + MORE]
+    wrong = [s for s in judged if s[0] >= max(FLAT, MORE * s[1])]
     if not wrong or len(wrong) < 2 / 3 * len(judged):
         return
     flat, bent = (float(np.mean([s[i] for s in wrong])) for i in (0, 1))
-    say = (error, "E354") if flat >= bent + 2 * MORE else (warning, "W354")
+    say = (error, "E354") if flat >= max(SURE, bent + OVER) else (warning, "W354")
     yield say[0](
         say[1],
         f"events have no moveout in {len(wrong)} of {len(judged)} {what} looked at: semblance {flat:.2f} at equal "

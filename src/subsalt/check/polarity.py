@@ -8,6 +8,7 @@ sign, and where neighbours are unlike each other nothing is concluded across.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -126,9 +127,35 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
     """Shots whose first arrivals have the opposite sign of the others'."""
     if context.modelling:
         return
-    good = [b for b in breaks(context) if b.good and b.coherence >= ALIKE]
-    if len(good) < 3:
+    found = opposite(breaks(context))
+    if found is None:
         return
+    say = (error, "E352") if found.certain else (warning, "W352")
+    yield say[0](
+        say[1],
+        f"first arrivals of {len(found.wrong)} of {found.told} shots looked at have the opposite sign of the others' "
+        f"({named(context, found.wrong)}; correlation with the others {found.correlation:.2f})",
+        leave_out(context, found.wrong),
+        shots=[b.shot.id for b in found.wrong],
+        correlation=found.correlation,
+    )
+
+
+@dataclass(frozen=True)
+class Opposite:
+    """Shots of the opposite sign: which, of how many, their mean correlation with the others, and whether it is sure."""
+
+    wrong: list[ShotBreaks]
+    told: int
+    correlation: float
+    certain: bool
+
+
+def opposite(found: list[ShotBreaks]) -> Opposite | None:
+    """Return the shots whose first arrivals have the opposite sign of the others'; None where there are none."""
+    good = [b for b in found if b.good and b.coherence >= ALIKE]
+    if len(good) < 3:
+        return None
     waves = np.stack([arrival(b) for b in good])
     # the waveform that most shots share, of either sign
     common = np.linalg.svd(waves, full_matrices=False)[2][0]
@@ -141,18 +168,10 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
     in_time = np.abs(level - np.median(level)) <= 2 * IN_TIME * np.median([b.period for b in good])
     rare = in_time & (c <= -CERTAIN)
     if not rare.any() or rare.sum() > RARER * told.sum() or not (told & ~rare).any():
-        return
+        return None
     wrong = [b for b, r in zip(good, rare, strict=True) if r]
-    certain = np.median(c[told & ~rare]) >= CERTAIN
-    say = (error, "E352") if certain else (warning, "W352")
-    yield say[0](
-        say[1],
-        f"first arrivals of {len(wrong)} of {int(told.sum())} shots looked at have the opposite sign of the others' "
-        f"({named(context, wrong)}; correlation with the others {float(c[rare].mean()):.2f})",
-        leave_out(context, wrong),
-        shots=[b.shot.id for b in wrong],
-        correlation=float(c[rare].mean()),
-    )
+    certain = bool(np.median(c[told & ~rare]) >= CERTAIN)
+    return Opposite(wrong, int(told.sum()), float(c[rare].mean()), certain)
 
 
 @rule("polarity", "survey", "wavelet", "velocity")
