@@ -12,6 +12,7 @@ PARTS = (
     "job",
     "files",
     "survey",
+    "first_breaks",
     "prestack",
     "models",
     "physics",

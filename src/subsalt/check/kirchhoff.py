@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.classes import Classes
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
     from subsalt.imaging.kirchhoff.placing import Placement
+    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
     from subsalt.options_kirchhoff import KirchhoffOptions
     from subsalt.survey import TimeAxis
@@ -51,6 +52,8 @@ class KirchhoffContext:
         The traces are those of a 2-D line.
     classes : Classes or None
         Of the gathers.
+    velocity : FieldVelocity or None
+        Of the job.
     facts : dict
         Numbers for people and programs.
     """
@@ -61,6 +64,7 @@ class KirchhoffContext:
     options: KirchhoffOptions | None = None
     line: bool = False
     classes: Classes | None = None
+    velocity: FieldVelocity | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property

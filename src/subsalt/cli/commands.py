@@ -49,14 +49,27 @@ def doctor(scratch: Path, as_json: bool) -> None:
         raise typer.Exit(70)
 
 
-def scan(files: list[Path], preset: str, as_json: bool) -> None:
-    """Describe SEG-Y and SU files."""
+def scan(
+    files: list[Path], preset: str, as_json: bool, first_breaks: bool = False, picture: Path | None = None
+) -> None:
+    """Describe SEG-Y and SU files, and their first breaks when asked."""
     from subsalt.io import segy
 
+    if picture is not None and not first_breaks:
+        raise ConfigError(
+            "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
+        )
     out = Out(as_json)
-    result = segy.scan(files, segy.HeaderBytes.preset(preset))
+    header = segy.HeaderBytes.preset(preset)
+    result = segy.scan(files, header)
     out.say(result.describe())
-    out.json(result)
+    if first_breaks:
+        from subsalt.cli import first_breaks_command
+
+        told = first_breaks_command.show(files, header, picture, out)
+        out.json(result.to_dict() | {"first_breaks": told})
+    else:
+        out.json(result)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)
 

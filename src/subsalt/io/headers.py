@@ -154,6 +154,10 @@ class Fix:
         Refuse traces with samples that are not finite, or set those samples to zero.
     truncated : {"error", "drop"}
         Refuse a file that ends inside a trace, or use its complete traces.
+    polarity : {1, -1}, optional
+        -1 changes the sign of every sample.
+    channels : {"reversed"}, optional
+        The traces of a shot stand in the reverse order of their places: the first has the place of the last.
     """
 
     scalar: int | None = None
@@ -173,12 +177,16 @@ class Fix:
     dead: Literal["skip", "zero"] = "skip"
     nan: Literal["error", "zero"] = "error"
     truncated: Literal["error", "drop"] = "error"
+    polarity: int | None = None
+    channels: Literal["reversed"] | None = None
 
     def __post_init__(self) -> None:
         checks = {
             "z_sign": self.z_sign in (1, -1),
             "endian": self.endian in (None, "big", "little"),
             "unit": self.unit in (None, "m", "ft"),
+            "polarity": self.polarity in (None, 1, -1),
+            "channels": self.channels in (None, "reversed"),
             "dead": self.dead in ("skip", "zero"),
             "nan": self.nan in ("error", "zero"),
             "truncated": self.truncated in ("error", "drop"),

@@ -79,6 +79,8 @@ class TraceReader:
                 continue
             for row, trace, late in zip(own, samples, self.shift[index[own]], strict=True):
                 out[row, late : late + lay.ns] = trace
+        if self.fix.polarity == -1:
+            np.negative(out, out=out)
         return out
 
     def _check(self, samples: NDArray[np.float32], lay: FileLayout, traces: NDArray[np.int64]) -> None:
@@ -199,7 +201,8 @@ def read_survey(
         if wanted is not None and int(table.ids[k]) not in wanted:
             continue
         rows = order[bounds[k] : bounds[k + 1]]
-        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[rows], trace_index=index[rows]))
+        places = rows[::-1] if fix.channels == "reversed" else rows
+        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 

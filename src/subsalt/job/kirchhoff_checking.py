@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from subsalt import devices, kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.prestack import prestack_facts, prestack_findings
+from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
 from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
@@ -87,6 +88,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
             c.facts["grid"] = grid.to_dict() | {"from": placed[0].how if placed else ""}
             velocity = load(lambda: job.open_velocity(grid))
             if velocity is not None:
+                c.velocity = velocity
                 said, feet = job.velocity.unit is not None, bool(table.notes.get("feet"))
                 found += velocity_findings(
                     velocity, grid, c.options, unit_said=said, feet=feet, facts=c.facts
@@ -136,7 +138,11 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
     fix = header_options(job.data)[1]
-    return list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    # nothing to learn of traces that are wrong already
+    if not any(f.level == "error" for f in found):
+        found += break_findings(c.table, c.velocity)
+    return found
 
 
 def _grid_without_traces(job: KirchhoffJob) -> None:
