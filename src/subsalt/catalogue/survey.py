@@ -66,6 +66,17 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A source or receiver lies above the free surface.",
         "Correct its depth, or use an absorbing top.",
     ),
+    "E314": (
+        "A mute leaves nothing",
+        "The top mute of the image, the mute of the traces, or the stretch mute of a time migration removes "
+        "everything: the image would be zero throughout.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
+    "W314": (
+        "A mute leaves next to nothing",
+        "Less than a tenth of rows, samples or reflections is left by a mute, or only what the records do not reach.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
     "E320": (
         "Shot away from the model",
         "Sources and receivers of a shot lie farther from the model than its aperture.",

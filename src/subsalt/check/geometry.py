@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.errors import Finding
+from subsalt.model import ModelLike
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
@@ -304,12 +306,7 @@ def record_length(context: Context) -> Iterator[Finding]:
     """A record too short for the depth of the model."""
     assert context.model is not None
     assert context.survey is not None
-    grid, vp = context.model.grid, context.model.volume("vp")
-    assert vp is not None
-    across = tuple(range(grid.ndim - 1))
-    total = sum((1.0 / part).sum(axis=across, dtype=np.float64) for _, part in slabs(vp))
-    slowness = total * (grid.shape[-1] / grid.size)
-    two_way = 2 * np.concatenate([[0.0], np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])])
+    grid, two_way = context.model.grid, two_way_time(context.model)
     record = context.survey.time.duration
     if record < 0.9 * float(two_way[-1]):
         reach = float(np.interp(record, two_way, grid.axis(-1)))
@@ -323,3 +320,14 @@ def record_length(context: Context) -> Iterator[Finding]:
             reach=reach,
             two_way=float(two_way[-1]),
         )
+
+
+def two_way_time(model: ModelLike) -> NDArray[np.float64]:
+    """Return the vertical two-way time from the top of a model to each of its rows, s, by its mean slowness."""
+    grid, vp = model.grid, model.volume("vp")
+    assert vp is not None
+    across = tuple(range(grid.ndim - 1))
+    total = sum((1.0 / part).sum(axis=across, dtype=np.float64) for _, part in slabs(vp))
+    slowness = total * (grid.shape[-1] / grid.size)
+    layers = np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])
+    return np.asarray(2 * np.concatenate([[0.0], layers]))
