@@ -133,14 +133,16 @@ def _zeroed(context: Context, section: Any) -> bool:
 def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
     """Return the keys that were meant: those in another unit with which enough of the samples are left."""
     v, delay = section.velocity, section.delay
+    # no wave is slower than 20 m/s, no mute begins after ten seconds
+    km, ms = v < 20, delay > 10
     tried = [
-        (1e3 * v, delay, f'velocity = "{v:g} km/s"'),
-        (v, 1e-3 * delay, f'delay = "{delay:g} ms"'),
-        (1e3 * v, 1e-3 * delay, f'velocity = "{v:g} km/s", delay = "{delay:g} ms"'),
-        (v, 0.0, "delay = 0"),
+        (1e3 * v, delay, f'velocity = "{v:g} km/s"', km),
+        (v, 1e-3 * delay, f'delay = "{delay:g} ms"', ms),
+        (1e3 * v, 1e-3 * delay, f'velocity = "{v:g} km/s", delay = "{delay:g} ms"', km and ms),
+        (v, 0.0, "delay = 0", delay > 0),
     ]
-    for velocity, start, text in tried:
-        if _kept(x, velocity, start, time) > 2 * LITTLE:
+    for velocity, start, text, likely in tried:
+        if likely and _kept(x, velocity, start, time) > 2 * LITTLE:
             return f"[data.mute] {text}, if that was meant; or leave [data.mute] out"
     return "a higher velocity or a smaller delay of [data.mute], or leave it out"
 
