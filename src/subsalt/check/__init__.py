@@ -28,7 +28,10 @@ __all__ = [
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it
 SUBJECTS = (
     "units",
+    "orientation",
+    "model_kind",
     "tilt",
+    "tilt_structure",
     "grids",
     "geometry",
     "mutes",

@@ -153,6 +153,8 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
     """Return the guess when it explains clearly more than what is inside now; a model that is too small
     cannot be told from it.
     """
+    if context.facts.get("_axes_wrong"):
+        return "if axes of the model are exchanged, mend that first; else "
     guess = _guess(lay, points, context) if lay.inside_share(points) < 0.5 else ""
     return f"{guess}; else " if guess else ""
 
