@@ -149,8 +149,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W426": (
         "Axes look exchanged",
-        "Velocity rises along a horizontal axis in nearly all lines, and changes faster there than along the last axis, "
-        "as it does along depth in every model; or neighbouring values are alike only in another order of the file.",
+        "Velocity rises along a horizontal axis in nearly all lines, and changes faster there than along the last "
+        "axis, as it does along depth in every model; or neighbouring values are alike only in another order of the "
+        "file.",
         'The message gives the table to paste: axes = "zx" says the order in the file, slowest first.',
     ),
     "E427": (
@@ -194,8 +195,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W433": (
         "A towed cable in no water",
-        "Receivers below the surface move with the sources, as a streamer does, but the model has another velocity there "
-        "than water: its water layer is missing, or it holds other velocities.",
+        "Receivers below the surface move with the sources, as a streamer does, but the model has another velocity "
+        "there than water: its water layer is missing, or it holds other velocities.",
         "Give a model that begins at the sea surface, with water down to the sea bottom.",
     ),
 }

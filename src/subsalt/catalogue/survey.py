@@ -77,6 +77,14 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Less than a tenth of rows, samples or reflections is left by a mute, or only what the records do not reach.",
         "The message says what is left and of what; check the unit of the key that it names.",
     ),
+    "W315": (
+        "Midpoints on edges of bins",
+        "Many midpoints lie on the edges between bins, and noise of their coordinates of more than a few centimetres "
+        "puts them on either side by chance. The area that a trace stands for is shared by the traces of its bin, so "
+        "that amplitudes are off by some per cent. Noise up to 5 cm does no harm: such midpoints all count to the "
+        "upper bin.",
+        'Move the bins by half of one, so that midpoints lie in their middle; or [kirchhoff] weighting = "uniform".',
+    ),
     "E320": (
         "Shot away from the model",
         "Sources and receivers of a shot lie farther from the model than its aperture.",
