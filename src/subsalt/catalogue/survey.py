@@ -85,6 +85,17 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "upper bin.",
         'Move the bins by half of one, so that midpoints lie in their middle; or [kirchhoff] weighting = "uniform".',
     ),
+    "E316": (
+        "Records begin minutes from their shots",
+        "The first samples lie half a minute or more from time zero: milliseconds were taken for seconds.",
+        'Write the delay with its unit: [data.fix] delay = "100 ms".',
+    ),
+    "E318": (
+        "The model lies in other depths",
+        "Not one source or receiver lies between the first and the last depth of the model: its origin is wrong, or "
+        "depths count from another level.",
+        "The message gives the tables with the origin at zero.",
+    ),
     "E320": (
         "Shot away from the model",
         "Sources and receivers of a shot lie farther from the model than its aperture.",

@@ -10,6 +10,8 @@ from subsalt.errors import Finding
 
 #: P velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 150.0, 9500.0
+#: s after the shot at which no reflection record begins any more, deep water included
+LATEST = 30.0
 #: the velocity of water in ft/s
 WATER_FEET = 4650.0, 5150.0
 
@@ -225,7 +227,31 @@ def frequency_unit(context: Context) -> Iterator[Finding]:
     assert context.wavelet is not None
     f0 = context.wavelet.f0
     if not 0.5 <= f0 <= 2000:
-        yield warning("W532", f"the wavelet peaks at {f0:g} Hz", "check the unit of [source] f0", f0=f0)
+        yield warning("W532", f"the wavelet peaks at {f0:g} Hz", f"{frequency_cure(f0)}", f0=f0)
+
+
+def frequency_cure(f0: float) -> str:
+    """Return the frequency that was meant where it was written in kilohertz or in millihertz."""
+    meant = 1e3 * f0 if f0 < 0.5 else 1e-3 * f0
+    if 0.5 <= meant <= 500:
+        return f'if it was in {"kHz" if f0 < 0.5 else "mHz"}: [source] f0 = "{meant:g} Hz"'
+    return "check the unit of [source] f0"
+
+
+@rule("units", "survey")
+def delay_unit(context: Context) -> Iterator[Finding]:
+    """Records that begin minutes before or after their shots: milliseconds taken for seconds."""
+    assert context.survey is not None
+    time = context.survey.time
+    if abs(time.t0) <= LATEST:
+        return
+    yield error(
+        "E316",
+        f"the records begin {time.t0:g} s after their shots and are {time.duration - time.t0:.4g} s long: looks like "
+        "milliseconds",
+        f'[data.fix] delay = "{time.t0:g} ms"',
+        delay=time.t0,
+    )
 
 
 def _in_metres(context: Context, factors: list[float]) -> str:
