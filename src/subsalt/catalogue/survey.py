@@ -66,6 +66,36 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A source or receiver lies above the free surface.",
         "Correct its depth, or use an absorbing top.",
     ),
+    "E314": (
+        "A mute leaves nothing",
+        "The top mute of the image, the mute of the traces, or the stretch mute of a time migration removes "
+        "everything: the image would be zero throughout.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
+    "W314": (
+        "A mute leaves next to nothing",
+        "Less than a tenth of rows, samples or reflections is left by a mute, or only what the records do not reach.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
+    "W315": (
+        "Midpoints on edges of bins",
+        "Many midpoints lie on the edges between bins, and noise of their coordinates of more than a few centimetres "
+        "puts them on either side by chance. The area that a trace stands for is shared by the traces of its bin, so "
+        "that amplitudes are off by some per cent. Noise up to 5 cm does no harm: such midpoints all count to the "
+        "upper bin.",
+        'Move the bins by half of one, so that midpoints lie in their middle; or [kirchhoff] weighting = "uniform".',
+    ),
+    "E316": (
+        "Records begin minutes from their shots",
+        "The first samples lie half a minute or more from time zero: milliseconds were taken for seconds.",
+        'Write the delay with its unit: [data.fix] delay = "100 ms".',
+    ),
+    "E318": (
+        "The model lies in other depths",
+        "Not one source or receiver lies between the first and the last depth of the model: its origin is wrong, or "
+        "depths count from another level.",
+        "The message gives the tables with the origin at zero.",
+    ),
     "E320": (
         "Shot away from the model",
         "Sources and receivers of a shot lie farther from the model than its aperture.",

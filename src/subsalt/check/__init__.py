@@ -28,9 +28,13 @@ __all__ = [
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it
 SUBJECTS = (
     "units",
+    "orientation",
+    "model_kind",
     "tilt",
+    "tilt_structure",
     "grids",
     "geometry",
+    "mutes",
     "taper",
     "traces",
     "moveout",

@@ -122,6 +122,19 @@ PRESETS: dict[str, HeaderBytes] = {
 }
 
 
+#: what values that are refused should be
+_FIX_CURES = {
+    "dt": 'give seconds below 10, or a unit: dt = 0.004, dt = "4 ms", dt = "4000 us"',
+    "ns": "give the samples of a trace, 1 or more",
+    "z_sign": "use 1 or -1",
+    "endian": 'use "big" or "little"',
+    "unit": 'use "m" or "ft"',
+    "dead": 'use "skip" or "zero"',
+    "nan": 'use "error" or "zero"',
+    "truncated": 'use "error" or "drop"',
+}
+
+
 @dataclass(frozen=True)
 class Fix:
     """What the user knows better than the headers; every value left None is read from the file.
@@ -196,7 +209,8 @@ class Fix:
         for name, good in checks.items():
             if not good:
                 raise ConfigError(
-                    f"fix {name} = {getattr(self, name)!r}", "see the allowed values in docs/job.md"
+                    f"fix {name} = {getattr(self, name)!r}",
+                    _FIX_CURES.get(name, "see the allowed values in docs/job.md"),
                 )
 
 

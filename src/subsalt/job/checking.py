@@ -221,13 +221,14 @@ def _wavelet_dt(job: Job, context: check.Context) -> float:
     """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse
     for it.
 
-    A velocity in the wrong unit makes the time step useless; that is the finding, not the wavelet.
+    A velocity or a grid in the wrong unit makes the time step useless; that is the finding, not the wavelet.
     """
-    dt = job.propagation_options.dt
-    if context.model is not None:
-        dt = dt or 0.95 * context.model.stable_dt(job.propagation.order)
-    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
     highest = [f for f in (job.source.f0, job.source.f4) if isinstance(f, float)]
+    dt = job.propagation_options.dt
+    if context.model is not None and not dt:
+        # a thousand steps in a period and more say nothing of the wavelet
+        dt = max(0.95 * context.model.stable_dt(job.propagation.order), 1e-3 / max(highest, default=100.0))
+    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
     return min(dt, 0.05 / max(highest)) if highest else dt
 
 

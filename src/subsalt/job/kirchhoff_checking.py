@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from subsalt import devices, kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
+from subsalt.check.mutes import stretch_mute
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
@@ -93,6 +94,8 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
                 found += velocity_findings(
                     velocity, grid, c.options, unit_said=said, feet=feet, facts=c.facts
                 )
+                if c.options is not None and not any(f.level == "error" for f in found):
+                    found += stretch_mute(table, grid, c.options, velocity)
         c.classes = load(lambda: job.classes(table))
     else:
         # the grid of the job alone may be wrong as well
