@@ -75,11 +75,15 @@ def worst_error(b, radius):
 
 @pytest.mark.parametrize("radius", range(1, 7))
 def test_the_window_is_the_one_that_errs_least_up_to_half_of_nyquist(radius):
-    """Hicks (2002) chooses b by the least largest error; his table has two decimals. 6.13 for 6.31 would err 40 % more."""
+    """Hicks (2002) chooses b by the least largest error; his table has two decimals."""
     b = np.arange(0.5, 14.0, 0.5)
     near = b[np.argmin([worst_error(v, radius) for v in b])]
     best = optimize.minimize_scalar(
-        worst_error, args=(radius,), bounds=(near - 0.5, near + 0.5), method="bounded", options={"xatol": 1e-3}
+        worst_error,
+        args=(radius,),
+        bounds=(near - 0.5, near + 0.5),
+        method="bounded",
+        options={"xatol": 1e-3},
     )
     assert KAISER_B[radius] == pytest.approx(best.x, abs=0.01)
 

@@ -72,7 +72,7 @@ def test_end_taper_touches_only_the_end() -> None:
 
 
 def test_end_taper_is_one_step_from_one_to_zero_over_the_samples_asked_for() -> None:
-    """The step is odd about its middle, which lies between the last sample left alone and the first behind the record."""
+    """The step is odd about its middle, between the last sample left alone and the first behind the record."""
     n = 13
     weights = end_taper(np.ones((1, 200), np.float32), TimeAxis(200, 0.004), n * 0.004)[0]
     assert (np.flatnonzero(weights != 1) == np.arange(200 - n, 200)).all()
