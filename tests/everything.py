@@ -1,8 +1,8 @@
 """Run all tests where nothing that they ask for is missing; `make test-all`.
 
 A test that finds no program, no rights or no data skips itself, which `make test` counts as right. Here nothing may be
-skipped but the halves that need a GPU. What is missing is named first, with the Debian packages that bring it; tests that
-were skipped are listed at the end with their reasons. Exit status 2 when something is missing, 1 when a test failed or
+skipped but the halves that need a GPU. What is missing is named first, with the Debian packages that bring it; what was
+skipped is listed at the end with its reason. Exit status 2 when something is missing, 1 when a test failed or
 was skipped.
 """
 
