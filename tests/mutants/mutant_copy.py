@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -236,6 +237,8 @@ class Copy:
             return "lived", ""
         if done.returncode == 1 and failed:
             return "caught", failed[1].removeprefix("tests/")
-        if done.returncode < 0 or done.returncode > 5:
-            return "caught", f"pytest ended with {done.returncode}"
-        return "broken", (done.stdout + done.stderr).strip().splitlines()[-1][:160]
+        # a fault may make the process fall; that somebody ended it says nothing
+        if done.returncode < 0 and -done.returncode not in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
+            return "caught", f"the process fell: {signal.Signals(-done.returncode).name}"
+        said = (done.stdout + done.stderr).strip().splitlines() or [f"pytest ended with {done.returncode}"]
+        return "broken", said[-1][:160]
