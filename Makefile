@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test lint demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -47,7 +47,7 @@ CMAKE = PATH="$(abspath $(BIN)):$$PATH" cmake
 # nvcc of the system, of CUDA_HOME, or of the wheels of the extra cuda-build
 NVCC = $$(command -v nvcc || ls $${CUDA_HOME:-/usr/local/cuda}/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu*/bin/nvcc 2>/dev/null | head -1 || true)
 
-emulated: $(STAMP) ## compile the device code for the host: the device of the tests where there is no GPU
+emulated: $(STAMP) ## compile the device code for the host, assembly replaced: the device of the tests where there is no GPU
 	@$(CMAKE) -S native/cuda -B build/emulated -G Ninja -DSUBSALT_EMULATED=ON -DSUBSALT_VERSION="$(VERSION)" >/dev/null
 	@$(CMAKE) --build build/emulated -j 2
 
@@ -79,6 +79,12 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 
 test: build emulated ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+test-all: build emulated cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
+	@$(PY) tests/everything.py $(TESTS)
+
+mutants: build emulated ## plant 48 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
+	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling
 	$(BIN)/ruff check .
