@@ -26,7 +26,18 @@ __all__ = [
 
 
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it
-SUBJECTS = ("units", "tilt", "grids", "geometry", "taper", "traces", "stability", "spectrum", "machine")
+SUBJECTS = (
+    "units",
+    "tilt",
+    "grids",
+    "line",
+    "geometry",
+    "taper",
+    "traces",
+    "stability",
+    "spectrum",
+    "machine",
+)
 
 
 def load_rules() -> list[Rule]:
