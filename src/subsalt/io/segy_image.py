@@ -48,8 +48,8 @@ def _first_depth(z0: float) -> tuple[int, int]:
 #: lines of the textual header that say where local coordinates lie, beside the map coordinates of the traces
 PLACE = (
     "FRAME: LOCAL (0, 0) IS MAP X {} Y {}",
-    "FRAME: LOCAL X RUNS {} RADIANS FROM MAP X TOWARDS MAP Y, FLIP {}",
-    "FRAME: THE FIRST TRACE IS LOCAL X {} Y {}",
+    "FRAME: AZIMUTH {} RADIANS FROM MAP X TO Y, FLIP {}",
+    "FRAME: FIRST TRACE AT LOCAL X {} Y {}",
 )
 
 
