@@ -16,6 +16,7 @@ from subsalt.check import Parameter, SampledShot
 from subsalt.check.tilt import STEEPEST_TURN, roughness, turn_per_cell
 from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.io.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
 from subsalt.kernels import cores
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
@@ -93,6 +94,19 @@ def swapped():
         dataclasses.replace(s, src=s.src[[1, 0, 2]], rcv=s.rcv[:, [1, 0, 2]]) for s in found.survey.shots
     ]
     return with_survey(found, shots=shots)
+
+
+def on_a_line(says, turn=0.0, aside=0.0):
+    """Return a context with a line turned (radians) and moved (m) against its frame; its model varies along x."""
+    across = 1.0 + 0.1 * np.linspace(0.0, 1.0, 101)[:, None]
+    found = context(vp=(context().parameters["vp"].values * across).astype(np.float32))
+    frame = Frame(5000.0, 9000.0, 0.4)
+    x, y = frame.to_world(np.array([[0.0, aside, 0.0]]))[0, :2]
+    true = Frame(x, y, 0.4 + turn)
+    src = true.to_world(np.stack([s.src for s in found.survey.shots]))
+    rcv = true.to_world(np.concatenate([s.rcv for s in found.survey.shots]))
+    facts = line_facts(src, rcv, fit_stations(src, rcv), frame, says)
+    return with_survey(found, frame=frame, notes={"line": facts})
 
 
 def one_source_on_the_surface():
@@ -261,6 +275,10 @@ MISTAKES = {
     "x and y swapped": ("E330", swapped),
     "sources outside": ("E331", lambda: moved(context(), (400, 0, 0), (0, 0, 0))),
     "receiver 10 km away": ("E332", one_receiver_far_away),
+    "line without an origin": ("E342", lambda: on_a_line(NOBODY)),
+    "line across the model": ("E343", lambda: on_a_line(GIVEN, turn=0.3)),
+    "line far beside the model": ("E343", lambda: on_a_line(JOB, aside=5000.0)),
+    "line beside the model": ("W342", lambda: on_a_line(JOB, aside=100.0)),
     "sources in the air": ("E333", lambda: moved(context(), (0, 0, -20), (0, 0, 0))),
     "receivers in the air": ("E334", lambda: moved(context(), (0, 0, 0), (0, 0, -20))),
     "sources too deep": ("E335", lambda: moved(context(), (0, 0, 5000), (0, 0, 0))),

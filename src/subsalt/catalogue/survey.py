@@ -203,4 +203,29 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "cannot be imaged.",
         "Cut the model there, or use longer records.",
     ),
+    "E342": (
+        "Line without an origin",
+        "The model varies along x, the 2-D line does not run along map x, and neither the job nor the model says "
+        "where on the line x = 0 lies: the image would be shifted, or mirrored.",
+        "One of the ways that the message lists, with the numbers found: [data] frame = {x0, y0, azimuth}, "
+        '[data] line = "x" or "y", or a model with map coordinates.',
+    ),
+    "E343": (
+        "Line away from local x",
+        "A 2-D line is projected on a local x axis to which it is turned by more than 8 degrees, or from which it "
+        "lies farther than its own length: offsets and positions along the line are wrong.",
+        "Correct the frame, or [data.fix] swap_xy where x and y are exchanged; the message says which, and the frame "
+        "along the line itself.",
+    ),
+    "W342": (
+        "Line beside local x",
+        "A 2-D line lies more than 2 % of its length beside the local x axis on which it is projected.",
+        "Correct the frame, or take a model along the line; the message gives the frame along the line itself.",
+    ),
+    "W343": (
+        "init: the model's place is not known",
+        "The shots lie on a line that does not run along map x, the model varies along x, and nothing says where on "
+        "the line its x = 0 lies. `subsalt init` writes what it found, as comments.",
+        "Take the # away from the frame that is true, or write your own; `subsalt check` refuses the job until then.",
+    ),
 }

@@ -33,6 +33,7 @@ SUBJECTS = (
     "tilt",
     "tilt_structure",
     "grids",
+    "line",
     "geometry",
     "mutes",
     "taper",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
+from subsalt.check.line import exchange_key, exchanged, line_of
 from subsalt.errors import Finding
 from subsalt.model import ModelLike
 
@@ -46,7 +47,7 @@ def overlap(context: Context) -> Iterator[Finding]:
     """Survey and model in different frames: not one position lies on the model."""
     lay = _layout(context)
     both = np.concatenate([lay.src, lay.rcv])
-    if lay.inside_share(both) > 0:
+    if lay.inside_share(both) > 0 or context.facts.get("_line_unplaced"):
         return
     centre = (lay.low + lay.high) / 2
     offset = centre - (both.min(axis=0) + both.max(axis=0)) / 2
@@ -59,7 +60,9 @@ def overlap(context: Context) -> Iterator[Finding]:
     yield error(
         "E330",
         f"survey and model do not overlap: {where}",
-        _guess(lay, both, context) or _origin_cure(lay, both, context) + _shift(context, offset, shift),
+        _exchange(lay, both, context)
+        or _guess(lay, both, context)
+        or _origin_cure(lay, both, context) + _shift(context, offset, shift),
         offset=[float(offset[i]) for i in lay.axes],
     )
 
@@ -83,19 +86,34 @@ def _with_origin(context: Context, origin: list[float]) -> str:
 
 
 def _shift(context: Context, offset: Points, shift: str) -> str:
-    """Return the cure for two frames: the key that brings the centres together, when it is that simple."""
-    text = f"to bring the centres together, shift the survey by {shift}"
+    """Return the cure for two frames: the key that brings the centres together."""
     assert context.survey is not None
-    frame = context.survey.frame
-    if (frame.x0, frame.y0, frame.azimuth) != (0.0, 0.0, 0.0):
-        return f"{text} ([data.frame] x0, y0)"
-    return f"{text}: [data] frame = {{x0 = {0.0 - offset[0]:.10g}, y0 = {0.0 - offset[1]:.10g}}}"
+    old = context.survey.frame
+    text = f"to bring the centres together, shift the survey by {shift}"
+    if context.modelling or old.flip:
+        return text
+    x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0
+    turned = f", azimuth = {math.degrees(old.azimuth):.10g}" if old.azimuth else ""
+    return f"{text}: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}{turned}}}"
+
+
+def _exchange(lay: Layout, points: Points, context: Context) -> str:
+    """Return the cure of exchanged axes when exchanging them on the map puts the survey on the model."""
+    assert context.survey is not None
+    if 1 not in lay.axes:
+        line = line_of(context)
+        cure = exchanged(context, line) if line else ""
+    else:
+        frame = context.survey.frame
+        there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
+        cure = exchange_key(context) if lay.inside_share(there) > 0.99 else ""
+    return (
+        f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
+    )
 
 
 def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
-    if 1 in lay.axes and lay.inside_share(points[:, [1, 0, 2]]) > 0.99:
-        return "if x and y are exchanged: [data.fix] swap_xy = true"
     cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
     cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
     cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
@@ -135,7 +153,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
     """Some sources or receivers beside the model."""
     lay = _layout(context)
     both = np.concatenate([lay.src, lay.rcv])
-    if lay.inside_share(both) == 0:
+    if lay.inside_share(both) == 0 or context.facts.get("_line_unplaced"):
         return
     clean = True
     out = lay.outside(lay.src)
@@ -176,7 +194,10 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
     if lay.inside_share(lay.src) == 1.0:
         # one mistake in all headers would have moved the sources, too
         return _receivers_alone(lay)
-    guess = _guess(lay, points, context) if lay.inside_share(points) < 0.5 else ""
+    inside = lay.inside_share(points)
+    guess = _exchange(lay, points, context) if inside < 0.95 else ""
+    if inside < 0.5:
+        guess = guess or _guess(lay, points, context)
     return f"{guess}; else " if guess else ""
 
 
@@ -343,7 +364,10 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     """A crooked line: positions far from the straight line they are projected on."""
     assert context.survey is not None
     line = context.survey.notes.get("line")
-    misfit = line.get("misfit_max_m", 0.0) if isinstance(line, dict) else 0.0
+    # from its own best line: where that lies beside local x, W342 says so
+    misfit = (
+        float(line.get("bend_max_m") or line.get("misfit_max_m") or 0.0) if isinstance(line, dict) else 0.0
+    )
     low, high = context.survey.bounds
     length = float(high[0] - low[0])
     if misfit > 0.02 * length:

@@ -219,9 +219,13 @@ def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
+    from subsalt.comm import world
     from subsalt.run import progress
+    from subsalt.run.identity import keep_place
     from subsalt.run.migrate import migrate_job
 
+    if job.method == "rtm":
+        keep_place(job, run, world())
     check_or_stop(job, out, strict)
     with ranks.together():
         if job.data is None:

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, positions, trace_kinds
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
+from subsalt.io.line import fit_stations, line_facts, settled
 from subsalt.io.sampling import settle_dt
 from subsalt.io.scan_findings import file_findings, said_once, set_findings
 from subsalt.io.scan_text import describe
@@ -92,7 +94,10 @@ class FileFacts:
 
 @dataclass
 class ScanResult:
-    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``."""
+    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``.
+
+    Shots along a line have `line`: where it lies on the map, see `subsalt.io.line.line_facts`.
+    """
 
     files: list[FileFacts]
     findings: list[Finding]
@@ -106,6 +111,7 @@ class ScanResult:
     offsets: tuple[float, float] = (0.0, 0.0)
     has_sources: bool = False
     has_receivers: bool = False
+    line: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
@@ -303,3 +309,14 @@ def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:
     else:
         offset = np.abs(np.concatenate([s.positions.offset[s.live] for s in scanned]))
     result.offsets = (float(offset.min()), float(offset.max()))
+    if result.kind == "shots" and result.has_sources and result.has_receivers:
+        result.line = _line(src, rcv)
+
+
+def _line(src: NDArray[np.float64], rcv: NDArray[np.float64]) -> dict[str, Any] | None:
+    """Return where the line of 2-D shots lies on the map; None of a survey that has an area."""
+    fit = fit_stations(src, rcv)
+    ndim, frame, says = settled(src, fit, None, "project", None)
+    if ndim == 3 or fit.length == 0:
+        return None
+    return {k: v for k, v in line_facts(src, rcv, fit, frame, says).items() if k != "stations"}

@@ -16,7 +16,7 @@ from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, column
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.line import LINE_WIDTH, fit_line, to_local
+from subsalt.io.line import fit_line, fit_stations, line_facts, settled, to_local
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
 from subsalt.io.shots import shot_table
@@ -111,6 +111,7 @@ def read_survey(
     select: Sequence[int] | None = None,
     shot_key: Literal["auto", "ffid", "source"] = "auto",
     receivers: Literal["coordinates", "offset"] = "coordinates",
+    exact_line: bool = False,
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -133,12 +134,14 @@ def read_survey(
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.
+    exact_line : bool
+        Only a line that lies on map x to the last digit keeps map x as local x, see `subsalt.io.line.fit_stations`.
 
     Returns
     -------
     Survey
-        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, line (azimuth and
-        misfit).
+        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, swap_xy, line (where it
+        lies, `subsalt.io.line.line_facts`).
 
     Raises
     ------
@@ -181,7 +184,9 @@ def read_survey(
 
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
-    src, rcv, dims, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
+    notes["swap_xy"] = fix.swap_xy
+    rcv = _receivers(src, rcv, offset, line, receivers)
+    src, rcv, dims, frame = _local(src, rcv, ndim, line, frame, exact_line, notes)
     time, shift = common_time_axis(layouts, delay, use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
@@ -213,17 +218,10 @@ def refuse(findings: list[Finding]) -> None:
             raise SegyError(f.message, f.fix, code=f.code)
 
 
-def _local(
-    src: NDArray[np.float64],
-    rcv: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    ndim: int | None,
-    line: str,
-    frame: Frame | None,
-    receivers: str,
-    notes: dict[str, object],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
-    """Return sources and receivers in local coordinates, the dimension and the frame."""
+def _receivers(
+    src: NDArray[np.float64], rcv: NDArray[np.float64], offset: NDArray[np.float64], line: str, receivers: str
+) -> NDArray[np.float64]:
+    """Return the receivers on the map: as the headers have them, or placed by offsets."""
     if line not in ("project", "x", "y") or receivers not in ("coordinates", "offset"):
         raise ConfigError(
             f"line = {line!r}, receivers = {receivers!r}",
@@ -234,8 +232,8 @@ def _local(
             raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
         turn = Frame(0.0, 0.0, fit_line(src).frame.azimuth if src[:, :2].any() else 0.0)
         step = turn.to_world(np.column_stack([offset, np.zeros((len(offset), 2))]))
-        rcv = np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
-    elif not rcv[:, :2].any():
+        return np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
+    if not rcv[:, :2].any():
         hint = ""
         if offset.any():
             hint = '; the offsets (byte 37) are set: [data] receivers = "offset" uses them'
@@ -244,7 +242,7 @@ def _local(
             f"say where they are: [data.bytes] receiver_x = ..., or give a CSV{hint}",
             code="E322",
         )
-    elif not src[:, :2].any() and len(src) > 1 and offset.any():
+    if not src[:, :2].any() and len(src) > 1 and offset.any():
         # a source at the origin is possible; then offsets agree with the receivers' distances
         d = np.sqrt(rcv[:, 0] ** 2 + rcv[:, 1] ** 2)
         if np.abs(d - np.abs(offset)).max() > 1.0 + 0.02 * d.max():
@@ -253,28 +251,25 @@ def _local(
                 "say where they are: [data.bytes] source_x = ..., or give a CSV",
                 code="E323",
             )
-    both = np.concatenate([src, rcv])
-    fit = fit_line(both)
-    if ndim is None:
-        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
-    if frame is None:
-        if ndim == 3:
-            frame = Frame()
-        elif line == "x":
-            frame = Frame(0.0, float(both[0, 1]))
-        elif line == "y":
-            frame = Frame(float(both[0, 0]), 0.0, np.pi / 2)
-        else:
-            frame = fit.frame
+    return rcv
+
+
+def _local(
+    src: NDArray[np.float64],
+    rcv: NDArray[np.float64],
+    ndim: int | None,
+    line: str,
+    frame: Frame | None,
+    exact: bool,
+    notes: dict[str, object],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
+    """Return sources and receivers in local coordinates, the dimension and the frame."""
+    fit = fit_stations(src, rcv, exact)
+    ndim, frame, says = settled(src, fit, ndim, line, frame)
+    if ndim == 2:
+        notes["line"] = line_facts(src, rcv, fit, frame, says)
     src, rcv = to_local(src, frame), to_local(rcv, frame)
     if ndim == 2:
-        across = np.concatenate([src[:, 1], rcv[:, 1]])
-        notes["line"] = {
-            **fit.to_dict(),
-            "azimuth_deg": float(np.degrees(frame.azimuth)),
-            "misfit_rms_m": float(np.sqrt((across**2).mean())),
-            "misfit_max_m": float(np.abs(across).max()),
-        }
         src, rcv = src.copy(), rcv.copy()
         src[:, 1] = rcv[:, 1] = 0.0
     return src, rcv, ndim, frame

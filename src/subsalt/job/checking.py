@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
             quiet = Loader()
             context.model = quiet(reader.model)
             _keep_new(load, quiet)
+            _one_frame(context)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
     if context.survey is not None and job.data is not None:
         context.samples = load(lambda: _samples(context.survey)) or []
@@ -122,6 +124,16 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         _memory(job, context, findings + load.findings, load)
     return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def _one_frame(context: check.Context) -> None:
+    """Let model and survey lie in one frame: recorded shots bring theirs, modelled ones take the model's."""
+    if context.model is None or context.survey is None:
+        return
+    if context.modelling:
+        context.survey = replace(context.survey, frame=context.model.frame)
+    else:
+        context.model = context.model.moved_to(context.survey.frame)
 
 
 def no_gpu(device: str) -> list[Finding]:

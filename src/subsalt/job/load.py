@@ -267,9 +267,21 @@ def model_frame(job: Job) -> Frame | None:
     sections = (getattr(job.model, name) for name in PARAMETERS)
     if all(s is None or s.file is None for s in sections):
         return None
-    given = job.remember("parameters", lambda: load_parameters(job))
-    frames = [p.frame for p in given.values() if p.frame is not None and p.frame != Frame()]
-    return frames[0] if frames else None
+    return frame_of(job.remember("parameters", lambda: load_parameters(job)))
+
+
+def frame_of(given: dict[str, Parameter]) -> Frame | None:
+    """Return the frame of the first parameter whose file has one; None when none has."""
+    return next((p.frame for p in given.values() if p.frame is not None and p.frame != Frame()), None)
+
+
+def frame_of_model(job: Job, given: dict[str, Parameter]) -> Frame:
+    """Return the frame of a job's model: as the job says, or its files; for a line of which nothing says it, that of
+    the survey counts, see `subsalt.model_like.ModelLike.moved_to`.
+    """
+    from subsalt.job.data import frame_given
+
+    return frame_given(job, frame_of(given))[0] or Frame()
 
 
 def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
@@ -280,8 +292,7 @@ def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
     resampling = job.grid is not None
     volumes = {n: on_grid(p, grid, resampling) for n, p in given.items() if PARAMETERS[n] != "angle"}
     volumes |= axis_on_grid(given, grid, resampling)
-    frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
-    return smoothed(EarthModel(grid, frame=frame, **volumes), job.model)
+    return smoothed(EarthModel(grid, frame=frame_of_model(job, given), **volumes), job.model)
 
 
 def smoothed(model: EarthModel, section: ModelSection) -> EarthModel:

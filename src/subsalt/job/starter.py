@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.check.context import summarise
+from subsalt.check.context import Parameter, summarise
+from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
+from subsalt.grid import Frame
+from subsalt.io.line import MAP_X, described
 from subsalt.job import toml_out, units
 from subsalt.job.inputs import PARAMETERS
 from subsalt.stencil import POINTS_PER_WAVELENGTH
@@ -197,11 +200,12 @@ def write_job(
     folder = path.parent
     guess = _Guess(expand(files), preset)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
+    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
     parts = [
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
         f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
-        _data(files, folder, preset, guess),
-        _model({"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}, folder, guess),
+        _data(files, folder, preset, guess) + _place(model, guess),
+        _model(model, folder, guess),
         _grid(vp, peak, guess),
         _source(peak, f0 is None, guess),
         OPTIONS,
@@ -236,6 +240,59 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str
         items["receivers"] = "offset"
         comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"
     return toml_out.table("data", items, comments)
+
+
+def _place(model: dict[str, str | None], guess: _Guess) -> str:
+    """Return the lines of `[data]` on where a 2-D line lies, and what has to be confirmed of its x = 0."""
+    line = None if guess.survey is None else guess.survey.notes.get("line")
+    if not isinstance(line, dict):
+        return ""
+    about = [f"# The shots lie on a line {described(line)}."]
+    if line["says"] == MAP_X:
+        return "\n".join([*about, "# It runs along map x: x of the model is map x.", ""])
+    known, varying = _of_files(model)
+    if known is not None:
+        return "\n".join(
+            [*about, "# The model file says where it lies on the map: no frame is needed here.", ""]
+        )
+    ways = [(frame_key(frame), what) for frame, what in frames_along(np.array([line["start"], line["end"]]))]
+    if varying:
+        guess.findings.append(
+            Finding(
+                "W343",
+                "warning",
+                f"nothing says where on the line {', '.join(varying)} has x = 0: the line runs {described(line)}",
+                "take the # away from one of the two frames in [data] of the job, or write your own: "
+                + "; or ".join(f"{text} ({what})" for text, what in ways),
+            )
+        )
+        about.append(
+            "# Nothing says where on it the model's x = 0 lies. Take the # away from the frame that is true:"
+        )
+    else:
+        about += [
+            "# The model varies with depth alone: x = 0 is put at the end of the line. For a model that varies along x",
+            "# you have to say where its x = 0 lies. Take the # away from the frame that is true, or write your own:",
+        ]
+    return "\n".join([*about, *(f"# {text}  # {what}" for text, what in ways), ""])
+
+
+def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:
+    """Return the frame that model files give, and the files that vary along x."""
+    from subsalt.io import volume
+
+    frame, varying = None, []
+    for name, text in model.items():
+        if text is None or not Path(text).exists():
+            continue
+        try:
+            found = volume.open_volume(Path(text), key=name if Path(text).suffix == ".npz" else None)
+        except SubsaltError:
+            continue  # said where the file is looked at for its values
+        frame = frame or (found.frame if found.frame != Frame() else None)
+        if varies_along_x(Parameter(name, found.planes, found.grid)):
+            varying.append(text)
+    return frame, varying
 
 
 def common_pattern(files: Sequence[str]) -> str:

@@ -193,6 +193,33 @@ def findings(facts: RunFacts) -> Markup | None:
     return join([body, notes]) if body or notes else None
 
 
+def line(facts: RunFacts) -> Markup | None:
+    """Where a 2-D line, or local coordinates that are not those of the map, lie on the map."""
+    found, frame = section(facts.run, "line"), section(facts.run, "frame")
+    rows: list[tuple[str, str]] = []
+    if found:
+        ends = [listed(found, k) for k in ("start", "end")]
+        if all(len(e) == 2 and all(map(words.is_number, e)) for e in ends):
+            rows.append(
+                ("line, in the order of shooting", " to ".join(f"({x:.2f}, {y:.2f})" for x, y in ends))
+            )
+        for key, what, form in (
+            ("length_m", "length", "{:.6g} m"),
+            ("direction_deg", "direction of shooting, from map x towards map y", "{:.4f} degrees"),
+            ("bend_max_m", "stations beside their best line, at most", "{:.2f} m"),
+            ("misfit_max_m", "stations beside local x, at most", "{:.2f} m"),
+        ):
+            if words.is_number(found.get(key)):
+                rows.append((what, form.format(found[key])))
+        rows.append(("where x = 0 lies is said by", str(found.get("says", ""))))
+    if all(words.is_number(frame.get(k)) for k in ("x0", "y0", "azimuth_deg")) and (
+        found or any(frame[k] for k in ("x0", "y0", "azimuth_deg", "flip") if k in frame)
+    ):
+        rows.append(("local (0, 0) on the map", f"({frame['x0']:.2f}, {frame['y0']:.2f})"))
+        rows.append(("local x, from map x towards map y", f"{frame['azimuth_deg']:.6f} degrees"))
+    return table(("on the map", ""), rows) if rows else None
+
+
 def phases(facts: RunFacts) -> Markup | None:
     """Where the time went; the rows sum to the wall time."""
     known = section(facts.run, "phases")

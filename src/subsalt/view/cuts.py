@@ -14,6 +14,7 @@ from subsalt.grid import Frame, Grid
 from subsalt.planes import Planes
 from subsalt.survey import Survey
 from subsalt.view import style
+from subsalt.view.placement import moved
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -183,9 +184,7 @@ def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[ND
         return np.zeros((0, 3)), np.zeros((0, 3))
     src = style.unique_points([s.src[None] for s in survey])
     rcv = style.unique_points([s.rcv for s in survey])
-    if frame is not None and frame != survey.frame:
-        src, rcv = (frame.to_local(survey.frame.to_world(p)) for p in (src, rcv))
-    return src, rcv
+    return moved(src, survey, frame), moved(rcv, survey, frame)
 
 
 def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
