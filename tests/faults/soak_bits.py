@@ -57,6 +57,16 @@ LOADS = {
         """,
 }
 
+#: kills a run, ranks that are stopped included, when this program was killed and can do so no more
+GUARD = """
+import os, sys, time
+sys.path.insert(0, {here!r})
+from launch import kill_tree
+while os.getppid() == {parent}:
+    time.sleep(0.5)
+kill_tree({run})
+"""
+
 #: seconds after which a round is given up
 LONGEST = 3600.0
 
@@ -101,6 +111,19 @@ def loaded(dice: random.Random, most: int) -> Iterator[list[str]]:
             program.wait()
 
 
+@contextmanager
+def ended(run_of: Launched) -> Iterator[None]:
+    """Leave nothing of a run behind at the end of the ``with`` block, nor when this program is killed in it."""
+    text = GUARD.format(here=str(HERE.parent / "mpi"), parent=os.getpid(), run=run_of.process.pid)
+    guard = subprocess.Popen([sys.executable, "-c", text])
+    try:
+        yield
+    finally:
+        kill_tree(run_of.process.pid)
+        guard.kill()
+        guard.wait()
+
+
 @dataclass
 class Soak:
     """What was compared so far.
@@ -134,11 +157,9 @@ class Soak:
         command = ["subsalt", "migrate", with_ranks(self.job, together), "--run", run]
         with loaded(self.dice, self.load if number else 0) as loads:
             run_of = Launched(ranks, command, env=env, threads=threads)
-            try:
+            with ended(run_of):
                 stopped = self.strike(run_of) if number else 0
                 done = run_of.wait(LONGEST)
-            finally:
-                kill_tree(run_of.process.pid)
         how = f"{ranks} ranks, {together} per shot, {threads} threads, {env or 'no seed'}, {loads}, {stopped} stops"
         if done.rc != 0:
             self.wrong.append(f"round {number}: {how}\n{done}")
