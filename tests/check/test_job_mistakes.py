@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
+from kirchhoff_jobs import areal
+from kirchhoff_jobs import write_job as write_time_job
 from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
+from subsalt.job.methods import read_job
 
 FIX = 'line = "2d"\n[data.fix]\n{}\n'
 
@@ -121,3 +124,17 @@ def test_a_model_with_its_origin_far_away(tmp_path, origin, code):
         text = text.replace(f'{name} = "{name}.rsf"', f"{name} = {table}")
     assert "origin" in text
     assert found(tmp_path, text) == {}
+
+
+def test_times_of_a_time_migration_in_milliseconds(tmp_path):
+    areal(tmp_path / "traces.sgy")
+
+    def codes(**tables):
+        job = read_job(write_time_job(tmp_path, **tables))
+        return {f.code: f.fix for f in check_job(job).findings if f.level != "ok"}
+
+    first = codes(kirchhoff={"time": {"first": 0.0, "last": 1000.0, "step": 1.0}})
+    assert 'time = {last = "1000 ms"}' in first["W761"]
+    assert "W761" not in codes(kirchhoff={"time": {"last": "1000 ms"}})
+    first = codes(data={"fix": {"delay": 100}})
+    assert first["E316"] == '[data.fix] delay = "100 ms"'

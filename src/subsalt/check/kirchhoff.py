@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.check.units import LATEST, late_records
 from subsalt.errors import Finding
 
 if TYPE_CHECKING:
@@ -120,12 +121,17 @@ def right_angles(placement: Placement) -> Iterator[Finding]:
 def times(grid: ImageGrid, record: TimeAxis) -> Iterator[Finding]:
     """Warn of image times that the records do not reach, or that are coarser than their samples."""
     t = grid.time
+    if abs(record.t0) > LATEST:
+        yield late_records(record)
     if t.duration > record.duration + 0.5 * record.dt:
+        meant = 1e-3 * t.duration <= record.duration + 0.5 * record.dt
         yield Finding(
             "W761",
             "warning",
             f"the image ends at {t.duration:g} s, the records at {record.duration:g} s: what is later stays zero",
-            f"set [kirchhoff] time = {{last = {record.duration:g}}}",
+            f'if it is in milliseconds: [kirchhoff] time = {{last = "{t.duration:g} ms"}}'
+            if meant and t.duration > LATEST
+            else f"set [kirchhoff] time = {{last = {record.duration:g}}}",
             {"image_s": t.duration, "record_s": record.duration},
         )
     if t.dt > record.dt * (1 + 1e-6):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from subsalt.check.context import Context, Parameter, error, rule, warning
 from subsalt.errors import Finding
+from subsalt.survey import TimeAxis
 
 #: P velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 150.0, 9500.0
@@ -242,10 +243,13 @@ def frequency_cure(f0: float) -> str:
 def delay_unit(context: Context) -> Iterator[Finding]:
     """Records that begin minutes before or after their shots: milliseconds taken for seconds."""
     assert context.survey is not None
-    time = context.survey.time
-    if abs(time.t0) <= LATEST:
-        return
-    yield error(
+    if abs(context.survey.time.t0) > LATEST:
+        yield late_records(context.survey.time)
+
+
+def late_records(time: TimeAxis) -> Finding:
+    """Return the finding on records whose first sample lies further from the shot than any does."""
+    return error(
         "E316",
         f"the records begin {time.t0:g} s after their shots and are {time.duration - time.t0:.4g} s long: looks like "
         "milliseconds",

@@ -12,7 +12,14 @@ import typer
 
 from subsalt.cli import ranks
 from subsalt.cli.output import Out, finding_dict, phase_table, plain
-from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsError, MissingInputError
+from subsalt.errors import (
+    CannotCreateError,
+    ConfigError,
+    DataError,
+    Finding,
+    FindingsError,
+    MissingInputError,
+)
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -107,8 +114,20 @@ def init(
     result = starters[method](job, files, **given[method], preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
-    out.row("next", f"subsalt check {job}")
-    out.json({"job": job, "findings": [finding_dict(f) for f in result.findings]})
+    out.row("read", "; ".join(result.read) or "nothing")
+    out.row("made up", "; ".join(result.made_up) or "nothing")
+    wrong = any(f.level == "error" for f in result.findings)
+    out.row("next", f"mend the errors above, then subsalt check {job}" if wrong else f"subsalt check {job}")
+    out.json(
+        {
+            "job": job,
+            "findings": [finding_dict(f) for f in result.findings],
+            "read": result.read,
+            "made_up": result.made_up,
+        }
+    )
+    if wrong:
+        raise typer.Exit(DataError.exit_code)
 
 
 def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_json: bool) -> None:
