@@ -143,7 +143,7 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Opposite:
-    """Shots of the opposite sign: which, of how many, their mean correlation with the others, and whether it is sure."""
+    """Shots of the opposite sign: which, of how many, their mean correlation with the others, whether it is sure."""
 
     wrong: list[ShotBreaks]
     told: int

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: field records and gathers that are looked at
 RECORDS, GATHERS = 60, 5
-#: first-break velocity over the velocities of the job at early times, beyond which the interval or they are wrong: first
-#: breaks are at most as fast as the fastest layer, the direct wave is as slow as the surface
+#: first-break velocity over the velocities of the job at early times, beyond which the interval or they are wrong:
+#: first breaks are at most as fast as the fastest layer, the direct wave is as slow as the surface
 TOO_SLOW, TOO_FAST, TOO_FAST_DIRECT = 0.6, 1.9, 1.6
 #: m; sources of one field record further apart are those of several shots
 ONE_PLACE = 1.0
@@ -95,7 +95,8 @@ def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[F
     every = len(backwards) >= 2 / 3 * len(judged)
     yield error(
         "E347",
-        f"channels stand in the reverse order of their places in {len(backwards)} of {len(judged)} field records looked "
+        f"channels stand in the reverse order of their places in {len(backwards)} of {len(judged)} field records "
+        "looked "
         f"at ({_named(backwards)}): first breaks fall with offset",
         '[data.fix] channels = "reversed"' if every else "reverse the channels of these records in the files",
         records=[b.shot.id for b in backwards],
@@ -136,7 +137,8 @@ def _speed(good: list[ShotBreaks], early: Velocity, dt: float) -> Iterator[Findi
     slow = seen < low
     yield warning(
         "W345",
-        f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling interval of "
+        f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling "
+        "interval of "
         f"{1e3 * dt:g} ms is {'too long' if slow else 'too short'}, or the velocity is too {'high' if slow else 'low'}",
         f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; else check unit and values of "
         "[velocity]",
