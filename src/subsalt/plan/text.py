@@ -185,6 +185,8 @@ def _where(plan: Plan) -> str:
     need = plan.decision.need
     if need.stage == "image":
         return "while partial images are summed"
+    if need.stage == "pictures":
+        return "while pictures are drawn"
     if need.slab is None:
         return f"shot {need.shot}"
     slab = need.slab

@@ -281,6 +281,7 @@ def migrate_shots_job(
         )
         before, idle = TRACES.now(), gpu_work.counted(device)
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
+        runner.give_back()
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)

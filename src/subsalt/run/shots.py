@@ -149,6 +149,10 @@ class ShotRunner:
         self.halo.add(part.traffic, Traffic())
         return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
 
+    def give_back(self) -> None:
+        """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
+        self.pool.give_back("device", "memory")
+
 
 def migrate_shots(
     runner: ShotRunner,

@@ -253,12 +253,13 @@ class _Drawing:
         values = self.cuts[name] if name == "slice" else self.cuts[name].T
         down, across = self._ends(name)
         common: dict[str, Any] = {"extent": (*across, down[1], down[0]), "aspect": "auto"}
-        pixels = ax.get_window_extent()
-        many = values.shape[0] > pixels.height or values.shape[1] > pixels.width
+        pixels = style.pixels_of(ax)
+        values = style.reduced(values, pixels)
+        many = values.shape[0] > pixels[0] or values.shape[1] > pixels[1]
         smooth = "hanning" if many else "bilinear"
         low, high = self.look.limits
         if self.over:
-            over = self.over[name] if name == "slice" else self.over[name].T
+            over = style.reduced(self.over[name] if name == "slice" else self.over[name].T, pixels)
             colours, drawn = style.tinted(
                 values, (low, high), self.look.palette, over, self.look.velocity_limits, 0.9
             )
