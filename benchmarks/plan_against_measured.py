@@ -60,7 +60,7 @@ STRATEGIES = {
     "boundary": 'strategy = "boundary"\nplace = "memory"',
 }
 #: time migrations: inlines, crosslines, samples, offsets
-TIME = {"kirchhoff-2d": (1, 1200, 750, 30), "kirchhoff-3d": (40, 150, 500, 8)}
+TIME = {"kirchhoff-2d": (1, 800, 750, 16), "kirchhoff-3d": (24, 80, 400, 6)}
 CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES] + list(TIME)
 #: run when nobody asks: every medium, size, strategy and method
 SOME = [

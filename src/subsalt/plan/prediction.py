@@ -84,7 +84,7 @@ def of_blocks(
     try:
         machine, why_not = _machine()
         share = share_of(setup, left, work, world.ranks)
-        files = disk_of(setup, layout, world, folder, job.output.formats).parts
+        files = disk_of(setup, layout, folder, job.output.formats, pictures=job.output.pictures).parts
         spent = time_of(
             setup,
             world,

@@ -95,7 +95,7 @@ def _scheme(choice: Choice) -> str:
     kinds = (
         (scheme.device_slots, "on the GPU"),
         (on_host, "in pinned memory" if scheme.snapshots_on == "device" else "in memory"),
-        (scheme.disk_slots, "on disk"),
+        (scheme.moves.disk, "on disk"),
     )
     slots = [f"{n} {where}" for n, where in kinds if n]
     return (
