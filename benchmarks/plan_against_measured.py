@@ -61,7 +61,9 @@ STRATEGIES = {
 }
 #: time migrations: inlines, crosslines, samples, offsets
 TIME = {"kirchhoff-2d": (1, 800, 750, 16), "kirchhoff-3d": (24, 80, 400, 6)}
-CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES] + list(TIME)
+CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES] + list(
+    TIME
+)
 #: run when nobody asks: every medium, size, strategy and method
 SOME = [
     "iso-2d-auto",
@@ -186,7 +188,9 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
         job, run = write_case(folder, name, shots=max(2, ranks)), folder / "run"
         plan = plan_job(Job.from_toml(job), ranks, run_dir=run, measure=True)
         start = [str(BIN / "mpiexec"), "-n", str(ranks)] if ranks > 1 else []
-        memory, disk, seconds = watched([*start, str(BIN / "subsalt"), "migrate", str(job), "--run", str(run)], run)
+        memory, disk, seconds = watched(
+            [*start, str(BIN / "subsalt"), "migrate", str(job), "--run", str(run)], run
+        )
         told = json.loads((run / "run.json").read_text())
     planned = plan.disk.total
     counters = counters_of(plan, told)
@@ -216,7 +220,11 @@ def counters_of(plan: Any, told: dict[str, Any]) -> dict[str, Any]:
     """Return what a plan counts and whether the run counted the same; nothing to count of a time migration but blocks."""
     if not hasattr(plan, "decision"):
         blocks = len(plan.layout.blocks)
-        return {"strategy": "", "counters": {"blocks": blocks}, "counters_equal": blocks == len(told["blocks"])}
+        return {
+            "strategy": "",
+            "counters": {"blocks": blocks},
+            "counters_equal": blocks == len(told["blocks"]),
+        }
     sums, wanted = told["checkpoint"]["sums"], plan.survey.to_dict()
     wanted.pop("scratch_bytes")
     equal = all(sums[k] == n for k, n in wanted.items()) and not told["checkpoint"]["differing"]
@@ -293,7 +301,10 @@ def main() -> None:
 
 def largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the largest error of each kind over the rows."""
-    worst = {k: max(abs(r[k] or 0.0) for r in rows) for k in ("memory_error", "disk_error", "time_error", "unexplained")}
+    worst = {
+        k: max(abs(r[k] or 0.0) for r in rows)
+        for k in ("memory_error", "disk_error", "time_error", "unexplained")
+    }
     return worst | {"counters_equal": all(r["counters_equal"] for r in rows)}
 
 

@@ -61,9 +61,9 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         disk = reversal_disk(chunks_of(scheme, sizes), sizes.shell) if on_disk else 0
     elif scheme.strategy == "revolve":
         # both wavefields are under way at the same time
-        arrays["second wavefield"] = sizes.state
+        arrays["second wavefield"] = sizes.state_memory
         moves = scheme.moves
-        arrays["states"] = moves.memory * sizes.state
+        arrays["states"] = moves.memory * sizes.state_memory
         buffers += sizes.state_buffers if moves.disk else 0
         disk = moves.disk * sizes.state_file
     held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)

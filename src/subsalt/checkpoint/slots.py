@@ -21,7 +21,7 @@ def with_slots(
             memory = min(options.slots, useful)
         else:
             beside = footprint(scheme, sizes).memory
-            memory = max(0, min(useful, (limits.memory - beside) // sizes.state))
+            memory = max(0, min(useful, (limits.memory - beside) // sizes.state_memory))
     if place == "memory":
         return replace(scheme, memory_slots=memory)
     left = useful - memory
@@ -37,7 +37,7 @@ def with_slots(
     if options.slots is None and place == "both" and disk:
         # the buffers of the file store take the place of a slot or two
         beside = footprint(replace(scheme, disk_slots=disk), sizes).memory
-        memory = max(0, min(memory, (limits.memory - beside) // sizes.state))
+        memory = max(0, min(memory, (limits.memory - beside) // sizes.state_memory))
         if memory == 0 and options.place != "both":
             return None
     if disk <= 0:

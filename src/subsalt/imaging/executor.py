@@ -203,21 +203,22 @@ def _by_reversal(
 ) -> Done:
     """Let the source wavefield run backwards from what its edges left."""
     k = scheme.image_step
-    done = image_by_reversal(
-        shooting.prop,
-        shooting.source,
-        shooting.receivers,
-        shooting.condition,
-        samples=range(k, scheme.steps + 1, k),
-        scale=shooting.scale,
-        steps=scheme.steps,
-        scheme=scheme,
-        shot=shot,
-        scratch=scratch,
-        clock=clock,
-        reached=reached,
-        pool=pool,
-    )
+    with clock("setup"):
+        done = image_by_reversal(
+            shooting.prop,
+            shooting.source,
+            shooting.receivers,
+            shooting.condition,
+            samples=range(k, scheme.steps + 1, k),
+            scale=shooting.scale,
+            steps=scheme.steps,
+            scheme=scheme,
+            shot=shot,
+            scratch=scratch,
+            clock=clock,
+            reached=reached,
+            pool=pool,
+        )
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 

@@ -148,7 +148,8 @@ def migrate_shot(
     shooting = Shooting(prop, source, receivers, condition, setup.image_step * setup.axis.dt, prop.group)
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
-    with prop:
+    # the memory of the wavefields is given back in it
+    with clock("setup"), prop:
         done = image_by_scheme(
             shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
         )

@@ -100,7 +100,9 @@ def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[st
     setup = needs.setup
     if isinstance(setup, MigrationSetup):
         parts = _image(needs, setup, formats)
-        parts["pictures, report, ledger"] = beside(len(needs.shots), setup.model.grid.ndim if needs.pictures else 0)
+        parts["pictures, report, ledger"] = beside(
+            len(needs.shots), setup.model.grid.ndim if needs.pictures else 0
+        )
         # a run that goes on has some of its partial images there
         there = sum(f.stat().st_size for f in (folder / "images").glob("shot_*"))
         parts["partial images"] = max(0, parts["partial images"] - there)

@@ -144,9 +144,7 @@ def group_size(
         When the group asked for has slabs thinner than their halo.
     """
     decision = decide(
-        Needs(
-            setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed, pictures=pictures
-        ),
+        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed, pictures=pictures),
         world,
         asked,
     )

@@ -176,6 +176,7 @@ def plan_kirchhoff(
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,
+        pictures=job.output.pictures,
     )
     share = share_of(setup, layout.blocks, work, world.ranks)
     folder = run_dir or job.default_run_dir
@@ -185,9 +186,7 @@ def plan_kirchhoff(
         measured(setup, world, say)
         known, why_not = machine_of(machine)
     around = Surroundings.of(known, folder)
-    spent = time_of(
-        setup, world, share, disk.parts, known, why_not, pictures=pictures, around=around
-    )
+    spent = time_of(setup, world, share, disk.parts, known, why_not, pictures=pictures, around=around)
     if saves(job.kirchhoff.save_every, spent, layout, world.ranks):
         disk = disk_of(setup, layout, folder, job.output.formats, pictures=pictures, saving=world.ranks)
     plan = KirchhoffPlan(

@@ -28,7 +28,7 @@ from subsalt.imaging.memory import (
     tilt_scratch,
 )
 from subsalt.imaging.setup import MigrationSetup, shot_window
-from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.modelling import ModellingSetup
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import Checkpointing
@@ -309,6 +309,7 @@ class Needs:
             most(shell_bytes),
             most(level_bytes),
             on_device=self.gpu is not None,
+            state_held=0 if self.gpu is not None else most(held_state_bytes),
         )
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:

@@ -197,8 +197,7 @@ def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(values, pixels)
     if look.vp is None:
         colours: Any = style.veil() if look.palette == "veil" else style.palette(look.palette)
-        shown: dict[str, Any] = {"cmap": colours, "vmin": lo, "vmax": hi}
-        drawn = {"values": ax.imshow(values, interpolation=smooth, **shown, **common)}
+        drawn = {"values": style.laid(ax, values, (lo, hi), colours, smooth, **common)}
     else:
         vp = style.reduced(cut.values(look.vp), pixels)
         colours, key = style.tinted(values, (lo, hi), look.palette, vp, look.vp_limits, look.tint)

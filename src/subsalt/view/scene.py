@@ -154,15 +154,9 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     left, right, bottom, top = cut.extent
     h, v = axes
     if scene.turn is None:
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-
         values = style.reduced(values, style.pixels_of(ax))
-        key = ScalarMappable(Normalize(low, high), style.veil())
-        colours = style.in_bytes(values.shape, lambda rows: key.to_rgba(values[rows]))
-        edges = tuple(float(a) for a in unit(cut.extent))
-        ax.imshow(colours, extent=edges, aspect="auto", origin="lower", interpolation="nearest", alpha=0.8)
-        return key
+        common: dict[str, Any] = {"extent": tuple(unit(cut.extent)), "aspect": "auto", "origin": "lower"}
+        return style.laid(ax, values, (low, high), style.veil(), "nearest", alpha=0.8, **common)
     # turned into map coordinates: a mesh rather than a picture
     x, y = np.meshgrid(
         np.linspace(left, right, values.shape[1] + 1), np.linspace(bottom, top, values.shape[0] + 1)

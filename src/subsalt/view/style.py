@@ -143,6 +143,38 @@ def in_bytes(shape: tuple[int, ...], colours: Callable[[slice], NDArray]) -> NDA
     return out
 
 
+def laid(
+    ax: Axes, values: NDArray, limits: tuple[float, float], colours: Any, interpolation: str, **common: Any
+) -> Any:
+    """Draw a section in the colours of a map; return what a colour bar needs.
+
+    Parameters
+    ----------
+    values : ndarray, (n, m)
+        What is shown; white where it is not finite.
+    limits : tuple of float
+        Values at the ends of the colours.
+    colours : colour map or its name
+        Of Matplotlib.
+    interpolation : str
+        Between points; in values where they are few, in colours where they are many.
+    **common
+        Further arguments of ``imshow``.
+    """
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    if values.size <= COLOURED:
+        low, high = limits
+        return ax.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation=interpolation, **common)
+    named = colormaps[colours] if isinstance(colours, str) else colours
+    key = ScalarMappable(Normalize(*limits), named.with_extremes(bad="white"))
+    in_colour = in_bytes(values.shape, lambda rows: key.to_rgba(np.ma.masked_invalid(values[rows])))
+    ax.imshow(in_colour, interpolation=interpolation, **common)
+    return key
+
+
 def tinted(
     values: NDArray,
     limits: tuple[float, float],
