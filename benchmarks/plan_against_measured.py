@@ -217,7 +217,7 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
 
 
 def counters_of(plan: Any, told: dict[str, Any]) -> dict[str, Any]:
-    """Return what a plan counts and whether the run counted the same; nothing to count of a time migration but blocks."""
+    """Return what a plan counts and whether the run counted the same; of a time migration, its blocks."""
     if not hasattr(plan, "decision"):
         blocks = len(plan.layout.blocks)
         return {
@@ -284,8 +284,8 @@ def main() -> None:
     result |= largest(rows)
     print(
         f"counters {'equal' if result['counters_equal'] else 'DIFFER'}; largest error of memory "
-        f"{result['memory_error']:.1%}, of disk {result['disk_error']:.1%}, of time {result['time_error']:.0%}; wall that "
-        f"no phase explains {result['unexplained']:.1%} at most"
+        f"{result['memory_error']:.1%}, of disk {result['disk_error']:.1%}, of time {result['time_error']:.0%}; "
+        f"wall that no phase explains {result['unexplained']:.1%} at most"
     )
     for path in [p for p in (asked.out, PUBLISHED if asked.publish else None) if p is not None]:
         path.write_text(json.dumps(result, indent=1) + "\n")
