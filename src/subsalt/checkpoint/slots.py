@@ -43,14 +43,19 @@ def with_slots(
     if disk <= 0:
         if place == "both":
             return _as_asked(replace(scheme, memory_slots=memory), options)
-        return replace(scheme, disk_slots=max(0, min(1, left)))
+        return _on_disk(replace(scheme, disk_slots=max(0, min(1, left))), left > 0)
     write, read = (not_hidden(scheme, sizes, rates, rate) / rates.step for rate in (rates.put, rates.get))
     # slots that somebody asked for are used; others where they are worth their time
     costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
     found = replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
     if place == "both" and not found.moves.disk:
         return _as_asked(replace(scheme, memory_slots=memory), options)
-    return found
+    return found if place == "both" else _on_disk(found, options.place != "disk")
+
+
+def _on_disk(scheme: Scheme, must: bool) -> Scheme | None:
+    """Return a scheme with states on disk; None where it must have some and its schedule has no use for any."""
+    return None if must and scheme.blocks > 1 and not scheme.moves.disk else scheme
 
 
 def _as_asked(scheme: Scheme, options: CheckpointOptions) -> Scheme | None:
