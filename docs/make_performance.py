@@ -310,6 +310,46 @@ def checkpoint_lab(found: Sequence[Result]) -> str:
     return "\n\n".join(parts)
 
 
+def plans(found: Sequence[Result]) -> str:
+    """Return the table of plans against runs: errors as they are, nothing rescaled."""
+    head = (
+        "job",
+        "ranks",
+        "counters",
+        "memory planned / run, MB",
+        "error",
+        "disk planned / run, MB",
+        "error",
+        "planned / run, s",
+        "error",
+        "wall unexplained",
+    )
+    parts = []
+    for result in found:
+        rows = [
+            [
+                r["case"] + (f" ({r['strategy']})" if r["strategy"] else ""),
+                str(r["ranks"]),
+                "equal" if r["counters_equal"] else "differ",
+                f"{r['planned_memory'] / 1e6:.0f} / {r['measured_memory'] / 1e6:.0f}",
+                f"{r['memory_error']:+.1%}",
+                f"{r['planned_disk'] / 1e6:.1f} / {r['measured_disk'] / 1e6:.1f}",
+                f"{r['disk_error']:+.1%}",
+                f"{r['planned_seconds'] or 0.0:.1f} / {r['measured_seconds']:.1f}",
+                "" if r["time_error"] is None else f"{r['time_error']:+.0%}",
+                f"{r['unexplained']:.1%}",
+            ]
+            for r in result["rows"]
+        ]
+        parts.append(
+            f"{made_on(result)}, version {result['version']}; `python benchmarks/plan_against_measured.py`. "
+            f"Largest errors: memory {result['memory_error']:.1%}, disk {result['disk_error']:.1%}, seconds "
+            f"{result['time_error']:.0%}; load before it began: {result['machine']['load_before']:g}.\n\n"
+            + markdown(head, rows)
+        )
+    return "\n\n".join(parts)
+
+
 #: questions of `bars`
 BARS = ("storing", "revolve time", "protection")
 
@@ -329,6 +369,7 @@ def tables(found: Sequence[Result]) -> str:
             founding_kirchhoff,
             [r for r in found if r.get("question") == "founding kirchhoff"],
         ),
+        ("Plan against measured", plans, [r for r in found if r.get("question") == "plan against measured"]),
         ("Checkpoints", bars, [r for r in found if r.get("question") in BARS]),
         (
             "Checkpoints by number, directory and threads",

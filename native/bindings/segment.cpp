@@ -84,7 +84,7 @@ Index batch(Index left, Index to_check, double rate, Index depth, Index it, std:
     return std::min({n < depth ? pass : n - n % depth, left, to_check});
 }
 
-bool advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
+Index advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
              const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
              bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
              const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front,
@@ -100,6 +100,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
     Held state(std::move(state_object), plan, front);
     const double points = static_cast<double>(plan.pb.n[0] * plan.pb.n[1] * plan.pb.n[2]);
     double rate = 5e7 * threads / points / batch_seconds; // steps per second, low until one batch has been timed
+    Index advanced = 0;
     while (steps > 0) {
         // held by name: another thread of Python may put other arrays into the lists meanwhile
         const auto prev = nb::cast<std::vector<Padded>>(state.prev(), false);
@@ -120,6 +121,7 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
         partly.enter(seg);
         seg.front = state.front();
         seg.slow = slow;
+        seg.advanced = &advanced;
         const auto start = std::chrono::steady_clock::now();
         {
             nb::gil_scoped_release release;
@@ -133,12 +135,12 @@ bool advance(const Plan& plan, nb::object state_object, Index steps, const std::
             const auto newest = nb::cast<std::vector<Padded>>(state.curr(), false);
             const auto fields = level(plan, newest, "curr");
             nb::gil_scoped_release release;
-            if (!k.is_finite(plan.pb, fields.data(), threads)) return false;
+            if (!k.is_finite(plan.pb, fields.data(), threads)) return -1;
         }
         if (!progress.is_none()) progress(state.it());
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-    return true;
+    return advanced;
 }
 
 } // namespace
@@ -148,8 +150,8 @@ void bind_segment(nb::module_& m) {
         "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a, "finite_every"_a,
         "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(), "inner"_a.none(),
         "front"_a, "batch_seed"_a.none(), "slow"_a = -1,
-        "Advance a state by some steps; false when it is no longer finite. The state stands between two steps whenever "
-        "this returns or throws.");
+        "Advance a state by some steps; return the points that were advanced, of all steps, and -1 when the state is no "
+        "longer finite. It stands between two steps whenever this returns or throws.");
     m.def("drawn_steps", &drawn_steps, "seed"_a, "it"_a, "most"_a = longest_drawn,
           "1 to `most` steps, drawn anew at every time index; a seed always draws the same.");
 }

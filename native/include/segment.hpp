@@ -82,6 +82,7 @@ struct Segment {
     const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
     Front* front = nullptr;     // null: what the wavefield has not reached is advanced too
     int slow = -1;              // a thread that rests before every plane, for tests of what the others wait for
+    Index* advanced = nullptr;  // null, or where the points of all steps that were advanced are added
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

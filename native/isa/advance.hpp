@@ -43,6 +43,8 @@ inline void segment_work(const void* argument, int thread, int team) {
         march(*run.pb, *run.seg, kernels, scratch, run.done, thread, team);
     else
         pass_by_pass(run, kernels, scratch, thread, team);
+    if (run.seg->advanced != nullptr && scratch.advanced > 0)
+        __atomic_fetch_add(run.seg->advanced, scratch.advanced, __ATOMIC_RELAXED);
 }
 
 /// What the threads that look for the front share.
@@ -82,6 +84,12 @@ inline void run_segment(const Problem& pb, const Segment& asked) {
     if (seg.front != nullptr && !leaves_out(pb, seg)) seg.front = nullptr;
     // counters and every thread's rows are allocated once, before the first step
     Run run{&pb, &seg, nullptr, nullptr, tiles_in_y(pb, seg), false};
+    if (seg.front == nullptr && seg.advanced != nullptr) {
+        Index points = 1;
+        for (int axis = 0; axis < 3; ++axis)
+            points *= seg.inner != nullptr ? seg.inner->hi[axis] - seg.inner->lo[axis] : pb.n[axis];
+        *seg.advanced += seg.steps * points;
+    }
     run.marches = pb.dim == 2 || run.tiles.count < seg.threads;
     const std::size_t counters = static_cast<std::size_t>(2 + (run.marches ? seg.threads : run.tiles.count));
     auto* memory = static_cast<Counter*>(std::aligned_alloc(alignof(Counter), counters * sizeof(Counter)));

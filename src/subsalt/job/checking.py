@@ -288,7 +288,7 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loa
             job.output.formats,
             machine_if_known(),
         )
-        return group_size(setup, survey.shots, world, checkpointing=how)
+        return group_size(setup, survey.shots, world, checkpointing=how, pictures=job.output.pictures)
 
     found = load(plan)
     if found is not None:

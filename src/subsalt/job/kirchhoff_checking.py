@@ -130,6 +130,7 @@ def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,
+        pictures=job.output.pictures,
     )
     c.facts["memory_bytes"] = layout.total
     if layout.error is not None:

@@ -319,6 +319,8 @@ class Segment:
     ) -> None:
         self.plan = _plan(problem)
         self.problem = problem
+        #: points of all steps so far that were advanced: what a wavefield has not reached is not
+        self.points = 0
         self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in sources]
         self.recorders = [(_points(problem, r.points), r.data.T) for r in recorders]
         #: time index, box, and arrays: copy, energy, partner, image; and the scale
@@ -364,7 +366,7 @@ class Segment:
         while True:
             cut, steps = tuner.trial(n)
             start, n = time.perf_counter(), n - steps
-            finite = _native.advance(
+            advanced = _native.advance(
                 self.plan,
                 state,
                 steps,
@@ -384,8 +386,9 @@ class Segment:
                 _Settings.slow,
             )
             tuner.took(cut, steps, time.perf_counter() - start)
-            if not finite or n == 0:
-                return bool(finite)
+            self.points += max(0, advanced)
+            if advanced < 0 or n == 0:
+                return bool(advanced >= 0)
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:

@@ -102,12 +102,8 @@ def numbers(facts: RunFacts) -> Markup | None:
         card(f"{done} of {len(facts.units)}", f"{facts.unit}s in the image")
     card(words.seconds(phases["wall"]) if words.is_number(phases.get("wall")) else None, "wall time")
     card(_computed_by(section(run, "computed_by"), facts.unit), "computed it")
-    steps = run.get("point_steps")
-    if words.is_number(steps):
-        card(words.count(steps), "point-steps (grid points x time steps x wavefields)")
-        stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
-        if stepping > 0:
-            card(f"{words.rate(steps / stepping)} point-steps/s", "while wavefields are propagated")
+    for value, meaning in _steps(run, phases):
+        card(value, meaning)
     plan, measured = section(run, "memory_plan"), run.get("peak_memory_bytes")
     whole = "program" in plan  # plans of older runs count the arrays of a shot alone
     planned = sum(v for v in plan.values() if words.is_number(v))
@@ -129,6 +125,26 @@ def numbers(facts: RunFacts) -> Markup | None:
         "div", [tag("div", tag("b", v), tag("span", m), class_="card") for v, m in cards], class_="cards"
     )
     return join([boxes, _memory(plan)])
+
+
+def _steps(run: dict[str, Any], phases: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what was computed of both wavefields, and the whole grid beside it; runs of before know that alone."""
+    steps, whole = run.get("point_steps"), run.get("grid_point_steps")
+    if not words.is_number(steps):
+        return []
+    if not words.is_number(whole):
+        out = [(words.count(steps), "point-steps (grid points x time steps x wavefields)")]
+    else:
+        left = f": what no wave has reached is not computed, of {words.count(whole)} on the whole grid"
+        out = [(words.count(steps), f"point-steps computed{left if whole > steps else ''}")]
+    stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
+    if stepping > 0:
+        rate = f"{words.rate(steps / stepping)} point-steps/s"
+        beside = ""
+        if words.is_number(whole) and whole > steps:
+            beside = f", computed; {words.rate(whole / stepping)} of the whole grid"
+        out.append((rate, f"while wavefields are propagated{beside}"))
+    return out
 
 
 def _computed_by(shots: dict[str, Any], unit: str) -> str | None:

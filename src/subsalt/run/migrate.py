@@ -75,7 +75,8 @@ class RunResult:
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
     point_steps : int
-        Computed in this call; of reverse time migration.
+        Points computed in this call, of all time steps of reverse time migration: those that a wave has not reached are
+        not.
     peak_memory : int
         Largest resident size of the process, bytes.
     shots_done, shots_failed : list of int
@@ -90,6 +91,8 @@ class RunResult:
         What `shots_done` and `shots_failed` count.
     predicted : dict
         What it was predicted to take, on rank 0 (`subsalt.plan.prediction`).
+    grid_point_steps : int
+        Grid points times time steps of this call.
     """
 
     run_dir: Path
@@ -106,6 +109,7 @@ class RunResult:
     contributions: int = 0
     unit: str = "shot"
     predicted: dict[str, Any] = field(default_factory=dict)
+    grid_point_steps: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -115,7 +119,7 @@ class RunResult:
             "sha256": self.sha256,
             "phases": self.phases,
             **(
-                {"point_steps": self.point_steps}
+                {"point_steps": self.point_steps, "grid_point_steps": self.grid_point_steps}
                 if self.unit == "shot"
                 else {"contributions": self.contributions}
             ),
@@ -281,12 +285,13 @@ def migrate_shots_job(
         )
         before, idle = TRACES.now(), gpu_work.counted(device)
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
+        runner.give_back()
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
         with clock("facts"):
-            point_steps = everybody.sum(runner.point_steps)
+            point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
             done_there = gpu_work.since(device, idle)
             spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo, done_there)
             parallel = parts.facts()
@@ -305,6 +310,7 @@ def migrate_shots_job(
                         "findings": [vars(f) for f in findings],
                         "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
                         "point_steps": point_steps,
+                        "grid_point_steps": whole,
                         "parallel": parallel
                         | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
                     }
@@ -323,6 +329,7 @@ def migrate_shots_job(
         written.files,
         findings,
         predicted=facts.get("predicted", {}),
+        grid_point_steps=whole,
     )
 
 

@@ -223,6 +223,7 @@ def reimage_run(
                         facts["grid"] = _grid_facts(model.grid.window(region))
                     facts |= {
                         "point_steps": 0,
+                        "grid_point_steps": 0,
                         "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
                     }
                     facts |= ending_facts(folder, rows, written, spent, clock.table())
