@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mutant_rows import Mutant
+
 ROOT = Path(__file__).resolve().parents[2]
 TAG = sys.implementation.cache_tag
 
@@ -87,17 +89,16 @@ class Copy:
             shutil.copy2(compiled, self.package / compiled.name)
         shutil.rmtree(packages / "subsalt")
         (packages / "copy.pth").write_text(f"{self.folder / 'src'}\n")
-        (self.folder / "build").mkdir(exist_ok=True)
-        for kind in ("emulated",):
-            subprocess.run(
-                ["cp", "-rs", str(ROOT / LINKED[kind][0]), str(self.folder / LINKED[kind][0])], check=True
-            )
+        # device tests look there for the emulated device
+        place = LINKED["emulated"][0]
+        (self.folder / place).parent.mkdir(exist_ok=True)
+        subprocess.run(["cp", "-rs", str(ROOT / place), str(self.folder / place)], check=True)
 
     # -- faults
 
     @contextmanager
-    def planted(self, edits: tuple[tuple[str, str, str], ...], build: str) -> Iterator[None]:
-        """Change the sources, compile what they touch, and put all back at the end.
+    def planted(self, mutant: Mutant) -> Iterator[None]:
+        """Change the source, compile what it touches, and put all back at the end.
 
         Raises
         ------
@@ -106,23 +107,19 @@ class Copy:
         subprocess.CalledProcessError
             When the faulty source does not compile.
         """
-        before: dict[str, str] = {}
+        path = self.folder / mutant.file
+        before = path.read_text()
+        if before.count(mutant.old) != 1:
+            raise ValueError(f"{mutant.file} has {before.count(mutant.old)} times: {mutant.old}")
         try:
-            for file, old, new in edits:
-                path = self.folder / file
-                text = path.read_text()
-                if text.count(old) != 1:
-                    raise ValueError(f"{file} has {text.count(old)} times: {old}")
-                before.setdefault(file, text)
-                path.write_text(text.replace(old, new))
-            with self._compiled(build, [file for file, *_ in edits]):
+            path.write_text(before.replace(mutant.old, mutant.new))
+            with self._compiled(mutant.build, mutant.file):
                 yield
         finally:
-            for file, text in before.items():
-                (self.folder / file).write_text(text)
+            path.write_text(before)
 
     @contextmanager
-    def _compiled(self, build: str, files: list[str]) -> Iterator[None]:
+    def _compiled(self, build: str, file: str) -> Iterator[None]:
         if not build:
             yield
             return
@@ -131,10 +128,10 @@ class Copy:
         made = mine.parent / f"{mine.name}-faulty"
         shutil.rmtree(made, ignore_errors=True)
         subprocess.run(["cp", "-rs", str(tree), str(made)], check=True)
-        objects = self._objects(tree, files)
+        objects = self._objects(tree, file)
         if build == "native":
             self._keep_one_isa()
-            objects |= self._objects(tree, [ONE_ISA[0]])
+            objects |= self._objects(tree, ONE_ISA[0])
         commands = {c["output"]: c["command"] for c in self._ninja_json(tree)}
         for name in sorted(o for o in objects if self._is_mine(o)):
             self._shell(made, made / name, commands[name])
@@ -179,15 +176,15 @@ class Copy:
         )
         return found
 
-    def _objects(self, tree: Path, files: list[str]) -> set[str]:
-        """Return the objects of a build folder that depend on any of these sources."""
+    def _objects(self, tree: Path, file: str) -> set[str]:
+        """Return the objects of a build folder that depend on a source."""
         words = [self._ninja(), "-C", str(tree), "-t", "deps"]
         listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        wanted, found, name = {os.path.normpath(ROOT / f) for f in files}, set(), ""
+        wanted, found, name = os.path.normpath(ROOT / file), set(), ""
         for line in listed.splitlines():
             if line and not line[0].isspace():
                 name = line.partition(":")[0]
-            elif os.path.normpath(tree / line.strip()) in wanted:
+            elif os.path.normpath(tree / line.strip()) == wanted:
                 found.add(name)
         return found
 

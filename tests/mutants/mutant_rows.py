@@ -27,8 +27,6 @@ class Mutant:
         Words for pytest, from the folder of tests: one of them must fail.
     build : {"", "native", "emulated"}
         What must be compiled anew.
-    more : tuple of (str, str, str)
-        Further changes of the copy (file, old, new) that belong to the fault, or bring it to light.
     """
 
     part: str
@@ -38,32 +36,7 @@ class Mutant:
     new: str
     tests: str
     build: str = ""
-    more: tuple[tuple[str, str, str], ...] = ()
 
-    @property
-    def edits(self) -> tuple[tuple[str, str, str], ...]:
-        """All changes: file, old, new."""
-        return ((self.file, self.old, self.new), *self.more)
-
-
-#: threads that stop for a while, now and then, after they have said how far they are: who does not wait is early
-DELAYS = (
-    (
-        "native/isa/wait.hpp",
-        "__atomic_store_n(&c.value, value, __ATOMIC_RELEASE);",
-        "__atomic_store_n(&c.value, value, __ATOMIC_RELEASE);\n"
-        "    static thread_local unsigned drawn = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&c)) | 1u;\n"
-        "    drawn = drawn * 1664525u + 1013904223u;\n"
-        "    for (unsigned i = 0; drawn >> 30 == 0 && i < 20; ++i)\n"
-        "        sched_yield();\n"
-        "    if (drawn >> 29 == 1) usleep(300);",
-    ),
-    (
-        "native/isa/wait.hpp",
-        "#include <sched.h>\n",
-        "#include <sched.h>\n#include <unistd.h>\n#include <cstdint>\n",
-    ),
-)
 
 TTI = [
     Mutant(
@@ -219,9 +192,9 @@ SLABS = [
         "native/isa/tiles.hpp",
         "if (known < round && !again) known = wait_for(done[t - 1], round);",
         "if (known < round - 1 && !again) known = wait_for(done[t - 1], round - 1);",
-        "test_segment.py -k tiles",
+        # one thread rests before every plane
+        "test_waits.py",
         "native",
-        DELAYS,
     ),
     Mutant(
         "Slabs",
@@ -229,9 +202,8 @@ SLABS = [
         "native/isa/march.hpp",
         "const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1);",
         "const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1) - 1;",
-        "test_segment.py -k march",
+        "test_waits.py",
         "native",
-        DELAYS,
     ),
     Mutant(
         "Slabs",
@@ -515,8 +487,3 @@ MUTANTS: list[Mutant] = [
     *KIRCHHOFF,
     *OTHERS,
 ]
-
-#: delays alone are no fault: the tests of races must pass with them
-CONTROL = Mutant(
-    "Control", "delays, and no fault", *DELAYS[0], "test_segment.py -k 'tiles or march'", "native", DELAYS[1:]
-)

@@ -68,11 +68,15 @@ private:
 struct Kernel {
     Shared dynamic;
     std::list<Shared> arrays;
-    BlockCopies copies;
     bool aligned = true;
     explicit Kernel(std::size_t shared) : dynamic(shared) {}
 };
 Kernel* computed = nullptr;
+
+BlockCopies& copies() {
+    static BlockCopies* const made = new BlockCopies;
+    return *made;
+}
 
 Fibres& fibres() {
     static Fibres* const made = new Fibres;
@@ -96,7 +100,7 @@ std::string run_blocks(dim3 grid, dim3 block, Kernel& kernel, const std::functio
         const std::uint64_t at = dev.late() ? order[b] : b;
         place.block = {static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
                        static_cast<unsigned>(at / (std::uint64_t{grid.x} * grid.y))};
-        kernel.copies.begin_block(threads);
+        copies().begin_block(threads);
         kernel.dynamic.clear();
         for (Shared& array : kernel.arrays)
             array.clear();
@@ -139,7 +143,7 @@ namespace {
 
 Copies& copies_of_thread() {
     const uint3& t = place.thread;
-    return computed->copies.of(t.x + place.block_size.x * (t.y + place.block_size.y * t.z));
+    return copies().of(t.x + place.block_size.x * (t.y + place.block_size.y * t.z));
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <random>
 #include <vector>
 
@@ -20,6 +19,7 @@ public:
     void end_group(std::mt19937_64* random);
     /// Let all groups arrive but the last `ahead`.
     void wait(int ahead);
+    void clear();
 
 private:
     struct Copy {
@@ -29,22 +29,20 @@ private:
     };
     void arrive();
 
-    std::deque<Copy> copies_;
-    std::deque<std::size_t> groups_; // how many copies each has
-    std::size_t open_ = 0;           // copies of the group that has not ended
+    std::vector<Copy> copies_;
+    std::vector<std::size_t> ends_;        // behind the last copy of each group
+    std::size_t arrived_ = 0, groups_ = 0; // copies and groups that have
 };
 
 /// Of the threads of a block: none are under way when it begins.
 class BlockCopies {
 public:
-    void begin_block(unsigned threads) {
-        mine_.clear();
-        mine_.resize(threads);
-    }
-    Copies& of(unsigned thread) { return mine_[thread]; }
+    void begin_block(unsigned threads);
+    Copies& of(unsigned thread);
 
 private:
-    std::vector<Copies> mine_;
+    std::vector<Copies> of_thread_;
+    bool used_ = false;
 };
 
 } // namespace subsalt::emulation
