@@ -283,6 +283,23 @@ def line_misfit(context: Context) -> Iterator[Finding]:
         )
 
 
+@rule("geometry", "survey")
+def several_cables(context: Context) -> Iterator[Finding]:
+    """Streamers beside one another, projected on one line."""
+    assert context.survey is not None
+    found = context.survey.notes.get("cables")
+    if isinstance(found, dict):
+        yield warning(
+            "W245",
+            f"the receivers of a shot lie on {found['cables']} cables beside one another, up to "
+            f"{found['beside_m']:.4g} m from the source across the line; projected on the line, distances are up to "
+            f"{found['short_m']:.4g} m too short",
+            'use [data] line = "3d" with a 3-D model, or leave all cables but one out: [data] exclude = '
+            '[{channels = "..."}]',
+            **found,
+        )
+
+
 @rule("geometry", "model", "survey")
 def thin_window(context: Context) -> Iterator[Finding]:
     """An aperture of a few cells."""

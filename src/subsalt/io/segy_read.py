@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
 from subsalt.grid import Frame
+from subsalt.io.exclude import matched, refuse_unmatched
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, column
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.line import LINE_WIDTH, fit_line, to_local
+from subsalt.io.line import LINE_WIDTH, fit_line, side_by_side, to_local
+from subsalt.io.repeats import first_of_repeats
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
 from subsalt.io.shots import shot_table
@@ -158,7 +160,9 @@ def read_survey(
     refuse_mixed_samples(layouts)
 
     dead = np.concatenate([s.dead for s in scanned])
-    use = np.concatenate([~s.auxiliary for s in scanned])
+    auxiliary = np.concatenate([s.auxiliary for s in scanned])
+    left_out = _left_out(scanned, fix)
+    use = ~(auxiliary | left_out)
     if fix.dead == "skip":
         use &= ~dead
     if not use.any():
@@ -173,9 +177,14 @@ def read_survey(
     offset = np.concatenate([s.positions.offset for s in scanned])[index]
     delay = np.concatenate([s.positions.delay for s in scanned])
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces) for s in scanned])[index]
-    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(len(use) - use.sum())}
-    if fix.dead == "skip":
-        notes["auxiliary_traces"] = int(sum(s.auxiliary.sum() for s in scanned))
+    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
+    if fix.exclude:
+        notes["excluded_traces"] = int(left_out.sum())
+    if fix.duplicates == "first":
+        channel = np.concatenate([column(s.values, "channel", s.layout.n_traces) for s in scanned])[index]
+        keep = first_of_repeats(_Rows(ffid, channel, src, rcv))
+        notes["duplicates_left_out"] = len(index) - len(keep)
+        index, src, rcv, offset, ffid = index[keep], src[keep], rcv[keep], offset[keep], ffid[keep]
 
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
@@ -201,6 +210,27 @@ def read_survey(
         rows = order[bounds[k] : bounds[k + 1]]
         shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[rows], trace_index=index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
+
+
+@dataclass
+class _Rows:
+    """Numbers and positions of the live traces, for those that repeat."""
+
+    ffid: NDArray
+    channel: NDArray
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+
+
+def _left_out(scanned: list[ScannedFile], fix: Fix) -> NDArray[np.bool_]:
+    """Return which traces of all files the user leaves out; refuse entries that leave out none."""
+    known: set[int] = set()
+    for s in scanned if fix.exclude else []:
+        n = s.layout.n_traces
+        numbers = (column(s.values, name, n) for name in ("ffid", "channel"))
+        known |= set(np.flatnonzero(matched(fix.exclude, s.layout.path, np.arange(n), *numbers)).tolist())
+    refuse_unmatched(fix.exclude, known)
+    return np.concatenate([s.excluded for s in scanned])
 
 
 def refuse(findings: list[Finding]) -> None:
@@ -272,6 +302,8 @@ def _local(
             "misfit_rms_m": float(np.sqrt((across**2).mean())),
             "misfit_max_m": float(np.abs(across).max()),
         }
+        if (cables := side_by_side(src, rcv)) is not None:
+            notes["cables"] = cables
         src, rcv = src.copy(), rcv.copy()
         src[:, 1] = rcv[:, 1] = 0.0
     return src, rcv, ndim, frame
