@@ -113,6 +113,13 @@ def doubled_receiver():
     return with_survey(found, shots=shots)
 
 
+def stacked(sorting):
+    """Return a context whose scan found receivers at their sources, in files of a sorting code."""
+    files = [SimpleNamespace(path="a.sgy", sorting=sorting)]
+    scan = SimpleNamespace(kind="stack", files=files, n_traces=100, findings=[])
+    return dataclasses.replace(context(), scan=scan)
+
+
 def clip(data):
     limit = 0.02 * np.abs(data).max()
     return np.clip(data, -limit, limit)
@@ -267,6 +274,12 @@ MISTAKES = {
         lambda: moved(context(propagation=PropagationOptions(free_surface=True)), (0, 0, -5), (0, 0, 0)),
     ),
     "one on the free surface": ("W336", one_source_on_the_surface),
+    "four cables": (
+        "W245",
+        lambda: with_survey(context(), notes={"cables": {"cables": 4, "beside_m": 150.0, "short_m": 40.0}}),
+    ),
+    "stacked section": ("E242", lambda: stacked(4)),
+    "zero offset": ("W264", lambda: stacked(1)),
     "shot twice": ("W337", doubled_shot),
     "receiver twice": ("W338", doubled_receiver),
     "no receivers": (

@@ -22,7 +22,7 @@ STRONGER, DEVIATIONS = 10.0, 6.0
 #: robust deviation (of the logarithm) below which differences between traces are not taken for telling
 LEAST_SPREAD = 0.25
 #: energy of strong traces over that of all others, both relative to their neighbours, above which the image is theirs
-SPOILS = 0.1
+SPOILS = 0.5
 #: fewer traces cannot say what is usual
 FEWEST = 8
 #: traces that make a shot
@@ -229,7 +229,7 @@ def _rough(t: MeasuredSet, live: NDArray[np.int64], strong: _Strong) -> Iterator
     """Yield a finding for traces that are noise from sample to sample and not weaker than their neighbours."""
     rough = np.log(np.maximum(t.all.rough[live].astype(np.float64), 1e-12))
     over = rough - np.median(rough)
-    bad = (over > max(np.log(6.0), DEVIATIONS * _spread(rough))) & (t.all.rough[live] > 0.7)
+    bad = (over > max(np.log(4.0), DEVIATIONS * _spread(rough))) & (t.all.rough[live] > 0.7)
     bad &= (strong.level > np.log(0.5)) & ~np.isin(live, strong.rows)
     if not bad.any() or bad.mean() > 0.2:
         return

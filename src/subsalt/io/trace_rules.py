@@ -39,7 +39,8 @@ class TraceSet:
     offset : ndarray
         Of the headers, m.
     present : tuple of ndarray
-        Field records, channels and sources of these traces and of those that are dead or left out.
+        Field records, channels and sources of these traces and of those that are dead or left out, and which of them
+        count.
     """
 
     paths: list[str]
@@ -50,7 +51,7 @@ class TraceSet:
     offset: NDArray[np.float64]
     src: NDArray[np.float64]
     rcv: NDArray[np.float64]
-    present: tuple[NDArray, NDArray, NDArray[np.float64]]
+    present: tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.bool_]]
 
     @classmethod
     def of_files(cls, scanned: list[ScannedFile]) -> TraceSet:
@@ -75,6 +76,7 @@ class TraceSet:
                 rows(values("ffid"), True),
                 rows(values("channel"), True),
                 rows(lambda s: s.positions.src, True),
+                rows(lambda s: s.live, True),
             ),
         )
 
@@ -91,7 +93,7 @@ class TraceSet:
             table.offset,
             table.src,
             table.rcv,
-            (table.ffid, table.channel, table.src),
+            (table.ffid, table.channel, table.src, np.ones(len(table), bool)),
         )
 
     def __len__(self) -> int:
@@ -231,17 +233,20 @@ def missing(t: TraceSet) -> Iterator[Finding]:
     if not t.ffid.any() and not t.src[:, :2].any():
         return
     # traces that are dead, or left out on purpose, are not missing
-    ffid, numbers, src = t.present
+    ffid, numbers, src, live = t.present
     # CDP gathers hold parts of shots: nothing is missing there
     if 1 + np.count_nonzero(np.diff(ffid)) > 1.5 * len(np.unique(ffid)):
         return
     table = shot_table(ffid, src, "auto")
     counts = np.bincount(table.member)
+    left = int((~live).sum())
+    whole = np.bincount(table.member, live) > 0
     if len(counts) < 3:
         return
     usual = int(np.bincount(counts).argmax())
-    yield from _holes(table.ids, table.member, numbers, counts)
-    short = counts < usual * (1 - FEW_MISSING)
+    yield from _holes(table.ids, table.member, numbers, counts, np.where(whole, left, len(live)))
+    # traces left out without a number may be those that a shot lacks
+    short = whole & (counts < usual * (1 - FEW_MISSING)) & (usual - counts > left)
     if usual < 4 or (counts == usual).mean() < 0.6 or not 0 < short.sum() <= 0.2 * len(counts) + 1:
         return
     named = np.unique(numbers[np.isin(table.member, np.flatnonzero(counts == usual))])
@@ -274,16 +279,22 @@ def _inside(channels: NDArray) -> bool:
 
 
 def _holes(
-    ids: NDArray[np.int64], member: NDArray[np.int64], channel: NDArray, counts: NDArray
+    ids: NDArray[np.int64],
+    member: NDArray[np.int64],
+    channel: NDArray,
+    counts: NDArray,
+    forgiven: NDArray[np.int64],
 ) -> Iterator[Finding]:
-    """Yield one finding for shots with numbers missing between their first and last channel."""
+    """Yield one finding for shots with numbers missing between their first and last channel, more than `forgiven`."""
     order = np.lexsort((channel, member))
     shot, number = member[order], channel[order].astype(np.int64)
     step = np.where(np.diff(shot) == 0, np.diff(number), 1)
     if not channel.any() or (step > 1).sum() == 0 or np.median(step[np.diff(shot) == 0]) != 1:
         return
     lacking = np.bincount(shot[1:], np.maximum(step - 1, 0), minlength=len(ids)).astype(int)
-    bad = np.flatnonzero((lacking >= 2) & (lacking >= FEW_MISSING * (lacking + counts)))
+    bad = np.flatnonzero(
+        (lacking >= 2) & (lacking > forgiven) & (lacking >= FEW_MISSING * (lacking + counts))
+    )
     if not len(bad) or (lacking[bad] > 4 * counts[bad]).any():
         return
     k = int(bad[0])

@@ -1,0 +1,55 @@
+"""Small shot records in order, written byte by byte, from which tests make mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+from segy_maker import make_segy
+
+SHOTS, CHANNELS, NS, DT = 8, 24, 300, 0.004
+
+
+def records(shots=SHOTS, channels=CHANNELS, first=100.0):
+    """Return (headers, traces): a streamer line with a direct wave, a reflection and a little noise.
+
+    Sources every 50 m at 6 m depth, receivers every 25 m behind them at 10 m, in centimetres and decimetres.
+    """
+    shot = np.repeat(np.arange(shots), channels)
+    channel = np.tile(np.arange(channels), shots)
+    offset = first + 25.0 * channel
+    source = 5000.0 + 50.0 * shot
+    headers = {
+        "ffid": shot + 101,
+        "channel": channel + 1,
+        "source_x": np.round(100 * source).astype(int),
+        "receiver_x": np.round(100 * (source - offset)).astype(int),
+        "source_y": 200_000,
+        "receiver_y": 200_000,
+        "coordinate_scalar": -100,
+        "elevation_scalar": -10,
+        "source_depth": 60,
+        "receiver_elevation": -100,
+        "trace_id": 1,
+        "offset": -np.round(offset).astype(int),
+    }
+    t = DT * np.arange(NS)
+    rng = np.random.default_rng(3)
+    traces = 1e-3 * rng.standard_normal((len(offset), NS))
+    for amplitude, way in ((30.0, offset), (20.0, np.sqrt(offset**2 + 900.0**2))):
+        a = (np.pi * 20.0 * (t[None] - way[:, None] / 1500.0 - 0.06)) ** 2
+        traces += (amplitude / np.maximum(way, 1.0))[:, None] * (1 - 2 * a) * np.exp(-a)
+    return headers, traces.astype(np.float32)
+
+
+def write(folder, headers, traces, *, per_shot=False, name="line", **more):
+    """Write the records into one file, or one file per shot; return the paths."""
+    n = len(traces)
+    full = {k: np.broadcast_to(np.asarray(v), (n,)) for k, v in headers.items()}
+    if not per_shot:
+        return [make_segy(folder / f"{name}.sgy", traces, headers=full, **more)]
+    out = []
+    shots = np.unique(full["ffid"]) if full["ffid"].any() else np.array([0])
+    for k, shot in enumerate(shots):
+        own = full["ffid"] == shot
+        path = folder / f"{name}{k + 1:02d}.sgy"
+        out.append(make_segy(path, traces[own], headers={k: v[own] for k, v in full.items()}, **more))
+    return out
