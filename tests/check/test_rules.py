@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layouts import CLEAN, context
+from layouts import CLEAN, context, finely_sampled, four_cables, stacked
 
 from subsalt import check
 from subsalt.check import Parameter, SampledShot
@@ -111,13 +111,6 @@ def doubled_receiver():
     found = context()
     shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in found.survey.shots]
     return with_survey(found, shots=shots)
-
-
-def stacked(sorting):
-    """Return a context whose scan found receivers at their sources, in files of a sorting code."""
-    files = [SimpleNamespace(path="a.sgy", sorting=sorting)]
-    scan = SimpleNamespace(kind="stack", files=files, n_traces=100, findings=[])
-    return dataclasses.replace(context(), scan=scan)
 
 
 def clip(data):
@@ -274,10 +267,7 @@ MISTAKES = {
         lambda: moved(context(propagation=PropagationOptions(free_surface=True)), (0, 0, -5), (0, 0, 0)),
     ),
     "one on the free surface": ("W336", one_source_on_the_surface),
-    "four cables": (
-        "W245",
-        lambda: with_survey(context(), notes={"cables": {"cables": 4, "beside_m": 150.0, "short_m": 40.0}}),
-    ),
+    "four cables": ("W245", four_cables),
     "stacked section": ("E242", lambda: stacked(4)),
     "zero offset": ("W264", lambda: stacked(1)),
     "shot twice": ("W337", doubled_shot),
@@ -296,6 +286,7 @@ MISTAKES = {
     "short record": ("W341", lambda: with_survey(context(), time=TimeAxis(51, 0.004))),
     "dt in ms": ("E280", lambda: with_survey(context(), time=TimeAxis(501, 4.0))),
     "dt in us/1000": ("W281", lambda: with_survey(context(), time=TimeAxis(501, 4e-6))),
+    "dt in us/1000, from a header": ("E727", finely_sampled),
     "dead traces": (
         "W282",
         lambda: with_traces(lambda d: np.where(np.arange(len(d))[:, None] < 3, 0, d).astype("f4")),

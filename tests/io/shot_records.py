@@ -1,9 +1,15 @@
-"""Small shot records in order, written byte by byte, from which tests make mistakes."""
+"""Small shot records in order, written byte by byte, from which tests make mistakes; cures that are pasted."""
 
 from __future__ import annotations
 
+import tomllib
+
 import numpy as np
 from segy_maker import make_segy
+
+from subsalt.io.segy import scan
+from subsalt.job.data import header_options
+from subsalt.job.data_sections import DataSection
 
 SHOTS, CHANNELS, NS, DT = 8, 24, 300, 0.004
 
@@ -53,3 +59,34 @@ def write(folder, headers, traces, *, per_shot=False, name="line", **more):
         path = folder / f"{name}{k + 1:02d}.sgy"
         out.append(make_segy(path, traces[own], headers={k: v[own] for k, v in full.items()}, **more))
     return out
+
+
+def found(paths, code, *, fix=None, header=None):
+    """Return the finding of a code, which is there once."""
+    (one,) = (f for f in scan(paths, header, fix).findings if f.code == code)
+    return one
+
+
+def problems(paths, fix=None, header=None):
+    """Return the codes of what is not in order."""
+    return [f.code for f in scan(paths, header, fix).findings if f.level != "ok"]
+
+
+def pasted(text):
+    """Return (header bytes, fix) of the key of `[data]` that a cure holds, as a job that has it pasted would."""
+    text = text[text.index("[data") :]
+    table, _, key = text.partition("] ")
+    # a cure may go on with words behind its key
+    for end in range(len(key), 0, -1):
+        try:
+            raw = tomllib.loads(f"{table}]\n{key[:end]}\n")
+        except tomllib.TOMLDecodeError:
+            continue
+        return header_options(DataSection(files=["a.sgy"], **raw["data"]))
+    raise AssertionError(text)
+
+
+def cured(paths, finding):
+    """Return what is left of the problems under the cure of a finding."""
+    header, fix = pasted(finding.fix)
+    return problems(paths, fix, header)

@@ -9,6 +9,7 @@ import numpy as np
 
 from subsalt.check.context import error, ok, warning
 from subsalt.check.prestack_grid import fold_facts, numbers_agree, on_the_grid
+from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
 from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.files import InputFile
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 SAMPLE_TOTAL, SAMPLE_FILES = 1 << 30, 1024
 #: m; what changes less is no matter of statics at seismic frequencies: 5 m are 5 ms two-way at 2000 m/s
 LEVEL = 5.0
-#: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
-FINEST, COARSEST = 5e-5, 0.05
 #: classes of the offset histogram
 CLASSES = 12
 
@@ -111,24 +110,7 @@ def prestack_facts(table: TraceTable, grid: ImageGrid | None = None) -> dict[str
 
 def sample_interval(table: TraceTable) -> Iterator[Finding]:
     """Yield an error for a sample interval that is a thousand times too long or too short."""
-    dt = table.time.dt
-    layout = table.files.layouts[0]
-    length = f"{table.time.nt} samples of {dt * 1e3:g} ms are a record of {table.time.nt * dt:g} s"
-    if dt > COARSEST:
-        yield error(
-            "E727",
-            f"{length}: no reflection survey is sampled so coarsely",
-            f'if milliseconds were given as seconds: [data.fix] dt = "{dt:g} ms"',
-            dt=dt,
-        )
-    elif dt < FINEST and layout.dt_source != "fix":
-        yield error(
-            "E727",
-            f"{length}: no reflection survey is sampled so finely (from the {layout.dt_source})",
-            f'if milliseconds stand where microseconds should: [data.fix] dt = "{dt * 1e6:g} ms"; '
-            f'if it is right: dt = "{dt * 1e6:g} us" says so',
-            dt=dt,
-        )
+    yield from interval_findings(table.time.nt, table.time.dt, table.files.layouts[0].dt_source)
 
 
 def sampled_findings(table: TraceTable, fix: Fix) -> Iterator[Finding]:

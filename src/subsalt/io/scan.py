@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from subsalt.io.exclude import excluded
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, positions, trace_kinds
+from subsalt.io.header_cures import thinned
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
 from subsalt.io.sampling import settle_dt
@@ -108,10 +109,14 @@ class ScanResult:
     offsets: tuple[float, float] = (0.0, 0.0)
     has_sources: bool = False
     has_receivers: bool = False
+    #: headers of some traces of all files and how they were read, on which corrections are tried
+    stations: list[ScannedFile] = field(default_factory=list, repr=False, compare=False)
+    fix: Fix = field(default_factory=Fix, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
-        found = asdict(self)
+        found = asdict(replace(self, stations=[], fix=Fix()))
+        del found["stations"], found["fix"]
         return _plain(found)  # type: ignore[return-value]
 
     def describe(self) -> str:
@@ -227,6 +232,7 @@ def scan(
     result = ScanResult(facts, findings)
     if scanned:
         _totals(result, scanned)
+        result.stations, result.fix = thinned(scanned), fix
         result.findings += set_findings(result, scanned, fix)
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
     if result.kind != "shots":
