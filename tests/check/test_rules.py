@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layouts import CLEAN, context, finely_sampled, four_cables, stacked
+from layouts import CLEAN, clip, context, finely_sampled, four_cables, stacked
 
 from subsalt import check
 from subsalt.check import Parameter, SampledShot
@@ -111,11 +111,6 @@ def doubled_receiver():
     found = context()
     shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in found.survey.shots]
     return with_survey(found, shots=shots)
-
-
-def clip(data):
-    limit = 0.02 * np.abs(data).max()
-    return np.clip(data, -limit, limit)
 
 
 def silent_shot():

@@ -255,6 +255,17 @@ class DataSection(TracesSection):
         None, description="traces that are there twice: stop (as without the key), use the first, or use all"
     )
 
+    @model_validator(mode="after")
+    def _slices_have_no_headers(self) -> DataSection:
+        given = [k for k in ("exclude", "noisy_traces", "duplicates") if getattr(self, k) is not None]
+        if self.slices is not None and given:
+            raise ConfigError(
+                f"[data] {given[0]} is about traces of SEG-Y and SU; time slices have none",
+                f"take {given[0]} out; [data] shots selects slices by their number",
+                code="E104",
+            )
+        return self
+
     @field_validator("shots", mode="after")
     @classmethod
     def _ranges_are_readable(cls, value: str | list[int]) -> str | list[int]:
