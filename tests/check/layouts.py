@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 
 from subsalt.check import Context, Parameter, SampledShot
@@ -81,6 +84,34 @@ def context(
             for s in survey.shots[::2]
         ]
     return out
+
+
+def stacked(sorting):
+    """Return a context whose scan found receivers at their sources, in files of a sorting code."""
+    files = [SimpleNamespace(path="a.sgy", sorting=sorting)]
+    scan = SimpleNamespace(kind="stack", files=files, n_traces=100, findings=[])
+    return dataclasses.replace(context(), scan=scan)
+
+
+def finely_sampled():
+    """Return a context of files whose header gives 4 us."""
+    scan = SimpleNamespace(
+        kind="shots", files=[SimpleNamespace(dt_source="binary header (byte 3217)")], n_traces=1, findings=[]
+    )
+    return dataclasses.replace(context(nt=501, dt=4e-6), scan=scan, samples=[])
+
+
+def clip(data):
+    """Return traces cut off at a fiftieth of their largest sample."""
+    limit = 0.02 * np.abs(data).max()
+    return np.clip(data, -limit, limit)
+
+
+def four_cables():
+    """Return a context whose receivers were projected from four cables."""
+    found = context()
+    found.survey.notes["cables"] = {"cables": 4, "beside_m": 150.0, "short_m": 40.0}
+    return found
 
 
 def salt(shape=(121, 91)):

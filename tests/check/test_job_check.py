@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
-from subsalt.errors import FindingsError
+from subsalt.errors import FindingsError, SubsaltError
 from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.job.checking import check_job
@@ -311,3 +311,91 @@ def test_a_half_turn_in_single_precision_is_no_null_value(tmp_path):
     assert codes(result) == []
     # a half turn is the upright axis: nothing to tilt
     assert np.abs(result.context.model.theta).max() < 1e-6
+
+
+# ---- traces that are left out, and cures that are tried
+
+
+def spiked(folder):
+    line = survey()
+    line.shots[1].data[4, 60] = 1e4
+    segy.write_survey(folder / "shots.sgy", line)
+
+
+def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):
+    write_files(tmp_path)
+    before = Job.from_toml(write_job(tmp_path, MIGRATE))
+    spiked(tmp_path)
+    result = found(tmp_path)
+    (finding,) = (f for f in result.findings if f.level == "error")
+    assert finding.code == "E246"
+    assert finding.evidence["traces"] == [{"file": str(tmp_path / "shots.sgy"), "shot": 2, "trace": 20}]
+    key = finding.fix.split(";")[0].removeprefix("[data] ")
+    assert key == 'exclude = [{file = "shots.sgy", traces = 20}]'
+    text = MIGRATE.replace('line = "2d"', f'line = "2d"\n{key}')
+    mended = found(tmp_path, text)
+    assert codes(mended) == codes(mended, "warning") == []
+    assert any("1 of 45 traces are left out" in f.message for f in mended.findings)
+    # the run is another one, and that of a job without the key is what it was
+    after = Job.from_toml(write_job(tmp_path, text))
+    assert after.of_the_image()["data"]["exclude"] == [{"file": "shots.sgy", "traces": 20}]
+    assert not {"exclude", "noisy_traces", "duplicates"} & set(before.of_the_image()["data"])
+    (tmp_path / "again.toml").write_text(after.resolved_toml())
+    assert Job.from_toml(tmp_path / "again.toml").of_the_image() == after.of_the_image()
+    shots = after.load_survey().shots
+    assert [len(s.rcv) for s in shots] == [15, 14, 15]
+    by_number = MIGRATE.replace('line = "2d"', 'line = "2d"\nexclude = [{shot = 2, channels = [5]}]')
+    assert codes(found(tmp_path, by_number)) == []
+    kept = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nnoisy_traces = "keep"'))
+    assert (codes(kept), codes(kept, "warning")) == ([], ["W246"])
+
+
+def test_a_file_named_twice_is_refused(tmp_path):
+    write_files(tmp_path)
+    (tmp_path / "again.sgy").write_bytes((tmp_path / "shots.sgy").read_bytes())
+    text = MIGRATE.replace('["shots.sgy"]', '["shots.sgy", "again.sgy"]')
+    assert "E728" in codes(found(tmp_path, text))
+    first = found(tmp_path, text.replace('line = "2d"', 'line = "2d"\nduplicates = "first"'))
+    assert codes(first) == codes(first, "warning") == []
+
+
+@pytest.mark.parametrize("entry", ["{traces = [3]}", "{}", '{shot = "x"}'])
+def test_entries_that_say_nothing_are_refused(tmp_path, entry):
+    write_files(tmp_path)
+    text = MIGRATE.replace('line = "2d"', f'line = "2d"\nexclude = [{entry}]')
+    with pytest.raises(SubsaltError) as caught:
+        found(tmp_path, text)
+    assert caught.value.exit_code == 78
+
+
+def test_an_entry_for_another_file_is_refused(tmp_path):
+    write_files(tmp_path)
+    text = MIGRATE.replace('line = "2d"', 'line = "2d"\nexclude = [{file = "other.sgy"}]')
+    assert codes(found(tmp_path, text)) == ["E244"]
+
+
+def test_a_far_receiver_is_named_with_its_trace(tmp_path):
+    write_files(tmp_path)
+    far_receiver(tmp_path)
+    (finding,) = (f for f in found(tmp_path).findings if f.code == "E332")
+    key = finding.fix[finding.fix.index("exclude") :]
+    assert key == 'exclude = [{file = "shots.sgy", traces = 20}]'
+    mended = found(tmp_path, MIGRATE.replace('line = "2d"', f'line = "2d"\n{key}'))
+    assert codes(mended) == []
+
+
+@pytest.mark.parametrize("scalar", [1, 100, -1, -10, 0])
+def test_a_scalar_is_offered_that_was_tried(tmp_path, scalar):
+    write_files(tmp_path)
+    raw = bytearray((tmp_path / "shots.sgy").read_bytes())
+    size, n = 240 + 4 * survey().time.nt, 45
+    for i in range(n):
+        at = 3600 + i * size
+        raw[at + 70 : at + 72] = int(scalar).to_bytes(2, "big", signed=True)
+        raw[at + 36 : at + 40] = bytes(4)
+    (tmp_path / "shots.sgy").write_bytes(bytes(raw))
+    result = found(tmp_path)
+    offered = [f.fix for f in result.findings if f.level == "error" and "[data.fix] scalar = -100" in f.fix]
+    assert offered, result.findings
+    mended = found(tmp_path, MIGRATE + "\n[data.fix]\nscalar = -100\n")
+    assert codes(mended) == []

@@ -13,6 +13,7 @@ from subsalt.check.prestack_grid import edges_of_bins
 from subsalt.check.prestack_map import HEIGHT, WIDTH, text_map
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.cdp_line import LineGeometry
+from subsalt.io.exclude import Exclusion
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack import open_traces
 from subsalt.survey import TimeAxis
@@ -375,3 +376,30 @@ def test_midpoints_on_edges_with_more_noise_than_is_taken_out(shift, noise, warn
     if warned:
         assert found[0].evidence["below"] + found[0].evidence["above"] > 0.99
         assert "6.25 m along the crossline numbers" in found[0].fix
+
+
+def test_traces_that_spoil_an_image_are_named_and_left_out(tmp_path):
+    src, rcv, traces = line(n=60)
+    traces[[7, 8]] *= 300
+    found = {f.code: f for f in rules.prestack_findings(table_of(tmp_path, data=(src, rcv, traces)), Fix())}
+    assert [t["trace"] for t in found["E246"].evidence["traces"]] == [8, 9]
+    entry = Exclusion("a.sgy", ((8, 9, 1),))
+    assert found["E246"].fix.startswith(f"[data] exclude = [{entry}]")
+    mended = table_of(tmp_path, data=(src, rcv, traces), fix=Fix(exclude=(entry,)))
+    assert codes(rules.prestack_findings(mended, Fix(exclude=(entry,)))) == []
+    assert mended.notes["excluded_traces"] == 2
+    assert len(mended) == len(traces) - 2
+
+
+def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
+    src, rcv, traces = line(n=60)
+    away = np.where(np.arange(len(src)) < 60, 1e6, 0.0)[:, None] * [1.0, 0.0]
+    found = {
+        f.code: f
+        for f in rules.prestack_findings(table_of(tmp_path, data=(src + away, rcv + away, traces)), Fix())
+    }
+    assert found["E243"].evidence["count"] == 60
+    assert 'exclude = [{file = "a.sgy", traces = "1-60"}]' in found["E243"].fix
+    fix = Fix(exclude=(Exclusion("a.sgy", ((1, 60, 1),)),))
+    mended = table_of(tmp_path, data=(src + away, rcv + away, traces), fix=fix)
+    assert codes(rules.prestack_findings(mended, fix)) == []

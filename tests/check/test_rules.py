@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layouts import CLEAN, context
+from layouts import CLEAN, clip, context, finely_sampled, four_cables, stacked
 
 from subsalt import check
 from subsalt.check import Parameter, SampledShot
@@ -127,11 +127,6 @@ def doubled_receiver():
     found = context()
     shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in found.survey.shots]
     return with_survey(found, shots=shots)
-
-
-def clip(data):
-    limit = 0.02 * np.abs(data).max()
-    return np.clip(data, -limit, limit)
 
 
 def silent_shot():
@@ -287,6 +282,9 @@ MISTAKES = {
         lambda: moved(context(propagation=PropagationOptions(free_surface=True)), (0, 0, -5), (0, 0, 0)),
     ),
     "one on the free surface": ("W336", one_source_on_the_surface),
+    "four cables": ("W245", four_cables),
+    "stacked section": ("E242", lambda: stacked(4)),
+    "zero offset": ("W264", lambda: stacked(1)),
     "shot twice": ("W337", doubled_shot),
     "receiver twice": ("W338", doubled_receiver),
     "no receivers": (
@@ -303,6 +301,7 @@ MISTAKES = {
     "short record": ("W341", lambda: with_survey(context(), time=TimeAxis(51, 0.004))),
     "dt in ms": ("E280", lambda: with_survey(context(), time=TimeAxis(501, 4.0))),
     "dt in us/1000": ("W281", lambda: with_survey(context(), time=TimeAxis(501, 4e-6))),
+    "dt in us/1000, from a header": ("E727", finely_sampled),
     "dead traces": (
         "W282",
         lambda: with_traces(lambda d: np.where(np.arange(len(d))[:, None] < 3, 0, d).astype("f4")),

@@ -11,6 +11,7 @@ from importlib import import_module
 PARTS = (
     "job",
     "files",
+    "traces",
     "survey",
     "first_breaks",
     "prestack",

@@ -259,11 +259,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The wavelet file does not hold numbers, is a folder, or is far too large.",
         "Give one column of values, or two of time in seconds and value, as text or .npy.",
     ),
-    "W251": (
-        "Sample format looks wrong",
-        "Another sample format or byte order gives much smoother traces than the declared one.",
-        "[data.fix] format or endian.",
-    ),
     "E252": (
         "Wavelet of wrong shape",
         "A wavelet needs between 2 and 100000 samples in one column, or in two with the times.",

@@ -12,6 +12,12 @@ from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of
 from subsalt.errors import Finding
+from subsalt.io import header_cures
+from subsalt.io.exclude import leave_out, spans
+from subsalt.io.headers import Fix
+from subsalt.io.line import fit_line, to_local
+from subsalt.io.scan import ScannedFile
+from subsalt.io.segy_read import TraceReader
 from subsalt.model import ModelLike
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
@@ -114,6 +120,8 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
 
 def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
+    if tried := _tried(lay, context):
+        return f"if the scalar (byte 71) or the unit is wrong: {tried}"
     cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
     cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
     cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
@@ -126,6 +134,34 @@ def _guess(lay: Layout, points: Points, context: Context) -> str:
         if cure and lay.inside_share(scaled) > 0.99 and extent > widest:
             best, widest = cure, extent
     return best
+
+
+def _tried(lay: Layout, context: Context) -> str:
+    """Return the scalar or unit that puts the survey on the model, tried on the headers; empty when none does."""
+    stations = getattr(context.scan, "stations", None)
+    if not stations or context.survey is None:
+        return ""
+    scan, frame = context.scan, context.survey.frame
+    # a line that nobody placed begins where its stations do, also under another scalar
+    loose = context.survey.ndim == 2 and fit_line(_stations(stations)).frame == frame
+
+    def good(files: list[ScannedFile], fix: Fix) -> bool:
+        both = _stations(files)
+        local = to_local(both, fit_line(both).frame if loose else frame)
+        ratios = [r for s in files if (r := header_cures.offset_ratio(s)) is not None]
+        agree = all(0.8 <= r <= 1.25 for r in ratios)
+        extent = float(np.ptp(local[:, 0])) if len(local) else 0.0
+        widest = 0.05 * float(lay.high[0] - lay.low[0])
+        return agree and lay.inside_share(local) > 0.99 and extent > widest
+
+    candidates = [{"scalar": v} for v in header_cures.SCALARS] + [{"unit": u} for u in ("ft", "m")]
+    return header_cures.cure(stations, scan.fix, candidates, good)
+
+
+def _stations(files: list[ScannedFile]) -> Points:
+    """Return the live sources and receivers of files, (n, 3), on the map."""
+    parts = [p[s.live] for s in files for p in (s.positions.src, s.positions.rcv)]
+    return np.concatenate(parts)
 
 
 def _applied(context: Context) -> float:
@@ -175,14 +211,27 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E332",
             f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
             f"in {len(shots)} shots, first {int(shots[0])}",
-            _guess_outside(lay, both, context)
-            + "extend the model, or leave these shots out with [data] shots",
+            _guess_outside(lay, both, context) + _without(context, out),
             count=int(out.sum()),
             shots=shots[:20].tolist(),
         )
     if clean:
         assert context.survey is not None
         yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
+
+
+def _without(context: Context, out: NDArray[np.bool_]) -> str:
+    """Return the cure for receivers outside: which traces to leave out, when the survey knows them."""
+    assert context.survey is not None
+    reader = getattr(context.survey.reader, "inner", context.survey.reader)
+    index = [s.trace_index for s in context.survey.shots]
+    if not isinstance(reader, TraceReader) or any(i is None for i in index) or out.mean() > 0.2:
+        return "extend the model, or leave these shots out with [data] shots"
+    number = np.concatenate([np.asarray(i, np.int64) for i in index])[out]
+    owner = np.searchsorted(reader.first, number, side="right") - 1
+    files = [(reader.layouts[f].path, number[owner == f] - reader.first[f] + 1) for f in np.unique(owner)]
+    where = "; ".join(f"{path} traces {spans(rows.tolist())}" for path, rows in files[:3])
+    return f"extend the model, or leave {where} out: {leave_out((p, r.tolist()) for p, r in files)}"
 
 
 def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
@@ -336,10 +385,10 @@ def repeated_positions(context: Context) -> Iterator[Finding]:
     for shot in context.survey.shots:
         places = len(np.unique(np.round(shot.rcv, 2), axis=0))
         if places < len(shot.rcv):
+            name = f"shot {shot.id}" if shot.id else "the shot without a number (byte 9 is 0)"
             yield warning(
                 "W338",
-                f"shot {shot.id}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another "
-                "does",
+                f"{name}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does",
                 "check the receiver coordinates (bytes 81, 85) and the shot key",
                 shot=shot.id,
             )
@@ -377,6 +426,23 @@ def line_misfit(context: Context) -> Iterator[Finding]:
             "projected",
             "image a crooked line in 3-D, or choose a straight part with [data] shots",
             misfit=misfit,
+        )
+
+
+@rule("geometry", "survey")
+def several_cables(context: Context) -> Iterator[Finding]:
+    """Streamers beside one another, projected on one line."""
+    assert context.survey is not None
+    found = context.survey.notes.get("cables")
+    if isinstance(found, dict):
+        yield warning(
+            "W245",
+            f"the receivers of a shot lie on {found['cables']} cables beside one another, up to "
+            f"{found['beside_m']:.4g} m from the source across the line; projected on the line, distances are up to "
+            f"{found['short_m']:.4g} m too short",
+            'use [data] line = "3d" with a 3-D model, or leave all cables but one out: [data] exclude = '
+            '[{channels = "..."}]',
+            **found,
         )
 
 

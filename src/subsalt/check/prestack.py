@@ -9,23 +9,24 @@ import numpy as np
 
 from subsalt.check.context import error, ok, warning
 from subsalt.check.prestack_grid import fold_facts, numbers_agree, on_the_grid
+from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
+from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.files import InputFile
 from subsalt.io.headers import Fix
 from subsalt.io.prestack import TraceTable
 from subsalt.io.repeats import find_repeats
 from subsalt.io.scan_findings import sample_findings
 from subsalt.io.statistics import sample_statistics
+from subsalt.io.trace_rules import TraceSet, far_away, missing
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 
-#: bytes of traces that are looked at, over all files and of one, and the most files
-SAMPLE_TOTAL, SAMPLE_FILE, SAMPLE_FILES = 64 << 20, 4 << 20, 64
+#: bytes of traces that are looked at, over all files, and the most files
+SAMPLE_TOTAL, SAMPLE_FILES = 1 << 30, 1024
 #: m; what changes less is no matter of statics at seismic frequencies: 5 m are 5 ms two-way at 2000 m/s
 LEVEL = 5.0
-#: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
-FINEST, COARSEST = 5e-5, 0.05
 #: classes of the offset histogram
 CLASSES = 12
 
@@ -58,6 +59,7 @@ def prestack_findings(
     yield from offsets_agree(table)
     yield from traces_at_the_origin(table)
     yield from repeated_traces(table)
+    yield from traces_apart(table)
     yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
@@ -108,35 +110,29 @@ def prestack_facts(table: TraceTable, grid: ImageGrid | None = None) -> dict[str
 
 def sample_interval(table: TraceTable) -> Iterator[Finding]:
     """Yield an error for a sample interval that is a thousand times too long or too short."""
-    dt = table.time.dt
-    layout = table.files.layouts[0]
-    length = f"{table.time.nt} samples of {dt * 1e3:g} ms are a record of {table.time.nt * dt:g} s"
-    if dt > COARSEST:
-        yield error(
-            "E727",
-            f"{length}: no reflection survey is sampled so coarsely",
-            f'if milliseconds were given as seconds: [data.fix] dt = "{dt:g} ms"',
-            dt=dt,
-        )
-    elif dt < FINEST and layout.dt_source != "fix":
-        yield error(
-            "E727",
-            f"{length}: no reflection survey is sampled so finely (from the {layout.dt_source})",
-            f'if milliseconds stand where microseconds should: [data.fix] dt = "{dt * 1e6:g} ms"; '
-            f'if it is right: dt = "{dt * 1e6:g} us" says so',
-            dt=dt,
-        )
+    yield from interval_findings(table.time.nt, table.time.dt, table.files.layouts[0].dt_source)
 
 
 def sampled_findings(table: TraceTable, fix: Fix) -> Iterator[Finding]:
-    """Yield what a sample of the traces shows: not finite, another format than the headers say, zeros."""
-    layouts = table.files.layouts
+    """Yield what a sample of the traces shows: not finite, another format than the headers say, zeros, outliers."""
+    layouts, first = table.files.layouts, table.files.first
     picks = np.unique(np.linspace(0, len(layouts) - 1, min(len(layouts), SAMPLE_FILES)).astype(int))
-    budget = min(SAMPLE_FILE, SAMPLE_TOTAL // len(picks))
+    budget = SAMPLE_TOTAL // len(picks)
+    measured = []
     for f in picks:
+        rows = slice(*np.searchsorted(table.number, first[f : f + 2]))
+        number = table.number[rows] - first[f]
+        use = np.zeros(layouts[f].n_traces, bool)
+        use[number] = True
+        if not len(number):
+            continue
         with InputFile(layouts[f].path) as file:
-            statistics = sample_statistics(file, layouts[f], budget)
+            statistics, measures = sample_statistics(file, layouts[f], budget, use)
         yield from sample_findings(layouts[f], statistics, fix)
+        at = np.searchsorted(number, measures.number)
+        offset, ffid, channel = table.offset[rows][at], table.ffid[rows][at], table.channel[rows][at]
+        measured.append(MeasuredFile(layouts[f].path, measures, offset, ffid, channel))
+    yield from amplitude_findings(measured, fix)
 
 
 def missing_offsets(table: TraceTable) -> Iterator[Finding]:
@@ -203,9 +199,22 @@ def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:
         yield warning(
             "W726",
             f"{int(none.sum())} of {len(table)} traces have no coordinates (all zero), first {path} trace {trace}",
-            "they are taken to lie at map 0, 0; leave such traces out: mark them as dead (trace id 2)",
+            f"they are taken to lie at map 0, 0; to leave them out: "
+            f"{TraceSet.of_table(table).cure(np.flatnonzero(none))}",
             count=int(none.sum()),
         )
+
+
+def traces_apart(table: TraceTable) -> Iterator[Finding]:
+    """Yield what is to be said of traces that lie far from all others, and of shots that lack channels."""
+    t = TraceSet.of_table(table)
+    if table.notes.get("positions", {}).get("from") == "coordinates":
+        none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
+        if none.all() or not none.any():
+            yield from far_away(t)
+    # traces that were left out on purpose are no more known here
+    if not any(table.notes.get(f"{kind}_traces") for kind in ("dead", "excluded")):
+        yield from missing(t)
 
 
 def repeated_traces(table: TraceTable) -> Iterator[Finding]:

@@ -23,6 +23,29 @@ def what_the_files_say(context: Context) -> Iterator[Finding]:
         yield ok(f"headers agree  files: {len(context.scan.files)}, traces: {context.scan.n_traces}")
 
 
+@rule("traces", "scan", "survey")
+def stacked(context: Context) -> Iterator[Finding]:
+    """Stacked sections, which are no shots."""
+    if getattr(context.scan, "kind", "shots") != "stack":
+        return
+    coded = [f.path for f in context.scan.files if f.sorting == 4]
+    text = f"{context.scan.n_traces} traces have their receiver at their source"
+    if coded:
+        yield error(
+            "E242",
+            f"{coded[0]} holds a stacked section (sorting code 4, byte 3229): {text}",
+            'name the shot records; a stacked section is for method = "kirchhoff"; if these are shots: [data.bytes] '
+            "receiver_x = ..., receiver_y = ... where the receivers stand",
+            files=coded[:50],
+        )
+    else:
+        yield warning(
+            "W264",
+            f"{text}: a zero-offset or a stacked section, which is imaged trace by trace as shots of one receiver",
+            "name the shot records; if these are shots: [data.bytes] receiver_x = ... where the receivers stand",
+        )
+
+
 @rule("traces", "samples")
 def dead_traces(context: Context) -> Iterator[Finding]:
     """Traces that are zero, or one constant value, all along."""

@@ -13,6 +13,8 @@ from subsalt.survey import TimeAxis
 SLOWEST, FASTEST = 150.0, 9500.0
 #: s after the shot at which no reflection record begins any more, deep water included
 LATEST = 30.0
+#: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
+FINEST, COARSEST = 5e-5, 0.05
 #: the velocity of water in ft/s
 WATER_FEET = 4650.0, 5150.0
 
@@ -201,12 +203,42 @@ def grid_unit(context: Context) -> Iterator[Finding]:
         )
 
 
+def interval_findings(nt: int, dt: float, source: str) -> Iterator[Finding]:
+    """Yield an error for a sample interval that is a thousand times too long or too short.
+
+    Parameters
+    ----------
+    source : str
+        Where the interval is from; ``"fix"`` when the user gave it.
+    """
+    length = f"{nt} samples of {dt * 1e3:g} ms are a record of {nt * dt:g} s"
+    if dt > COARSEST:
+        yield error(
+            "E727",
+            f"{length}: no reflection survey is sampled so coarsely",
+            f'if milliseconds were given as seconds: [data.fix] dt = "{dt:g} ms"',
+            dt=dt,
+        )
+    elif dt < FINEST and source != "fix":
+        yield error(
+            "E727",
+            f"{length}: no reflection survey is sampled so finely (from the {source})",
+            f'if milliseconds stand where microseconds should: [data.fix] dt = "{dt * 1e6:g} ms"; '
+            f'if it is right: dt = "{dt * 1e6:g} us" says so',
+            dt=dt,
+        )
+
+
 @rule("units", "survey")
 def sampling_unit(context: Context) -> Iterator[Finding]:
     """Sampling interval in the wrong power of ten: seismic records have 0.1 to 20 ms."""
     assert context.survey is not None
     dt, nt = context.survey.time.dt, context.survey.time.nt
-    if dt > 0.1:
+    source = next((f.dt_source for f in getattr(context.scan, "files", ()) if hasattr(f, "dt_source")), "")
+    odd = list(interval_findings(nt, dt, source)) if source and dt <= 0.1 else []
+    if odd:
+        yield from odd
+    elif dt > 0.1:
         yield error(
             "E280",
             f"the sampling interval is {dt:g} s: looks like milliseconds",

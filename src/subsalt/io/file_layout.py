@@ -53,6 +53,12 @@ class FileLayout:
     text: list[str] = field(default_factory=list)
     text_encoding: str = ""
     findings: list[Finding] = field(default_factory=list)
+    sample_endian: Endian | None = None
+
+    @property
+    def sample_order(self) -> Endian:
+        """Byte order of the samples: that of the headers, unless the user knows better."""
+        return self.sample_endian or self.endian
 
     @property
     def format_name(self) -> str:

@@ -35,7 +35,18 @@ POSITION_NAMES = (
 )
 
 FOOT = 0.3048
-LIVE, DEAD = 1, 2
+#: trace identifications (byte 29)
+LIVE, DEAD, PRESSURE, VERTICAL = 1, 2, 11, 12
+#: those that rev 1 gives to sensors of one kind
+SENSORS = {
+    11: "pressure",
+    12: "vertical",
+    13: "crossline",
+    14: "inline",
+    15: "rotated vertical",
+    16: "rotated transverse",
+    17: "rotated radial",
+}
 
 
 @dataclass
@@ -60,12 +71,20 @@ def unit_factor(layout: FileLayout, fix: Fix) -> float:
 
 
 def trace_kinds(values: dict[str, NDArray], n: int, fix: Fix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which traces are dead (identification 2) and which are auxiliary (neither 0, 1 nor 2)."""
+    """Return which traces are dead (identification 2) and which are auxiliary.
+
+    Data are traces of identification 1, 0 (which many writers leave), and since rev 1 those of pressure sensors (11)
+    and of vertical components (12), unless the user names others.
+    """
     kind = column(values, "trace_id", n)
     dead = kind == DEAD
-    # 0 is what many writers leave; the standard calls it unknown
-    aux = np.zeros(n, bool) if fix.all_traces else (kind != LIVE) & (kind != 0) & ~dead
-    return dead, aux
+    if fix.trace_ids is not None:
+        aux = ~np.isin(kind, fix.trace_ids)
+    elif fix.all_traces:
+        aux = np.zeros(n, bool)
+    else:
+        aux = ~np.isin(kind, (0, LIVE, PRESSURE, VERTICAL))
+    return dead, aux & ~dead
 
 
 def positions(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
+from subsalt.io.exclude import Exclusion
 
 TRACE_HEADER = 240
 
@@ -171,6 +172,20 @@ class Fix:
         -1 changes the sign of every sample.
     channels : {"reversed"}, optional
         The traces of a shot stand in the reverse order of their places: the first has the place of the last.
+    sample_endian : {"big", "little"}, optional
+        Byte order of the samples, where it is not that of the headers.
+    kind : {"segy", "su"}, optional
+        What the files are, whatever their names say.
+    text_headers : int, optional
+        Number of extended text headers.
+    trace_ids : tuple of int, optional
+        Identifications (byte 29) of the traces to use; dead traces are left out all the same.
+    exclude : tuple of Exclusion
+        Traces to leave out.
+    duplicates : {"error", "first", "keep"}
+        Refuse traces that are there twice, use the first of them, or use all.
+    noisy : {"error", "keep"}
+        Refuse traces that are far stronger than their neighbours, or use them.
     """
 
     scalar: int | None = None
@@ -192,11 +207,21 @@ class Fix:
     truncated: Literal["error", "drop"] = "error"
     polarity: int | None = None
     channels: Literal["reversed"] | None = None
+    sample_endian: Literal["big", "little"] | None = None
+    kind: Literal["segy", "su"] | None = None
+    text_headers: int | None = None
+    trace_ids: tuple[int, ...] | None = None
+    exclude: tuple[Exclusion, ...] = ()
+    duplicates: Literal["error", "first", "keep"] = "error"
+    noisy: Literal["error", "keep"] = "error"
 
     def __post_init__(self) -> None:
         checks = {
             "z_sign": self.z_sign in (1, -1),
             "endian": self.endian in (None, "big", "little"),
+            "sample_endian": self.sample_endian in (None, "big", "little"),
+            "kind": self.kind in (None, "segy", "su"),
+            "text_headers": self.text_headers is None or self.text_headers >= 0,
             "unit": self.unit in (None, "m", "ft"),
             "polarity": self.polarity in (None, 1, -1),
             "channels": self.channels in (None, "reversed"),
@@ -222,3 +247,12 @@ def apply_scalar(values: NDArray, scalar: NDArray | np.int32 | int) -> NDArray[n
     v = np.asarray(values, dtype=np.float64)
     # dividing by 100 and multiplying by 0.01 differ in the last bit; the division is the exact one
     return np.where(s < 0, v / np.where(s < 0, -s, 1.0), v * np.where(s > 0, s, 1.0))
+
+
+def fix_text(changes: dict[str, object]) -> str:
+    """Return what sets values of `Fix` in a job: one key, or a table of several."""
+    texts = [
+        f"{k} = " + (f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else f"{v:g}")
+        for k, v in changes.items()
+    ]
+    return f"[data.fix] {texts[0]}" if len(texts) == 1 else f"[data] fix = {{{', '.join(texts)}}}"

@@ -12,7 +12,10 @@ import struct
 from subsalt.errors import SegyError
 from subsalt.io.file_layout import Endian, FileLayout
 from subsalt.io.files import InputFile
-from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes
+from subsalt.io.foreign import refuse_foreign
+from subsalt.io.header_extensions import mapping_findings, refuse_extensions
+from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes, fix_text
+from subsalt.io.misfits import explained, text_headers
 from subsalt.io.samples import FORMATS, READABLE
 from subsalt.io.sampling import agreement, find_dt, find_ns
 from subsalt.io.text_header import TEXT_HEADER, decode_text
@@ -38,9 +41,55 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     SegyError
         With the reason, when it is not SEG-Y or SU that we can read.
     """
-    if file.path.suffix.lower() == ".su":
-        return _su_layout(file, header, fix)
-    return _segy_layout(file, header, fix)
+    refuse_foreign(file.path, file.read_at(0, min(file.size, 128)))
+    su = file.path.suffix.lower() == ".su" if fix.kind is None else fix.kind == "su"
+    if su and fix.kind is None and _looks_like_segy(file, header, fix):
+        raise _misnamed(file, "SEG-Y", "SU", "segy")
+    if su:
+        layout = _su_layout(file, header, fix)
+    else:
+        try:
+            layout = _segy_layout(file, header, fix)
+        except SegyError:
+            if fix.kind is None and _looks_like_su(file, header):
+                raise _misnamed(file, "SU", "SEG-Y", "su") from None
+            raise
+        refuse_extensions(file, layout, header, fix)
+        layout.findings += mapping_findings(file, layout, header)
+    layout.sample_endian = fix.sample_endian
+    return layout
+
+
+def _misnamed(file: InputFile, is_: str, named: str, kind: str) -> SegyError:
+    """Return the error for a file of one kind under the name of the other."""
+    suffix = ".su" if kind == "su" else ".sgy"
+    return SegyError(
+        f"{file.path} is {is_}, but named as {named}",
+        f'[data.fix] kind = "{kind}", or rename it to {file.path.stem}{suffix}',
+        code="E247",
+    )
+
+
+def _looks_like_segy(file: InputFile, header: HeaderBytes, fix: Fix) -> bool:
+    """Return whether a file has the text and the binary header of SEG-Y, and traces that fit them."""
+    if file.size < FIRST_TRACE + TRACE_HEADER:
+        return False
+    if decode_text(file.read_at(0, TEXT_HEADER))[1] == "unreadable":
+        return False
+    try:
+        layout = _segy_layout(file, header, fix)
+    except SegyError:
+        return False
+    return agreement(file, layout, header, layout.ns) == 1.0
+
+
+def _looks_like_su(file: InputFile, header: HeaderBytes) -> bool:
+    """Return whether a file is nothing but traces whose headers follow one another to its end."""
+    try:
+        layout = _su_layout(file, header, Fix())
+    except SegyError:
+        return False
+    return layout.n_traces > 1 and agreement(file, layout, header, layout.ns) == 1.0
 
 
 def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
@@ -68,8 +117,11 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     rev2 = revision[0] == 2
     extra = max(0, value(3507, "h")) if rev2 else 0
     header_bytes = TRACE_HEADER * (1 + extra)
-    first, n_ext = _first_trace(file, value(3505, "h"), value(3521, "Q") if rev2 else 0)
-    end = file.size - 3200 * max(0, value(3529, "i") if rev2 else 0)
+    if fix.text_headers is not None:
+        first, n_ext = FIRST_TRACE + fix.text_headers * TEXT_HEADER, fix.text_headers
+    else:
+        first, n_ext = _first_trace(file, value(3505, "h"), value(3521, "Q") if rev2 else 0)
+    end = file.size - TEXT_HEADER * max(0, value(3529, "i") if rev2 else 0)
     if end - first < header_bytes:
         raise SegyError(
             f"{file.path} has no traces: headers take {first} of its {file.size} bytes",
@@ -101,10 +153,31 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         "the extended binary header (byte 3269)": value(3269, "i") if rev2 else 0,
         "the binary header (byte 3221)": layout.ns_binary,
     }
-    find_ns(file, layout, header, fix, candidates, end)
+    try:
+        find_ns(file, layout, header, fix, candidates, end)
+    except SegyError as e:
+        raise explained(e, file, layout, header, candidates, end) from None
+    if fix.text_headers is None:
+        _refuse_miscounted(file, layout, header, candidates, end)
     ext_dt = struct.unpack_from(order + "d", binary, 3273 - 3201)[0] if rev2 else 0.0
     find_dt(layout, fix, ext_dt if 0 < ext_dt < 1e7 else 0.0)
     return layout
+
+
+def _refuse_miscounted(
+    file: InputFile, layout: FileLayout, header: HeaderBytes, candidates: dict[str, int], end: int
+) -> None:
+    """Raise `SegyError` when traces divide by accident, and another number of extended text headers fits them all."""
+    if layout.ns_trace == layout.ns or agreement(file, layout, header, layout.ns) > 0.95:
+        return
+    texts = text_headers(file, layout, header, candidates, end)
+    if texts is not None:
+        raise SegyError(
+            f"{layout.path}: the first trace header is none (it says {layout.ns_trace} samples, {layout.ns} fit); with "
+            f"{texts} extended text headers instead of {layout.ext_text} (byte 3505) all traces follow one another",
+            fix_text({"text_headers": texts}),
+            code="E213",
+        )
 
 
 def _refuse_compressed(file: InputFile, head: bytes) -> None:
@@ -189,6 +262,7 @@ def _su_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         try:
             find_ns(file, layout, header, fix, {}, file.size)
         except SegyError as e:
+            e = explained(e, file, layout, header, {}, file.size)
             # the order that gives the smaller number of samples is the more telling one to report
             problem = e if problem is None or endian == "big" else problem
             continue

@@ -233,6 +233,52 @@ def described(line: dict[str, Any]) -> str:
     )
 
 
+#: m between receivers side by side that belong to different cables, and fewest receivers of one
+CABLES_APART, CABLE = 15.0, 4
+
+
+def side_by_side(src: NDArray[np.float64], rcv: NDArray[np.float64]) -> dict[str, float] | None:
+    """Return how the receivers of a shot lie on several cables beside one another; None when they do not.
+
+    Parameters
+    ----------
+    src, rcv : ndarray, (n, 3)
+        Local positions of each trace, x along the line.
+
+    Returns
+    -------
+    dict or None
+        ``cables``, the largest distance ``beside_m`` of a receiver from its source across the line, and by how much
+        projected distances are too short, ``short_m``, of the shot with most cables.
+
+    Notes
+    -----
+    Looks at five shots spread over the survey. Cables are groups of receivers apart across the line that overlap along
+    it; a crooked line or a bend has no such groups.
+    """
+    best: dict[str, float] | None = None
+    for row in np.unique(np.linspace(0, len(src) - 1, 5).astype(int)):
+        own = np.abs(src[:, :2] - src[row, :2]).max(axis=1) <= 0.5
+        points = rcv[own]
+        order = np.argsort(points[:, 1], kind="stable")
+        cuts = np.flatnonzero(np.diff(points[order, 1]) > CABLES_APART) + 1
+        parts = [points[p] for p in np.split(order, cuts) if len(p) >= CABLE]
+        if len(parts) < 2:
+            continue
+        low, high = (np.array([f(p[:, 0]) for p in parts]) for f in (np.min, np.max))
+        if min(high) - max(low) < 0.5 * float((high - low).min()):
+            continue
+        d = points[:, :2] - src[row, :2]
+        short = np.sqrt((d**2).sum(axis=1)) - np.abs(d[:, 0])
+        if best is None or len(parts) > best["cables"]:
+            best = {
+                "cables": len(parts),
+                "beside_m": float(np.abs(d[:, 1]).max()),
+                "short_m": float(short.max()),
+            }
+    return best
+
+
 def to_local(points: NDArray[np.float64], frame: Frame) -> NDArray[np.float64]:
     """Return local coordinates, rounded to a micrometre so that rotations leave no 1e-10 m behind."""
     if frame == Frame():

@@ -162,6 +162,7 @@ def open_traces(
         "traces_in_files": int(scan.first[-1]),
         "dead_traces": scan.dead,
         "auxiliary_traces": scan.auxiliary,
+        **({"excluded_traces": scan.excluded} if fix.exclude else {}),
         "warnings": [f.message for f in findings],
         "scalars": scan.scalars if fix.scalar is None else [fix.scalar],
         "feet": any(unit_factor(lay, fix) != 1.0 for lay in scan.layouts),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from subsalt.comm import Comm
 from subsalt.errors import Finding
+from subsalt.io.exclude import excluded, matched, refuse_unmatched
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.geometry import POSITION_NAMES, bin_positions, column, positions, trace_kinds
@@ -72,7 +73,7 @@ class PrestackScan:
     columns : dict of ndarray
         One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
         Those of `BINNING` are there only where they are not zero everywhere.
-    dead, auxiliary : int
+    dead, auxiliary, excluded : int
         Traces of these kinds in all files.
     kept_dead : ndarray, int64
         Numbers of dead traces among the usable ones.
@@ -88,6 +89,7 @@ class PrestackScan:
     columns: dict[str, NDArray[Any]]
     dead: int
     auxiliary: int
+    excluded: int
     kept_dead: NDArray[np.int64]
     elevations: dict[str, tuple[float, float]]
     scalars: list[int]
@@ -103,7 +105,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
     """
     layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
     first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
-    part = _Part(fix)
+    part = _Part(fix, first)
     with comm.together():
         lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
         for f, layout in enumerate(layouts):
@@ -119,6 +121,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
         if name in COLUMNS or any(name in one["binning"] for one in told):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
+    refuse_unmatched(fix.exclude, {i for one in told for i in one["matched"]})
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
     for one in told:
         for f, found in one["intervals"].items():
@@ -132,6 +135,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
         columns,
         sum(one["dead"] for one in told),
         sum(one["auxiliary"] for one in told),
+        sum(one["excluded"] for one in told),
         comm.allgather_array(part.dead_numbers()),
         {
             name: (min(one[name][0] for one in told), max(one[name][1] for one in told))
@@ -180,7 +184,16 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     values = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
     some = replace(layout, n_traces=len(picks))
     dead, auxiliary = trace_kinds(values, len(picks), fix)
-    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary)
+    out = _left_out(fix, layout.path, picks, values)
+    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out)
+
+
+def _left_out(
+    fix: Fix, path: str, number: NDArray[np.int64], values: dict[str, NDArray]
+) -> NDArray[np.bool_]:
+    """Return which traces of a file the user leaves out."""
+    n = len(number)
+    return excluded(fix.exclude, path, number, column(values, "ffid", n), column(values, "channel", n))
 
 
 def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
@@ -191,11 +204,12 @@ def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
 class _Part:
     """The traces whose headers this rank reads."""
 
-    def __init__(self, fix: Fix) -> None:
-        self._fix = fix
+    def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
+        self._fix, self._first = fix, first
         self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _KEPT}
         self._dead_numbers: list[NDArray[np.int64]] = []
-        self._dead = self._auxiliary = 0
+        self._dead = self._auxiliary = self._excluded = 0
+        self._matched = np.zeros(len(fix.exclude), bool)
         self._intervals: dict[int, set[int]] = {}
         self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
 
@@ -206,6 +220,17 @@ class _Part:
         dead, auxiliary = trace_kinds(values, n, self._fix)
         found = positions(values, some, self._fix)
         use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
+        out = _left_out(self._fix, some.path, np.arange(start, start + n) - self._first[f], values)
+        if out.any():
+            self._matched |= matched(
+                self._fix.exclude,
+                some.path,
+                np.arange(start, start + n) - self._first[f],
+                column(values, "ffid", n),
+                column(values, "channel", n),
+            )
+        use &= ~out
+        self._excluded += int(out.sum())
         self._dead += int(dead.sum())
         self._auxiliary += int(auxiliary.sum())
         self._intervals.setdefault(f, set()).update(int(v) for v in np.unique(column(values, "dt", n))[:1000])
@@ -242,6 +267,8 @@ class _Part:
         return {
             "dead": self._dead,
             "auxiliary": self._auxiliary,
+            "excluded": self._excluded,
+            "matched": [int(i) for i in np.flatnonzero(self._matched)],
             "intervals": {str(f): sorted(v) for f, v in self._intervals.items()},
             "binning": [name for name in BINNING if any(piece.any() for piece in self._pieces[name])],
             **self._z,

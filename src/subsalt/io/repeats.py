@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.prestack import TraceTable
 from subsalt.io.shots import SAME_PLACE
 
 
@@ -30,13 +30,25 @@ class Repeats:
     first: NDArray[np.int64]
 
 
-def find_repeats(table: TraceTable) -> Repeats:
+class Numbered(Protocol):
+    """Traces with field records and channels, (n,) int32, and positions of sources and receivers, (n, 2+), m."""
+
+    ffid: NDArray
+    channel: NDArray
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+
+
+def find_repeats(table: Numbered) -> Repeats:
     """Return the traces whose numbers repeat; none when field records or channels are not numbered."""
     none = np.empty(0, np.int64)
-    if not (table.ffid.any() and table.channel.any()):
+    ffid, channel = table.ffid, table.channel
+    if not (ffid.any() and channel.any()):
         return Repeats(none, none, none)
     # one number of 64 bits sorts ten times faster than two columns
-    key = (table.ffid.astype(np.int64) << 32) | table.channel.view(np.uint32).astype(np.int64)
+    key = (ffid.astype(np.int64) << 32) | np.ascontiguousarray(channel, np.int32).view(np.uint32).astype(
+        np.int64
+    )
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
@@ -57,8 +69,8 @@ def find_repeats(table: TraceTable) -> Repeats:
     return Repeats(rows[0], rows[1], np.concatenate(firsts))
 
 
-def first_of_repeats(table: TraceTable) -> NDArray[np.int64]:
+def first_of_repeats(table: Numbered) -> NDArray[np.int64]:
     """Return the rows of all traces but those that are there a second time."""
-    keep = np.ones(len(table), bool)
+    keep = np.ones(len(table.ffid), bool)
     keep[find_repeats(table).same] = False
     return np.flatnonzero(keep)

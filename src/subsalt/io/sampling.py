@@ -80,7 +80,7 @@ def find_ns(
     raise SegyError(
         f"{layout.path}: {available} bytes of traces do not divide into traces of {layout.trace_bytes} bytes "
         f"(samples per trace: {said}): {layout.n_traces} whole traces and {rest} bytes more",
-        'copy the file anew if it is truncated, or give [data.fix] ns = ..., or truncated = "drop"',
+        "copy the file anew if it is truncated, or say how many samples a trace has: [data.fix] ns = ...",
         code="E213",
     )
 
@@ -113,6 +113,22 @@ def find_dt(layout: FileLayout, fix: Fix, extended_us: float) -> None:
         layout.dt, layout.dt_source = layout.dt_binary_us / 1e6, "binary header (byte 3217)"
 
 
+#: what a number becomes that is too large for its two bytes
+_CLIPPED = 32767
+
+
+def _negative(where: str, raw: int, byte: int) -> Finding:
+    """Return the error for an interval whose sign is wrong, or that is too large for its two bytes."""
+    return Finding(
+        "E238",
+        "error",
+        f"{where} is {raw} microseconds (byte {byte}); without a sign that would be {(raw + 65536) / 1000:g} ms, which "
+        "no reflection survey has",
+        f"if only the sign is wrong: [data.fix] dt = {-raw / 1e6:g}; else give the interval there, in seconds",
+        {"dt_us": raw},
+    )
+
+
 def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None:
     """Compare the interval of the trace headers (unsigned, distinct values) with the file header's.
 
@@ -124,6 +140,17 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
     if layout.dt_source == "fix":
         return
     where = f"{layout.path}: sample interval"
+    if _CLIPPED in (layout.dt_binary_us, *positive) and not layout.dt_source.startswith("extended"):
+        layout.findings.append(
+            Finding(
+                "E238",
+                "error",
+                f"{where} is 32767 microseconds, the largest number that its header holds: it was clipped",
+                "give it: [data.fix] dt = 0.004 (seconds)",
+                {"dt_us": _CLIPPED},
+            )
+        )
+        return
     if len(positive) > 1:
         layout.findings.append(
             Finding(
@@ -151,10 +178,13 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
                     )
                 )
         else:
-            raw = layout.dt_binary_us
+            raw, byte = layout.dt_binary_us, 3217
+            if raw >= 0 and signed and min(signed) < 0:
+                raw, byte = min(signed), header.dt
             if raw < 0:
-                # more than 32.767 ms: the field is unsigned in later revisions
-                layout.dt, layout.dt_source = (raw + 65536) / 1e6, "binary header (byte 3217, unsigned)"
+                # a volume may have steps of 50 m or 50 ms in a field without a sign; no record of shots has them
+                layout.dt, layout.dt_source = (raw + 65536) / 1e6, f"header (byte {byte}, unsigned)"
+                layout.findings.append(_negative(where, raw, byte))
                 return
             layout.findings.append(
                 Finding(

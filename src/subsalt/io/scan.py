@@ -7,16 +7,19 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding, ResourceError, SubsaltError
+from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
+from subsalt.io.exclude import excluded
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, positions, trace_kinds
+from subsalt.io.header_cures import thinned
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
 from subsalt.io.line import fit_stations, line_facts, settled
@@ -26,10 +29,10 @@ from subsalt.io.scan_text import describe
 from subsalt.io.shots import ShotTable, shot_table
 from subsalt.io.statistics import SampleStatistics, sample_statistics
 from subsalt.io.trace_headers import read_headers
+from subsalt.io.trace_measures import TraceMeasures
 
-#: bytes of traces read for statistics, over all files and per file
-_STATISTICS_TOTAL = 256 << 20
-_STATISTICS_FILE = 16 << 20
+#: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
+_STATISTICS_TOTAL = 1 << 30
 
 SCAN_NAMES = (*POSITION_NAMES, "cdp_x", "cdp_y", "inline", "crossline", "shot_point")
 
@@ -112,10 +115,14 @@ class ScanResult:
     has_sources: bool = False
     has_receivers: bool = False
     line: dict[str, Any] | None = None
+    #: headers of some traces of all files and how they were read, on which corrections are tried
+    stations: list[ScannedFile] = field(default_factory=list, repr=False, compare=False)
+    fix: Fix = field(default_factory=Fix, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
-        found = asdict(self)
+        found = asdict(replace(self, stations=[], fix=Fix()))
+        del found["stations"], found["fix"]
         return _plain(found)  # type: ignore[return-value]
 
     def describe(self) -> str:
@@ -142,11 +149,12 @@ class ScannedFile:
     positions: TracePositions
     dead: NDArray[np.bool_]
     auxiliary: NDArray[np.bool_]
+    excluded: NDArray[np.bool_]
 
     @property
     def live(self) -> NDArray[np.bool_]:
-        """Traces that are neither dead nor auxiliary."""
-        return ~(self.dead | self.auxiliary)
+        """Traces that are neither dead nor auxiliary, and not left out."""
+        return ~(self.dead | self.auxiliary | self.excluded)
 
 
 def open_headers(
@@ -157,8 +165,12 @@ def open_headers(
     header = header_for(layout, header)
     values = read_headers(file, layout, header, list(names))
     settle_dt(layout, header, [int(v) for v in np.unique(column(values, "dt", layout.n_traces))[:1000]])
-    dead, aux = trace_kinds(values, layout.n_traces, fix)
-    return ScannedFile(layout, values, positions(values, layout, fix), dead, aux)
+    n = layout.n_traces
+    dead, aux = trace_kinds(values, n, fix)
+    out = excluded(
+        fix.exclude, layout.path, np.arange(n), column(values, "ffid", n), column(values, "channel", n)
+    )
+    return ScannedFile(layout, values, positions(values, layout, fix), dead, aux, out)
 
 
 def header_for(layout: FileLayout, header: HeaderBytes) -> HeaderBytes:
@@ -196,20 +208,21 @@ def scan(
 
     Notes
     -----
-    Reads all trace headers and a bounded sample of the traces (16 MB per file, 256 MB in all). Memory: about
-    90 bytes per trace.
+    Reads all trace headers, and the samples of all traces up to 1 GB, of larger surveys an even sample of that size.
+    Memory: about 130 bytes per trace.
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    budget = min(_STATISTICS_FILE, max(1 << 16, _STATISTICS_TOTAL // len(names)))
+    budget = max(1 << 16, _STATISTICS_TOTAL // len(names))
     facts: list[FileFacts] = []
     scanned: list[ScannedFile] = []
     findings: list[Finding] = []
+    measured: list[MeasuredFile] = []
     for path in names:
         try:
             with InputFile(path) as file:
                 one = open_headers(file, header, fix, SCAN_NAMES)
-                statistics = sample_statistics(file, one.layout, budget)
+                statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
         except SubsaltError as e:
             if len(names) == 1 or isinstance(e, ResourceError):
                 raise
@@ -218,15 +231,32 @@ def scan(
         facts.append(_facts(one, statistics, fix))
         findings += one.layout.findings
         findings += file_findings(one, statistics, fix)
+        measured.append(_measured(one, measures))
         for name in ("inline", "crossline", "cdp_x", "cdp_y", "shot_point", "cdp", "source_point"):
             one.values.pop(name, None)
         scanned.append(one)
     result = ScanResult(facts, findings)
     if scanned:
         _totals(result, scanned)
+        result.stations, result.fix = thinned(scanned), fix
         result.findings += set_findings(result, scanned, fix)
+        result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
+    if result.kind != "shots":
+        result.findings = [f for f in result.findings if f.code != "E238"]
     result.findings = said_once(result.findings, map(str, names))
     return result
+
+
+def _measured(one: ScannedFile, measures: TraceMeasures) -> MeasuredFile:
+    """Return measures of live traces with what names and compares them."""
+    measures = measures.take(one.live[measures.number])
+    n, rows = one.layout.n_traces, measures.number
+    d = one.positions.rcv[rows] - one.positions.src[rows]
+    distance = np.sqrt((d * d).sum(axis=1))
+    if not distance.any():
+        distance = np.abs(one.positions.offset[rows])
+    ffid, channel = (column(one.values, name, n)[rows] for name in ("ffid", "channel"))
+    return MeasuredFile(one.layout.path, measures, distance, ffid, channel)
 
 
 def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFacts:

@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt.errors import Finding
+from subsalt.io.exclude import spans
 from subsalt.io.file_layout import FileLayout
-from subsalt.io.geometry import column
+from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, column
+from subsalt.io.header_cures import (
+    cure,
+    delay_findings,
+    depth_findings,
+    likely_scalar,
+    near,
+    offset_ratio,
+    scalar_cure,
+)
 from subsalt.io.headers import Fix
 from subsalt.io.shots import SAME_PLACE, shot_table
 from subsalt.io.statistics import SampleStatistics
+from subsalt.io.trace_rules import trace_rules
 
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile, ScanResult
@@ -30,7 +41,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_scalars, _trace_kinds, _units, _delays, _elevations):
+    for rule in (_scalars, _trace_kinds, _components, _units, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -49,56 +60,107 @@ def _scalars(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             continue
         seen = [int(v) for v in np.unique(values[name][one.live])]
         key = "scalar" if byte == 71 else "elevation_scalar"
+        ratio = offset_ratio(one) if byte == 71 else None
+        agree = ratio is not None and abs(ratio - 1) < 0.02
+        tried = scalar_cure([one], fix) if byte == 71 and not agree else ""
         odd = [v for v in seen if abs(v) not in _USUAL_SCALARS]
         if odd:
             yield _warn(
                 "W220",
                 f"{lay.path}: scalar (byte {byte}) is {odd[0]}, which the standard does not know",
-                f"[data.fix] {key} = 1, or -10, -100 ... (negative divides)",
+                tried or f"[data.fix] {key} = 1, or -10, -100 ... (negative divides)",
                 values=odd[:20],
             )
         elif len(seen) > 1:
             yield _warn(
                 "W221",
-                f"{lay.path}: scalar (byte {byte}) varies within the file: {', '.join(map(str, seen[:6]))}",
-                f"each trace's own is applied; if they should agree: [data.fix] {key} = {seen[0]}",
+                f"{lay.path}: scalar (byte {byte}) varies within the file: {', '.join(map(str, seen[:6]))}"
+                + (f"; {_minority(one, name)}" if byte == 71 else ""),
+                f"each trace's own is applied{'; if they should agree: ' + tried if tried else ''}",
                 values=seen[:20],
             )
-        elif seen == [0] and byte == 71:
+        elif seen == [0] and byte == 71 and not agree:
             yield _warn(
                 "W222",
                 f"{lay.path}: scalar (byte 71) is 0 although coordinates are set; it counts as 1",
-                "if coordinates are in decimetres or centimetres: [data.fix] scalar = -10 or -100",
+                tried or "if coordinates are in decimetres or centimetres: [data.fix] scalar = -10 or -100",
             )
+
+
+def _minority(one: ScannedFile, name: str) -> str:
+    """Return which traces have another value than most."""
+    values = column(one.values, name, one.layout.n_traces)
+    live = np.flatnonzero(one.live)
+    found, counts = np.unique(values[live], return_counts=True)
+    rows = live[values[live] != found[np.argmax(counts)]]
+    return f"{len(rows)} traces have another than most: {spans((rows + 1).tolist())}"
 
 
 def _trace_kinds(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     dead, aux = int(one.dead.sum()), int(one.auxiliary.sum())
+    kinds = column(one.values, "trace_id", one.layout.n_traces)
+    n = one.layout.n_traces
     if dead:
         cure = "kept as zeros" if fix.dead == "zero" else "skipped"
-        yield _warn("W230", f"{one.layout.path}: {dead} dead traces (trace id 2) -> {cure}", count=dead)
-    if aux:
-        kinds = sorted(
-            {int(v) for v in np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.auxiliary])}
+        where = spans((np.flatnonzero(one.dead) + 1).tolist())
+        yield _warn(
+            "W230",
+            f"{one.layout.path}: {dead} dead traces (trace id 2) -> {cure}: traces {where}",
+            count=dead,
         )
+    if aux and fix.trace_ids is None:
+        found = sorted({int(v) for v in np.unique(kinds[one.auxiliary])})
+        where = spans((np.flatnonzero(one.auxiliary) + 1).tolist())
         yield _warn(
             "W231",
-            f"{one.layout.path}: {aux} of {one.layout.n_traces} traces are auxiliary (trace id "
-            f"{', '.join(map(str, kinds[:6]))}) -> skipped",
+            f"{one.layout.path}: {aux} of {n} traces are auxiliary (trace id {', '.join(map(str, found[:6]))}) -> "
+            f"skipped: traces {where}",
             "if they are seismic traces: [data.fix] all_traces = true",
             count=aux,
-            kinds=kinds[:50],
+            kinds=found[:50],
         )
+    if one.excluded.any():
+        yield Finding(
+            "I000",
+            "ok",
+            f"{one.layout.path}: {int(one.excluded.sum())} of {n} traces are left out, as [data] exclude says",
+            "",
+            {"count": int(one.excluded.sum())},
+        )
+
+
+def _components(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
+    """Yield an error for files with several components, or with horizontal ones alone."""
+    if fix.trace_ids is not None or fix.all_traces:
+        return
+    kinds = column(one.values, "trace_id", one.layout.n_traces)
+    found, counts = np.unique(kinds[~one.excluded], return_counts=True)
+    here = {int(k): int(c) for k, c in zip(found, counts, strict=True) if int(k) in SENSORS or int(k) == LIVE}
+    sensors = [k for k in here if k in SENSORS]
+    if not sensors or (len(here) == 1 and sensors[0] in (PRESSURE, VERTICAL)):
+        return
+    said = ", ".join(f"{c} of {SENSORS.get(k, 'seismic data')} (trace id {k})" for k, c in here.items())
+    what = "several components" if len(here) > 1 else "horizontal or rotated components alone"
+    best = next((k for k in (PRESSURE, VERTICAL, LIVE) if k in here), sensors[0])
+    others = [f"[{k}]" for k in here if k != best]
+    yield Finding(
+        "E241",
+        "error",
+        f"{one.layout.path} holds {what} (byte 29): traces {said}",
+        f"[data.fix] trace_ids = [{best}] uses those of {SENSORS.get(best, 'seismic data')} alone"
+        + (f"; others: {', '.join(others)}" if others else ""),
+        {"kinds": here},
+    )
 
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_scalars(one, fix), *_units(one, fix)]
+    return [*_scalars(one, fix), *_units(one, fix), *_components(one, fix)]
 
 
 def geometry_errors(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return the findings of level error that make positions useless."""
-    return [f for f in _units(one, fix) if f.level == "error"]
+    return [f for f in (*_units(one, fix), *_components(one, fix)) if f.level == "error"]
 
 
 def _offsets_agree(one: ScannedFile) -> bool:
@@ -204,9 +266,13 @@ def sample_findings(layout: FileLayout, s: SampleStatistics, fix: Fix) -> Iterat
             'correct the data, set the right [data.fix] format, or [data] bad_traces = "zero"',
             {"count": s.not_finite},
         )
-    if s.suspicion and fix.format is None and fix.endian is None:
-        yield _warn(
-            "W251", f"{path}: {s.suspicion}", f"[data.fix] {s.remedy}; if the headers are right, ignore it"
+    if s.suspicion and (fix.format, fix.endian, fix.sample_endian) == (None, None, None):
+        yield Finding(
+            "E257",
+            "error",
+            f"{path}: {s.suspicion}",
+            f"{s.remedy}; if the headers are right: [data.fix] format = {layout.format}",
+            {"format": layout.format, "sample_order": layout.sample_order},
         )
     elif max(abs(s.minimum), abs(s.maximum)) > 1e30:
         yield _warn(
@@ -214,10 +280,6 @@ def sample_findings(layout: FileLayout, s: SampleStatistics, fix: Fix) -> Iterat
             f"{path}: amplitudes reach {max(abs(s.minimum), abs(s.maximum)):.3g}",
             "check [data.fix] format",
         )
-    if s.zero_traces:
-        yield _warn("W233", f"{path}: {s.zero_traces} traces{of} are all zero", count=s.zero_traces)
-    if s.constant_traces and layout.ns > 1:
-        yield _warn("W234", f"{path}: {s.constant_traces} traces{of} are constant", count=s.constant_traces)
 
 
 def said_once(findings: list[Finding], paths: Iterable[str]) -> list[Finding]:
@@ -255,6 +317,9 @@ def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> li
     found: list[Finding] = []
     for rule in (_between_files, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
+    found += [*depth_findings(scanned, fix), *delay_findings(scanned, fix)]
+    if result.kind == "shots":
+        found += trace_rules(scanned, fix)
     return found
 
 
@@ -277,14 +342,21 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
     plain = [next(iter(s)) for s in scalars if len(s) == 1]
     if fix.scalar is None and len(set(plain)) > 1:
         usual = max(set(plain), key=plain.count)
+        others = [s for s, values in zip(scanned, scalars, strict=True) if usual in values]
         for s, values in zip(scanned, scalars, strict=True):
             if len(values) == 1 and usual not in values:
+                # another scalar may be right where the numbers are others; they were then written as one survey
+                mended = cure([s], fix, [{"scalar": usual}], lambda files, _: near(files, others))
+                if near([s], others) and not mended:
+                    continue
                 middle = float(np.abs(s.positions.src[:, :2]).max())
                 yield _warn(
                     "W223",
                     f"{s.layout.path}: scalar (byte 71) is {next(iter(values))}, {usual} in other files; "
                     f"its sources reach {middle:,.0f} m",
-                    f"if it is forgotten there: [data.fix] scalar = {usual}",
+                    f"if it is forgotten there: {mended}"
+                    if mended
+                    else "mend the header of this file (byte 71)",
                 )
 
 
@@ -328,30 +400,36 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         yield _warn(
             "W227",
             f"offsets reach {result.offsets[1]:,.0f} m; no survey is that long",
-            "check the scalar: [data.fix] scalar = -100 or -1000, and the coordinate bytes",
+            scalar_cure(scanned, fix)
+            or likely_scalar(scanned, fix)
+            or "check the scalar (byte 71) and the coordinate bytes",
             largest_m=result.offsets[1],
         )
     for s in scanned:
-        live = s.live
-        said = np.abs(s.positions.offset[live])
-        d = s.positions.rcv[live, :2] - s.positions.src[live, :2]
-        distance = np.sqrt((d**2).sum(axis=1))
-        use = (said > 0) & (distance > 0)
-        # many writers leave 0 or 1 in byte 37: only values that vary are meant
-        if use.sum() < 0.5 * live.sum() or np.ptp(said[use]) == 0:
+        ratio = offset_ratio(s)
+        if ratio is None or 0.8 <= ratio <= 1.25:
             continue
-        ratio = float(np.median(said[use] / distance[use]))
-        if not 0.8 <= ratio <= 1.25:
-            yield _warn(
-                "W226",
-                f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates "
-                "(median)",
-                "check the scalar (byte 71) and the coordinate bytes; a power of ten is a scalar",
-                ratio=ratio,
-            )
+        tried = scalar_cure(scanned, fix)
+        feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))
+        yield _warn(
+            "W226",
+            f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates (median)"
+            + (": one of them is in feet" if feet else ""),
+            tried
+            or (
+                'the coordinates count; if these are in feet: [data.fix] unit = "ft"; '
+                "[data.bytes] offset = 0 silences this"
+                if feet
+                else "check the coordinate bytes ([data.bytes] source_x, receiver_x); if they are right and the "
+                "offsets wrong: [data.bytes] offset = 0"
+            ),
+            ratio=ratio,
+        )
 
 
 def _missing(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+    if not any(s.live.any() for s in scanned):
+        return  # none counts: why, was said of the traces
     if not result.has_receivers and not result.has_sources and result.kind == "shots":
         yield _warn(
             "W225",

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
 from subsalt.grid import Frame
+from subsalt.io.exclude import matched, refuse_unmatched
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, column
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.line import fit_line, fit_stations, line_facts, settled, to_local
+from subsalt.io.line import fit_line, fit_stations, line_facts, settled, side_by_side, to_local
+from subsalt.io.repeats import first_of_repeats
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
 from subsalt.io.shots import shot_table
@@ -163,7 +165,9 @@ def read_survey(
     refuse_mixed_samples(layouts)
 
     dead = np.concatenate([s.dead for s in scanned])
-    use = np.concatenate([~s.auxiliary for s in scanned])
+    auxiliary = np.concatenate([s.auxiliary for s in scanned])
+    left_out = _left_out(scanned, fix)
+    use = ~(auxiliary | left_out)
     if fix.dead == "skip":
         use &= ~dead
     if not use.any():
@@ -178,9 +182,14 @@ def read_survey(
     offset = np.concatenate([s.positions.offset for s in scanned])[index]
     delay = np.concatenate([s.positions.delay for s in scanned])
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces) for s in scanned])[index]
-    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(len(use) - use.sum())}
-    if fix.dead == "skip":
-        notes["auxiliary_traces"] = int(sum(s.auxiliary.sum() for s in scanned))
+    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
+    if fix.exclude:
+        notes["excluded_traces"] = int(left_out.sum())
+    if fix.duplicates == "first":
+        channel = np.concatenate([column(s.values, "channel", s.layout.n_traces) for s in scanned])[index]
+        keep = first_of_repeats(_Rows(ffid, channel, src, rcv))
+        notes["duplicates_left_out"] = len(index) - len(keep)
+        index, src, rcv, offset, ffid = index[keep], src[keep], rcv[keep], offset[keep], ffid[keep]
 
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
@@ -209,6 +218,27 @@ def read_survey(
         places = rows[::-1] if fix.channels == "reversed" else rows
         shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
+
+
+@dataclass
+class _Rows:
+    """Numbers and positions of the live traces, for those that repeat."""
+
+    ffid: NDArray
+    channel: NDArray
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+
+
+def _left_out(scanned: list[ScannedFile], fix: Fix) -> NDArray[np.bool_]:
+    """Return which traces of all files the user leaves out; refuse entries that leave out none."""
+    known: set[int] = set()
+    for s in scanned if fix.exclude else []:
+        n = s.layout.n_traces
+        numbers = (column(s.values, name, n) for name in ("ffid", "channel"))
+        known |= set(np.flatnonzero(matched(fix.exclude, s.layout.path, np.arange(n), *numbers)).tolist())
+    refuse_unmatched(fix.exclude, known)
+    return np.concatenate([s.excluded for s in scanned])
 
 
 def refuse(findings: list[Finding]) -> None:
@@ -270,6 +300,8 @@ def _local(
         notes["line"] = line_facts(src, rcv, fit, frame, says)
     src, rcv = to_local(src, frame), to_local(rcv, frame)
     if ndim == 2:
+        if (cables := side_by_side(src, rcv)) is not None:
+            notes["cables"] = cables
         src, rcv = src.copy(), rcv.copy()
         src[:, 1] = rcv[:, 1] = 0.0
     return src, rcv, ndim, frame

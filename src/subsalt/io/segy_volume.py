@@ -203,7 +203,7 @@ def open_segy_volume(
     length = unit_factor(lay, fix)
     lattice = fit_lattice(one.values, lay, fix, length, spacing is not None)
     _keep_place(lattice, lay)
-    findings = [f for f in lay.findings if f.code not in ("E214", "E215", "W214")] + lattice.findings
+    findings = [f for f in lay.findings if f.code not in ("E214", "E215", "W214", "E238")] + lattice.findings
     dz, z0 = _depths(lay, one.values, fix, length, spacing, findings)
     grid = _grid(path, lattice, lay.ns, dz, z0, spacing, origin)
     planes = SegyPlanes(lay, lattice.order, grid.shape)

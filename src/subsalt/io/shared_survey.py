@@ -79,7 +79,8 @@ def _tell(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
         "files": survey.source_files,
         "notes": plain(survey.notes),
         "layouts": plain([asdict(lay) for lay in reader.layouts]),
-        "fix": plain(asdict(reader.fix)),
+        # what was left out is no part of the shots any more
+        "fix": plain(asdict(replace(reader.fix, exclude=(), trace_ids=None))),
         "late": reader.shift is not None,
     }
     return told, arrays

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.file_layout import FileLayout
+from subsalt.io.file_layout import Endian, FileLayout
 from subsalt.io.files import InputFile
-from subsalt.io.raw import raw_bytes
+from subsalt.io.headers import fix_text
 from subsalt.io.samples import decode
+from subsalt.io.trace_measures import TraceMeasures, measured, pick_traces
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class SampleStatistics:
     Parameters
     ----------
     complete : bool
-        They are all traces of the file.
+        They are all traces of the file that count.
     first_not_finite : int
         The first of them with a sample that is not finite, counted in the file from 1; 0 when there is none.
     """
@@ -45,58 +46,37 @@ class SampleStatistics:
         return asdict(self)
 
 
-def sample_traces(layout: FileLayout, budget: int) -> NDArray[np.int64]:
-    """Return numbers of traces spread evenly over the file, so that their bytes stay within `budget`."""
-    most = max(1, budget // layout.trace_bytes)
-    if most >= layout.n_traces:
-        return np.arange(layout.n_traces)
-    return np.unique(np.linspace(0, layout.n_traces - 1, most).astype(np.int64))
+def sample_statistics(
+    file: InputFile, layout: FileLayout, budget: int, use: NDArray[np.bool_] | None = None
+) -> tuple[SampleStatistics, TraceMeasures]:
+    """Return the statistics of traces that take at most `budget` bytes (at least one trace), and their measures.
 
-
-def sample_statistics(file: InputFile, layout: FileLayout, budget: int) -> SampleStatistics:
-    """Return the statistics of traces that take at most `budget` bytes (at least one trace, in pieces)."""
-    index = sample_traces(layout, budget)
-    low, high, squares, count = math.inf, -math.inf, 0.0, 0
-    bad = zero = constant = first_bad = 0
-    suspicion = remedy = ""
-    step = max(1, (4 << 20) // layout.trace_bytes)
-    # one very long trace is sampled by its beginning: memory stays bounded whatever the header says
-    width = layout.header_bytes + min(layout.ns, 1 << 22) * (
-        (layout.trace_bytes - layout.header_bytes) // layout.ns
-    )
-    for a in range(0, len(index), step):
-        raw = np.empty((len(index[a : a + step]), width), np.uint8)
-        for row, trace in zip(raw, index[a : a + step], strict=True):
-            file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
-        samples = raw[:, layout.header_bytes :]
-        x = decode(samples, layout.format, layout.endian)
-        finite = np.isfinite(x)
-        wrong = int(x.size - np.count_nonzero(finite))
-        if wrong and not first_bad:
-            first_bad = int(index[a + int(np.argmin(finite.all(axis=1)))]) + 1
-        bad += wrong
-        x64 = np.where(finite, x, 0.0).astype(np.float64)
-        zero += int(np.count_nonzero(~(x != 0).any(axis=1)))
-        constant += int(np.count_nonzero((x == x[:, :1]).all(axis=1) & (x[:, 0] != 0)))
-        if finite.any():
-            low, high = min(low, float(x[finite].min())), max(high, float(x[finite].max()))
-        squares += float((x64 * x64).sum())
-        count += int(np.count_nonzero(finite))
-        if a == 0 and layout.format in (1, 5):
-            suspicion, remedy = _suspect(samples, layout)
-    return SampleStatistics(
-        traces=len(index),
-        complete=len(index) == layout.n_traces and width == layout.trace_bytes,
+    Parameters
+    ----------
+    use : ndarray, bool, optional
+        Traces that count; all when left out.
+    """
+    index = pick_traces(layout, budget, use)
+    m, low, high, raw = measured(file, layout, index)
+    suspicion, remedy = _suspect(raw, layout)
+    squares = float((m.rms**2).sum()) * layout.ns
+    count = len(m) * layout.ns - int(m.bad.sum())
+    broken = np.flatnonzero(m.bad > 0)
+    used = layout.n_traces if use is None or not use.any() else int(use.sum())
+    found = SampleStatistics(
+        traces=len(m),
+        complete=len(m) == used and raw.shape[1] + layout.header_bytes == layout.trace_bytes,
         minimum=low if count else math.nan,
         maximum=high if count else math.nan,
         rms=math.sqrt(squares / count) if count else math.nan,
-        not_finite=bad,
-        zero_traces=zero,
-        constant_traces=constant,
+        not_finite=int(m.bad.sum()),
+        zero_traces=int(np.count_nonzero(m.peak == 0)),
+        constant_traces=int(np.count_nonzero(m.flat & (m.peak > 0))),
         suspicion=suspicion,
-        first_not_finite=first_bad,
+        first_not_finite=int(m.number[broken[0]]) + 1 if len(broken) else 0,
         remedy=remedy,
     )
+    return found, m
 
 
 def _roughness(x: NDArray[np.float32]) -> float:
@@ -116,20 +96,76 @@ def _roughness(x: NDArray[np.float32]) -> float:
 def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
     """Return a sentence, and the key that mends it, when the bits look like another format or byte order than
     the declared one; else empty texts.
+
+    The key was tried: under it the samples are smooth and have the digits of their format.
     """
-    samples = np.ascontiguousarray(samples[:64])
-    words = samples.view(">u4" if layout.endian == "big" else "<u4").astype(np.uint32)
-    wrong_kind = _wrong_kind(words, layout.format)
-    if wrong_kind:
-        return wrong_kind, f"format = {6 - layout.format}"
-    declared = _roughness(decode(samples, layout.format, layout.endian))
-    if not math.isfinite(declared) or declared < 0.02:
+    if layout.format not in _FOUR_BYTES or not len(samples):
         return "", ""
-    swapped = "little" if layout.endian == "big" else "big"
-    if _roughness(decode(samples, layout.format, swapped)) < 0.25 * declared:
-        said = f"samples look {swapped}-endian, the headers are {layout.endian}-endian"
-        return said, f'endian = "{swapped}"'
+    samples = np.ascontiguousarray(samples[:64])
+    declared = (layout.format, layout.sample_order)
+    # a few traces with NaN are bad traces; when most have some, it is the format
+    finite = np.isfinite(decode(samples, *declared)).all(axis=1)
+    samples = samples[finite] if finite.mean() > 0.5 else samples
+    digits = _wrong_kind(_words(samples, layout.sample_order), layout.format)
+    rough = _roughness(decode(samples, *declared))
+    if not digits and (not math.isfinite(rough) or rough < 0.02):
+        return "", ""
+    sensible = _sensible(decode(samples, *declared))
+    for code, order in _others(*declared):
+        x = decode(samples, code, order)
+        # the bits of floats, read as integers, are their logarithms: smooth, but the floats make sense
+        if _wrong_kind(_words(samples, order), code) or not _sensible(x) or (code == 2 and sensible):
+            continue
+        smooth = _roughness(x)
+        # digits tell IBM from IEEE whatever the traces hold; all else must be much smoother
+        by_digits = bool(digits) and order == declared[1] and code in (1, 5) and layout.format in (1, 5)
+        if by_digits or smooth < 0.25 * rough:
+            return _said(declared, (code, order), layout.endian, digits)
     return "", ""
+
+
+def _sensible(x: NDArray[np.float32]) -> bool:
+    """Return whether the typical sample is a number that somebody would store."""
+    size = np.abs(x[np.isfinite(x) & (x != 0)])
+    return size.size > 0.5 * np.count_nonzero(x) and 1e-20 < float(np.median(size)) < 1e20
+
+
+#: sample formats of four bytes that are taken for one another
+_FOUR_BYTES = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers"}
+
+
+def _others(code: int, order: Endian) -> list[tuple[int, Endian]]:
+    """Return the formats and byte orders to try, one mistake before two."""
+    swapped: Endian = "little" if order == "big" else "big"
+    formats = [c for c in _FOUR_BYTES if c != code]
+    return [*((c, order) for c in formats), (code, swapped), *((c, swapped) for c in formats)]
+
+
+def _said(
+    declared: tuple[int, Endian], found: tuple[int, Endian], headers: Endian, digits: str
+) -> tuple[str, str]:
+    """Return the sentence and the keys for samples that are `found` and not as `declared`."""
+    said: list[str] = []
+    keys: list[tuple[str, object]] = []
+    if found[0] != declared[0]:
+        said.append(
+            f"{_FOUR_BYTES[found[0]]}, the header says {_FOUR_BYTES[declared[0]].removesuffix(' floats')}"
+        )
+        keys.append(("format", found[0]))
+    if found[1] != declared[1]:
+        said.append(f"{found[1]}-endian, the headers are {headers}-endian")
+        keys.append(("sample_endian", found[1]))
+    text = (
+        digits
+        if digits and len(said) == 1 and found[1] == declared[1]
+        else "samples look " + ", and ".join(said)
+    )
+    return text, fix_text(dict(keys))
+
+
+def _words(samples: NDArray[np.uint8], order: Endian) -> NDArray[np.uint32]:
+    """Return samples of four bytes as numbers."""
+    return samples.view(">u4" if order == "big" else "<u4").astype(np.uint32)
 
 
 def _wrong_kind(words: NDArray[np.uint32], code: int) -> str:

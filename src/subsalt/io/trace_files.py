@@ -158,7 +158,7 @@ class TraceFiles:
             at + lay.sample_offset,
             lay.ns,
             lay.format,
-            lay.endian,
+            lay.sample_order,
             out,
             late=late,
             zero_bad=self.nan == "zero",

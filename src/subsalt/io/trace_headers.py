@@ -95,5 +95,5 @@ def read_traces(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -
             b = min(hi, a + most)
             raw = np.empty((b - a, layout.trace_bytes), np.uint8)
             file.read_into(layout.first_trace + int(index[a]) * layout.trace_bytes, raw_bytes(raw))
-            out[a:b] = decode(raw[:, layout.sample_offset :], layout.format, layout.endian)
+            out[a:b] = decode(raw[:, layout.sample_offset :], layout.format, layout.sample_order)
     return out

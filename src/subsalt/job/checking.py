@@ -209,7 +209,10 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
 
 
 #: findings of the scan that do not matter when the geometry stands in tables
-OF_HEADER_POSITIONS = {"E240", "W240", "W241", "W242", "W243"} | {f"W{n}" for n in range(220, 228)}
+OF_HEADER_POSITIONS = {
+    *("E235", "E236", "E240", "E243", "W216", "W240", "W241", "W242", "W243", "W263"),
+    *(f"W{n}" for n in range(220, 228)),
+}
 
 
 def _survey(job: Job) -> Any:

@@ -29,10 +29,23 @@ if TYPE_CHECKING:
 def header_options(section: TracesSection) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
     from subsalt.io import segy
+    from subsalt.io.exclude import Exclusion
 
     header = segy.HeaderBytes.preset(section.preset)
     fixes = section.fix.model_dump(exclude_none=True)
-    fix = segy.Fix(**fixes, dead=section.dead_traces, nan=section.bad_traces)
+    fixes["trace_ids"] = tuple(section.fix.trace_ids) if section.fix.trace_ids else None
+    exclude = tuple(
+        Exclusion(entry.file, **{"shots" if k == "shot" else k: v for k, v in entry.ranges().items()})
+        for entry in section.exclude or ()
+    )
+    fix = segy.Fix(
+        **fixes,
+        dead=section.dead_traces,
+        nan=section.bad_traces,
+        exclude=exclude,
+        duplicates=getattr(section, "duplicates", None) or "error",
+        noisy=section.noisy_traces or "error",
+    )
     return replace(header, **section.bytes), fix
 
 

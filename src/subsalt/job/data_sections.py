@@ -47,7 +47,16 @@ class FixSection(Section):
     dt: PositiveTime | None = Field(None, description="sample interval")
     ns: int | None = Field(None, ge=1, description="samples per trace")
     format: int | None = Field(None, description="sample format code instead of byte 3225")
-    endian: Literal["big", "little"] | None = Field(None, description="byte order")
+    endian: Literal["big", "little"] | None = Field(None, description="byte order of headers and samples")
+    sample_endian: Literal["big", "little"] | None = Field(
+        None, description="byte order of the samples, where it is not that of the headers"
+    )
+    kind: Literal["segy", "su"] | None = Field(
+        None, description="what the files are, whatever their names say"
+    )
+    text_headers: int | None = Field(
+        None, ge=0, description="number of extended text headers instead of byte 3505"
+    )
     delay: Time | None = Field(None, description="time of the first sample")
     unit: Literal["m", "ft"] | None = Field(None, description="unit of coordinates and depths")
     z_sign: Literal[1, -1] = Field(1, description="-1: elevations are stored as depths, positive down")
@@ -55,6 +64,9 @@ class FixSection(Section):
     receiver_depth: Length | None = Field(None, description="depth of all receivers")
     swap_xy: bool = Field(False, description="exchange x and y")
     all_traces: bool = Field(False, description="use auxiliary traces too (byte 29)")
+    trace_ids: list[int] | None = Field(
+        None, min_length=1, description="use traces of these identifications alone (byte 29), such as [11]"
+    )
     truncated: Literal["error", "drop"] = Field(
         "error", description="files that end inside a trace: stop, or use the rest"
     )
@@ -81,6 +93,48 @@ class SlicesSection(Section):
     depth: Length = Field(0.0, description="depth of the nodes")
 
 
+class ExcludeSection(Section):
+    """Traces to leave out: those that meet every condition given."""
+
+    file: str | None = Field(None, description="file by its name; all files when left out")
+    shot: int | list[int] | str | None = Field(
+        None, description='field record numbers (byte 9): 7, [7, 9] or ranges such as "7-9"'
+    )
+    channels: int | list[int] | str | None = Field(None, description="channel numbers (byte 13), likewise")
+    traces: int | list[int] | str | None = Field(
+        None, description="numbers of traces in the file, from 1, likewise"
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ExcludeSection:
+        if self.file is None and self.traces is not None:
+            raise ConfigError(
+                "an entry of [data] exclude counts traces, but names no file",
+                'add file = "shots.sgy", or name shot and channels',
+                code="E104",
+            )
+        if (self.file, self.shot, self.channels) == (None, None, None):
+            raise ConfigError(
+                "an entry of [data] exclude says nothing",
+                'write {file = "shots.sgy", traces = "12-14"} or {shot = 7, channels = [12, 13]}',
+                code="E104",
+            )
+        self.ranges()
+        return self
+
+    def ranges(self) -> dict[str, tuple[tuple[int, int, int], ...]]:
+        """Return the numbers as ranges (first, last, step), by key, of the keys that are given."""
+        out = {}
+        for key in ("shot", "channels", "traces"):
+            value = getattr(self, key)
+            if value is not None:
+                numbers = [value] if isinstance(value, int) else value
+                out[key] = tuple(
+                    parse_ranges(numbers) if isinstance(numbers, str) else [(n, n, 1) for n in numbers]
+                )
+        return out
+
+
 class TracesSection(Section):
     """Files of traces, and how their headers are read."""
 
@@ -97,6 +151,14 @@ class TracesSection(Section):
     )
     dead_traces: Literal["skip", "zero"] = Field(
         "skip", description="traces marked as dead: leave out, or keep as zeros"
+    )
+    exclude: list[ExcludeSection] | None = Field(
+        None,
+        description='traces to leave out: [{file = "a.sgy", traces = "12-14"}, {shot = 7, channels = 3}]',
+    )
+    noisy_traces: Literal["keep"] | None = Field(
+        None,
+        description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
     )
 
     @field_validator("files", mode="before")
@@ -194,6 +256,20 @@ class DataSection(TracesSection):
         None, description="files are time slices of dense receivers, not SEG-Y"
     )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
+    duplicates: Literal["error", "first", "keep"] | None = Field(
+        None, description="traces that are there twice: stop (as without the key), use the first, or use all"
+    )
+
+    @model_validator(mode="after")
+    def _slices_have_no_headers(self) -> DataSection:
+        given = [k for k in ("exclude", "noisy_traces", "duplicates") if getattr(self, k) is not None]
+        if self.slices is not None and given:
+            raise ConfigError(
+                f"[data] {given[0]} is about traces of SEG-Y and SU; time slices have none",
+                f"take {given[0]} out; [data] shots selects slices by their number",
+                code="E104",
+            )
+        return self
 
     @field_validator("shots", mode="after")
     @classmethod

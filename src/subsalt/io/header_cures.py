@@ -1,0 +1,245 @@
+"""Corrections of header values, tried on the headers in memory before they are offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import Finding
+from subsalt.io.geometry import column, positions, trace_kinds
+from subsalt.io.headers import Fix, fix_text
+
+if TYPE_CHECKING:
+    from subsalt.io.scan import ScannedFile
+
+#: traces of all files on which a correction is tried
+_TRIED = 20_000
+#: scalars of the standard, the usual ones first
+SCALARS = (-10, -100, 1, -1000, 10, 100, -10000, 1000)
+#: m: depths below the surface at which seismic sources are fired, with room on both sides
+SHALLOWEST, DEEPEST = 0.3, 100.0
+#: m: deeper sources are unusual where receivers lie on one level that is as deep
+UNUSUAL = 30.0
+
+Scanned = Sequence["ScannedFile"]
+
+
+def thinned(scanned: Scanned) -> list[ScannedFile]:
+    """Return files with some of their traces, spread evenly, as if they had no others."""
+    total = sum(s.layout.n_traces for s in scanned)
+    every = max(1, -(-total // _TRIED))
+    if every == 1:
+        return list(scanned)
+    out = []
+    for s in scanned:
+        rows = slice(0, None, every)
+        n = len(range(0, s.layout.n_traces, every))
+        out.append(
+            replace(
+                s,
+                layout=replace(s.layout, n_traces=n),
+                values={name: v[rows] for name, v in s.values.items()},
+                positions=type(s.positions)(
+                    s.positions.src[rows],
+                    s.positions.rcv[rows],
+                    s.positions.offset[rows],
+                    s.positions.delay[rows],
+                ),
+                dead=s.dead[rows],
+                auxiliary=s.auxiliary[rows],
+                excluded=s.excluded[rows],
+            )
+        )
+    return out
+
+
+def corrected(scanned: Scanned, fix: Fix) -> list[ScannedFile]:
+    """Return files with the positions that their headers give under `fix`."""
+    out = []
+    for s in scanned:
+        dead, auxiliary = trace_kinds(s.values, s.layout.n_traces, fix)
+        out.append(replace(s, positions=positions(s.values, s.layout, fix), dead=dead, auxiliary=auxiliary))
+    return out
+
+
+def cure(
+    scanned: Scanned,
+    fix: Fix,
+    candidates: Iterable[dict[str, Any]],
+    good: Callable[[list[ScannedFile], Fix], bool],
+) -> str:
+    """Return the first correction under which the files are good, as a key of the job; empty when there is none.
+
+    Parameters
+    ----------
+    candidates : iterable of dict
+        Values of `Fix` to change, the likeliest first.
+    good : callable
+        Says of files read under a fix whether the mistake is gone.
+    """
+    some = thinned(scanned)
+    for changes in candidates:
+        try_ = replace(fix, **changes)
+        if good(corrected(some, try_), try_):
+            return fix_text(changes)
+    return ""
+
+
+def _live(scanned: Scanned, what: str) -> NDArray[np.float64]:
+    return np.concatenate([getattr(s.positions, what)[s.live] for s in scanned])
+
+
+# ---- depths
+
+
+def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
+    """Yield what is wrong with the depths of sources: a scalar of another power or sign, or none."""
+    if fix.elevation_scalar is not None or fix.source_depth is not None:
+        return
+    below = _source_depths(scanned, fix)
+    below = below[below > 0]
+    if not len(below):
+        return
+    depth = float(np.median(below))
+    cable = _cable_depth(scanned)
+    if (SHALLOWEST <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)) or _in_wells(scanned):
+        return
+    offered = cure(scanned, fix, _scalars(scanned), _plausible)
+    seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
+    where = scanned[0].layout.path if len(scanned) == 1 else f"{len(scanned)} files"
+    text = (
+        f"{where}: sources lie {below.min():g} to {below.max():g} m below the surface (byte 49, scalar in byte 69: "
+        f"{', '.join(map(str, seen[:4]))}); air guns are fired at 3 to 15 m, charges down to {DEEPEST:g} m"
+    )
+    evidence = {"depth_m": depth, "scalars": seen[:20]}
+    if depth > DEEPEST:
+        right = f"[data.fix] elevation_scalar = {seen[0]} says that it is right"
+        yield Finding("E236", "error", text, f"{offered}; {right}" if offered else right, evidence)
+    elif offered:
+        yield Finding("W216", "warning", text, offered, evidence)
+
+
+def _scalar_of(s: ScannedFile) -> NDArray:
+    return column(s.values, "elevation_scalar", s.layout.n_traces)[s.live]
+
+
+def _scalars(scanned: Scanned) -> list[dict[str, Any]]:
+    """Return the scalars to try: that of the other sign first."""
+    seen = [int(v) for s in scanned for v in np.unique(_scalar_of(s))]
+    first = [-v for v in dict.fromkeys(seen) if abs(v) > 1]
+    return [{"elevation_scalar": v} for v in dict.fromkeys([*first, *SCALARS])]
+
+
+def _source_depths(scanned: Scanned, fix: Fix) -> NDArray[np.float64]:
+    """Return depths of sources below the surface (byte 49), m, without the elevation of the surface."""
+    parts = []
+    for s in scanned:
+        values = {**s.values, "source_elevation": np.zeros(s.layout.n_traces)}
+        parts.append(positions(values, s.layout, fix).src[s.live, 2])
+    return np.concatenate(parts)
+
+
+def _cable_depth(scanned: Scanned) -> float:
+    """Return the depth of receivers that all lie at one, as those of a streamer do; 0 otherwise."""
+    z = _live(scanned, "rcv")[:, 2]
+    return float(z[0]) if len(z) and np.ptp(z) == 0 else 0.0
+
+
+def _plausible(scanned: list[ScannedFile], fix: Fix) -> bool:
+    """Return whether depths under a scalar are those of a survey."""
+    depth = _source_depths(scanned, fix)
+    depth = depth[depth > 0]
+    levels = np.abs(np.concatenate([_live(scanned, "src")[:, 2], _live(scanned, "rcv")[:, 2]]))
+    return len(depth) > 0 and 1.0 <= float(np.median(depth)) <= UNUSUAL and float(levels.max()) < 9000.0
+
+
+def _in_wells(scanned: Scanned) -> bool:
+    """Return whether depths of sources and receivers both change along the way, as between wells."""
+    spans = []
+    for what in ("src", "rcv"):
+        z = _live(scanned, what)[:, 2]
+        spans.append(float(np.ptp(z)) / max(float(np.abs(z).max()), 1e-9))
+    return min(spans) > 0.2
+
+
+# ---- delays
+
+
+def delay_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
+    """Yield a warning for files whose recording delay is not that of the others."""
+    if fix.delay is not None or len(scanned) < 3:
+        return
+    delays = [np.unique(s.positions.delay[s.live]) for s in scanned]
+    single = [float(d[0]) for d in delays if len(d) == 1]
+    if len(single) < 0.8 * len(scanned) or len(set(single)) < 2:
+        return
+    usual = max(dict.fromkeys(single), key=single.count)
+    if single.count(usual) < 0.6 * len(scanned):
+        return
+    odd = [s for s, d in zip(scanned, delays, strict=True) if len(d) != 1 or float(d[0]) != usual]
+    values = sorted({float(v) for s in odd for v in np.unique(s.positions.delay[s.live])})
+    yield Finding(
+        "W217",
+        "warning",
+        f"{odd[0].layout.path}: traces begin at {values[0] * 1e3:g} ms (delay, byte 109), those of "
+        f"{single.count(usual)} of {len(scanned)} files at {usual * 1e3:g} ms"
+        + (f"; {len(odd)} files differ" if len(odd) > 1 else ""),
+        f"if they were recorded alike: [data.fix] delay = {usual:g}",
+        {"files": [s.layout.path for s in odd[:50]], "delays_s": values[:50], "usual_s": usual},
+    )
+
+
+# ---- coordinates
+
+
+def offset_ratio(s: ScannedFile) -> float | None:
+    """Return the median of the offsets of the headers over the distances of the coordinates; None without either."""
+    said = np.abs(s.positions.offset[s.live])
+    d = s.positions.rcv[s.live, :2] - s.positions.src[s.live, :2]
+    distance = np.sqrt((d**2).sum(axis=1))
+    use = (said > 0) & (distance > 0)
+    # many writers leave 0 or 1 in byte 37: only values that vary are meant
+    if use.sum() < 0.5 * s.live.sum() or not use.any() or np.ptp(said[use]) == 0:
+        return None
+    return float(np.median(said[use] / distance[use]))
+
+
+def scalar_cure(scanned: Scanned, fix: Fix) -> str:
+    """Return the scalar of coordinates under which offsets and coordinates of all files agree."""
+
+    def agree(files: list[ScannedFile], _: Fix) -> bool:
+        ratios = [offset_ratio(s) for s in files]
+        return all(r is not None and abs(r - 1) < 0.02 for r in ratios)
+
+    return cure(scanned, fix, [{"scalar": v} for v in SCALARS], agree)
+
+
+def likely_scalar(scanned: Scanned, fix: Fix) -> str:
+    """Return the scalar of coordinates under which offsets are those of a survey; empty when none or several are."""
+
+    def usual(files: list[ScannedFile], _: Fix) -> bool:
+        d = _live(files, "rcv")[:, :2] - _live(files, "src")[:, :2]
+        return 300.0 <= float(np.sqrt((d**2).sum(axis=1)).max()) < 30_000.0
+
+    seen = [
+        int(v) for s in scanned for v in np.unique(column(s.values, "coordinate_scalar", s.layout.n_traces))
+    ]
+    signs = [-v for v in dict.fromkeys(seen) if abs(v) > 1]
+    found = cure(scanned, fix, [{"scalar": v} for v in signs], usual)
+    return found or cure(scanned, fix, [{"scalar": v} for v in SCALARS], usual)
+
+
+def near(files: Scanned, others: Scanned) -> bool:
+    """Return whether the sources of files lie where those of others do, within twice their extent."""
+    a, b = _live(files, "src")[:, :2], _live(others, "src")[:, :2]
+    if not len(a) or not len(b):
+        return True
+    low, high = b.min(axis=0), b.max(axis=0)
+    reach = np.maximum(2.0 * float((high - low).max()), 1000.0)
+    return bool(((a >= low - reach) & (a <= high + reach)).all()) and (
+        len(others) < 2 or bool(np.ptp(a, axis=0).max() <= 4.0 * max(1.0, float((high - low).max())))
+    )

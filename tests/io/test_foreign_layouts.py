@@ -1,0 +1,176 @@
+"""Layouts of other programs: headers miscounted, wrong formats and names, rev 2.1, SEG-D and SEG-2."""
+
+import struct
+
+import numpy as np
+import pytest
+from segy_maker import make_segy
+from shot_records import CHANNELS, NS, cured, found, pasted, problems, records, write
+
+from subsalt.errors import SegyError
+from subsalt.io.headers import Fix
+from subsalt.io.prestack import open_traces
+from subsalt.io.segy import read_survey, scan
+
+
+def ext(path, count, said, **more):
+    """Write records behind `count` extended text headers, of which the binary header says `said`."""
+    headers, traces = records()
+    blocks = [b"x".ljust(3200)] * count
+    full = {k: np.broadcast_to(np.asarray(v), (len(traces),)) for k, v in headers.items()}
+    return make_segy(path, traces, headers=full, extended=blocks, binary={3505: ("h", said)}, **more)
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, 0), (0, 1), (2, 1), (1, 3)])
+def test_extended_text_headers_miscounted(tmp_path, count, said):
+    path = ext(tmp_path / "a.sgy", count, said)
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.code == "E213"
+    assert caught.value.fix == f"[data.fix] text_headers = {count}"
+    assert problems(path, pasted(caught.value.fix)[1]) == []
+
+
+def test_a_text_header_as_long_as_traces(tmp_path):
+    # 740 samples of 4 bytes and 240 of the header are 3200: the traces divide all the same
+    headers, traces = records()
+    long = np.concatenate([traces, traces, traces], axis=1)[:, :740]
+    full = {k: np.broadcast_to(np.asarray(v), (len(traces),)) for k, v in headers.items()}
+    path = make_segy(tmp_path / "a.sgy", long, headers=full, extended=[b"x".ljust(3200)])
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.fix == "[data.fix] text_headers = 1"
+
+
+def test_truncated_inside_a_trace_and_bytes_lost_inside(tmp_path):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, traces)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-700])
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert 'truncated = "drop"' in caught.value.fix
+    assert set(problems(path, Fix(truncated="drop"))) == {"W213"}
+    # 100 bytes lost in the middle: what follows is no trace, and using it makes it worse
+    path.write_bytes(whole[:90_000] + whole[90_100:])
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.code == "E213"
+    assert "truncated" not in caught.value.fix
+
+
+def test_a_format_of_another_width(tmp_path):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, traces, binary={3225: ("h", 3)})
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.fix == "[data.fix] format = 5"
+    assert problems(path, pasted(caught.value.fix)[1]) == []
+
+
+def test_traces_of_different_lengths(tmp_path):
+    _, traces = records()
+    first, second = (
+        make_segy(tmp_path / f"{n}.sgy", traces[:20, :n], headers={"trace_id": 1}) for n in (200, 300)
+    )
+    path = tmp_path / "both.sgy"
+    path.write_bytes(first.read_bytes() + second.read_bytes()[3600:])
+    with pytest.raises(SegyError, match="200 samples in 20 traces, 300 samples in 20") as caught:
+        scan(path)
+    assert caught.value.code == "E239"
+
+
+def test_samples_in_the_other_byte_order(tmp_path):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, traces)
+    raw = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(len(traces), -1).copy()
+    raw[:, 240:] = raw[:, 240:].reshape(len(traces), -1, 4)[:, :, ::-1].reshape(len(traces), -1)
+    path.write_bytes(path.read_bytes()[:3600] + raw.tobytes())
+    f = found([path], "E257")
+    assert f.fix.startswith('[data.fix] sample_endian = "little"')
+    assert cured([path], f) == []
+    survey = read_survey(path, fix=pasted(f.fix)[1])
+    np.testing.assert_array_equal(survey.traces(survey.shots[0]), traces[:CHANNELS])
+    table = open_traces(path, fix=pasted(f.fix)[1])
+    np.testing.assert_array_equal(table.files.read(np.arange(3)), traces[:3])
+
+
+@pytest.mark.parametrize(("real", "said"), [(1, 5), (5, 1), (5, 2), (1, 2)])
+def test_a_wrong_format_is_an_error_until_it_is_declared(tmp_path, real, said):
+    headers, traces = records()
+    paths = write(tmp_path, headers, traces, code=real, binary={3225: ("h", said)})
+    f = found(paths, "E257")
+    assert f.fix.startswith(f"[data.fix] format = {real};")
+    assert "E257" not in problems(paths, Fix(format=said))
+    assert cured(paths, f) == []
+
+
+def test_su_named_segy_and_the_reverse(tmp_path):
+    headers, traces = records()
+    full = {k: np.broadcast_to(np.asarray(v), (len(traces),)) for k, v in headers.items()}
+    su = make_segy(tmp_path / "a.sgy", traces, headers=full, su=True, endian="little")
+    segy = make_segy(tmp_path / "b.su", traces, headers=full)
+    for path, kind in ((su, "su"), (segy, "segy")):
+        with pytest.raises(SegyError) as caught:
+            scan(path)
+        assert caught.value.code == "E247"
+        header, fix = pasted(caught.value.fix)
+        assert fix.kind == kind
+        assert problems(path, fix, header) == []
+
+
+def test_seg_d_and_seg_2_are_refused_by_name(tmp_path):
+    segd = bytes.fromhex("0042805800000000000000022108" + "115959" + "00") + bytes(5000)
+    label = b"   1SD2.1" + bytes(5000)
+    seg2 = struct.pack("<HHHH", 0x3A55, 1, 96, 24) + bytes(5000)
+    for name, raw in (("SEG-D", segd), ("SEG-D", label), ("SEG-2", seg2)):
+        path = tmp_path / "a.sgy"
+        path.write_bytes(raw)
+        with pytest.raises(SegyError, match=name) as caught:
+            scan(path)
+        assert caught.value.code == "E248"
+
+
+def extended(path, change=None):
+    """Write rev 2 records with one trace header extension of the standard."""
+    headers, traces = records()
+    full = {k: np.broadcast_to(np.asarray(v), (len(traces),)) for k, v in headers.items()}
+    make_segy(path, traces, headers=full, extra_headers=1, binary={3501: ("B", 2), 3507: ("h", 1)})
+    raw = bytearray(path.read_bytes())
+    size = 480 + 4 * NS
+    for i in range(len(traces)):
+        at = 3600 + i * size + 240
+        names = ("source_x", "source_y", "receiver_x", "receiver_y")
+        struct.pack_into(">4d", raw, at + 96, *(full[n][i] / 100 for n in names))
+        struct.pack_into(">I", raw, at + 136, NS)
+        raw[at + 232 : at + 240] = b"SEG00001"
+        if change:
+            change(raw, at)
+    path.write_bytes(bytes(raw))
+    return path
+
+
+def test_trace_header_extensions(tmp_path):
+    assert problems(extended(tmp_path / "a.sgy")) == []
+    # the coordinates stand in the extension alone
+    path = extended(tmp_path / "b.sgy", lambda raw, at: raw.__setitem__(slice(at - 168, at - 152), bytes(16)))
+    with pytest.raises(SegyError, match="SEG00001") as caught:
+        scan(path)
+    assert caught.value.code == "E258"
+    path = extended(tmp_path / "c.sgy", lambda raw, at: struct.pack_into(">H", raw, at + 156, 5))
+    with pytest.raises(SegyError, match="counts 5 extensions"):
+        scan(path)
+
+
+def test_a_layout_in_the_text_moves_header_values(tmp_path):
+    def layout(byte):
+        text = f'((SEG:Layout:text/xml))<?xml version="1.0"?><entry name="iline" byte="{byte}" type="int4"/>'
+        return text.encode().ljust(3200)
+
+    headers, traces = records()
+    for byte, expected in ((189, []), (5, ["E259"])):
+        (path,) = write(tmp_path, headers, traces, extended=[layout(byte)], binary={3505: ("h", 1)})
+        assert problems(path) == expected
+    f = found([path], "E259")
+    assert "inline = 5" in f.fix
+    assert cured([path], f) == []

@@ -1,0 +1,413 @@
+"""Mistakes in single traces and headers of shot records: each is found, named, and gone under the cure it offers."""
+
+import numpy as np
+import pytest
+from segy_maker import make_segy
+from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, pasted, problems, records, write
+
+from subsalt.errors import GeometryError, SegyError
+from subsalt.io.exclude import Exclusion, leave_out, runs, spans
+from subsalt.io.headers import Fix
+from subsalt.io.prestack import open_traces
+from subsalt.io.segy import read_survey, scan
+
+
+def test_records_in_order_have_no_finding(tmp_path):
+    headers, traces = records()
+    for per_shot in (False, True):
+        paths = write(tmp_path, headers, traces, per_shot=per_shot)
+        assert problems(paths) == []
+        assert scan(paths).n_shots == SHOTS
+
+
+# ---- amplitudes
+
+
+def noise(traces, rows, factor):
+    rng = np.random.default_rng(5)
+    traces[rows] += (factor * np.abs(traces).max() * rng.standard_normal((len(rows), NS))).astype("f4")
+
+
+def spike(traces, rows, value):
+    traces[rows, 150] = value
+
+
+@pytest.mark.parametrize("per_shot", [False, True])
+@pytest.mark.parametrize(
+    ("plant", "word"),
+    [
+        (lambda x: noise(x, [30, 31, 100], 30.0), "noise"),
+        (lambda x: spike(x, [77], 1e4), "spikes"),
+        (lambda x: spike(x, [0], 1e4), "spikes"),
+    ],
+)
+def test_strong_traces_are_named_and_left_out(tmp_path, plant, word, per_shot):
+    headers, traces = records()
+    before = traces.copy()
+    plant(traces)
+    rows = np.flatnonzero((traces != before).any(axis=1))
+    paths = write(tmp_path, headers, traces, per_shot=per_shot)
+    f = found(paths, "E246")
+    assert word in f.message
+    assert f.evidence["count"] == len(rows)
+    for trace, row in zip(f.evidence["traces"], rows, strict=True):
+        assert trace["shot"] == 101 + row // CHANNELS
+        assert trace["trace"] == 1 + (row % CHANNELS if per_shot else row)
+    assert cured(paths, f) == []
+    assert problems(paths, Fix(noisy="keep")) == ["W246"]
+    header, fix = pasted(f.fix)
+    survey = read_survey(paths, header, fix)
+    assert sum(len(s.rcv) for s in survey.shots) == len(traces) - len(rows)
+    assert survey.notes["excluded_traces"] == len(rows)
+    assert max(float(np.abs(survey.traces(s)).max()) for s in survey.shots) < 1.0
+    table = open_traces(paths, header, fix)
+    assert len(table) == len(traces) - len(rows)
+    assert table.notes["excluded_traces"] == len(rows)
+
+
+def test_a_trace_that_is_somewhat_stronger_is_a_warning(tmp_path):
+    headers, traces = records(shots=40)
+    traces[333] *= 15
+    f = found(write(tmp_path, headers, traces), "W246")
+    assert "trace 334 (shot 114, channel 22)" in f.message
+
+
+def test_near_offsets_may_be_strong(tmp_path):
+    headers, traces = records(first=5.0)
+    assert problems(write(tmp_path, headers, traces)) == []
+
+
+def test_humming_traces(tmp_path):
+    headers, traces = records()
+    hum = np.sin(2 * np.pi * 50.0 * DT * np.arange(NS))
+    for row in (12, 13, 180):
+        traces[row] += (0.5 * np.abs(traces[row]).max() * hum).astype("f4")
+    paths = write(tmp_path, headers, traces)
+    f = found(paths, "W247")
+    assert [t["trace"] for t in f.evidence["traces"]] == [13, 14, 181]
+    assert cured(paths, f) == []
+
+
+def test_a_trace_of_noise_that_is_no_stronger(tmp_path):
+    headers, traces = records()
+    level = np.sqrt((traces[50] ** 2).mean())
+    traces[50] = 2 * level * np.random.default_rng(0).standard_normal(NS)
+    paths = write(tmp_path, headers, traces)
+    f = found(paths, "W256")
+    assert f.evidence["traces"] == [{"file": str(paths[0]), "shot": 103, "trace": 51}]
+    assert cured(paths, f) == []
+
+
+def test_clipped_traces(tmp_path):
+    headers, traces = records()
+    limit = 0.15 * np.abs(traces).max()
+    np.clip(traces, -limit, limit, out=traces)
+    paths = write(tmp_path, headers, traces)
+    f = found(paths, "W253")
+    assert 8 <= f.evidence["count"] < len(traces)
+    assert "shot 101, channel 1" in f.message
+    assert "W253" not in cured(paths, f)
+
+
+def test_a_shot_of_another_strength(tmp_path):
+    headers, traces = records()
+    traces[2 * CHANNELS : 3 * CHANNELS] *= 1000
+    paths = write(tmp_path, headers, traces, per_shot=True)
+    f = found(paths, "W254")
+    assert f.evidence["shot"] == 103
+    assert f.evidence["ratio"] == pytest.approx(1000, rel=0.5)
+    assert cured(paths, f) == []
+
+
+def test_dead_and_constant_traces_are_named(tmp_path):
+    headers, traces = records()
+    traces[[40, 41]], traces[99] = 0, 7
+    paths = write(tmp_path, headers, traces)
+    for code, trace in (("W233", 41), ("W234", 100)):
+        f = found(paths, code)
+        assert f.evidence["traces"][0]["trace"] == trace
+        assert code not in cured(paths, f)
+    headers["trace_id"] = np.where(np.arange(len(traces)) == 7, 2, 1)
+    assert "traces 8" in found(write(tmp_path, headers, traces), "W230").message
+
+
+def test_nan_in_a_trace_that_is_left_out(tmp_path):
+    headers, traces = records()
+    traces[60, 3] = np.nan
+    paths = write(tmp_path, headers, traces)
+    assert "trace 61" in found(paths, "E250").message
+    fix = Fix(exclude=(Exclusion("line.sgy", ((61, 61, 1),)),))
+    assert problems(paths, fix) == []
+    survey = read_survey(paths, fix=fix)
+    assert all(np.isfinite(survey.traces(s)).all() for s in survey.shots)
+
+
+# ---- traces that are missing, or there twice
+
+
+def without(headers, traces, gone):
+    n = len(traces)
+    full = {k: np.broadcast_to(np.asarray(v), (n,)) for k, v in headers.items()}
+    keep = ~np.isin(np.arange(n), gone)
+    return {k: v[keep] for k, v in full.items()}, traces[keep]
+
+
+@pytest.mark.parametrize(
+    ("gone", "channels"),
+    [
+        (3 * CHANNELS + np.arange(9), "1-9"),
+        (3 * CHANNELS + np.arange(14, CHANNELS), "15-24"),
+        (3 * CHANNELS + np.arange(5, 14), "6-14"),
+    ],
+)
+def test_missing_channels(tmp_path, gone, channels):
+    headers, traces = without(*records(), gone)
+    for per_shot in (False, True):
+        paths = write(tmp_path, headers, traces, per_shot=per_shot)
+        f = found(paths, "W255")
+        assert "shot 104 has" in f.message
+        assert f"channels {channels} are missing" in f.message
+        assert cured(paths, f) == []
+
+
+def test_channels_missing_in_every_shot(tmp_path):
+    channel = np.tile(np.arange(CHANNELS), SHOTS)
+    headers, traces = without(*records(), np.flatnonzero((channel > 4) & (channel < 14)))
+    f = found(write(tmp_path, headers, traces), "W255")
+    assert "8 of 8 shots lack channels" in f.message
+    assert "channels 6-14" in f.message
+
+
+def test_a_shot_twice(tmp_path):
+    headers, traces = records()
+    one = write(tmp_path, headers, traces, per_shot=True)
+    f = found([*one, one[3]], "E728")
+    assert f.evidence["count"] == CHANNELS
+    assert "field record 104 channel 1" in f.message
+    assert problems([*one, one[3]], Fix(duplicates="first")) == []
+    assert problems([*one, one[3]], Fix(duplicates="keep")) == ["W728"]
+    kept = read_survey([*one, one[3]], fix=Fix(duplicates="first"))
+    assert [len(s.rcv) for s in kept.shots] == [CHANNELS] * SHOTS
+    # under another number
+    n = len(traces)
+    again = {k: np.broadcast_to(np.asarray(v), (n,))[:CHANNELS] for k, v in headers.items()} | {"ffid": 900}
+    paths = [*one, make_segy(tmp_path / "again.sgy", traces[:CHANNELS], headers=again)]
+    f = found(paths, "W263")
+    assert f.evidence["shots"] == [900]
+    assert cured(paths, f) == []
+
+
+# ---- headers
+
+
+XY = ("source_x", "source_y", "receiver_x", "receiver_y")
+
+
+def zeroed(headers, n, rows, names):
+    full = {k: np.array(np.broadcast_to(np.asarray(v), (n,))) for k, v in headers.items()}
+    for name in names:
+        full[name][rows] = 0
+    return full
+
+
+@pytest.mark.parametrize("names", [XY, tuple(records()[0])])
+@pytest.mark.parametrize("rows", [[5, 6, 50], range(2 * CHANNELS, 3 * CHANNELS)])
+def test_headers_of_zeros(tmp_path, rows, names):
+    headers, traces = records()
+    rows = np.array(rows)
+    paths = write(tmp_path, headers, traces, per_shot=True)
+    for k, path in enumerate(paths):
+        own = np.arange(k * CHANNELS, (k + 1) * CHANNELS)
+        inside = np.flatnonzero(np.isin(own, rows))
+        part = {n: np.broadcast_to(np.asarray(v), (len(traces),))[own] for n, v in headers.items()}
+        make_segy(path, traces[own], headers=zeroed(part, CHANNELS, inside, names))
+    f = found(paths, "E235")
+    assert f.evidence["count"] == len(rows)
+    assert f.evidence["traces"][0]["file"] == str(paths[rows[0] // CHANNELS])
+    assert f.evidence["traces"][0]["trace"] == 1 + rows[0] % CHANNELS
+    assert cured(paths, f) == []
+
+
+def test_one_trace_at_the_origin_of_the_map_is_right(tmp_path):
+    headers, traces = records(first=0.0)
+    full = {k: np.array(np.broadcast_to(np.asarray(v), (len(traces),))) for k, v in headers.items()}
+    full["source_y"][:] = full["receiver_y"][:] = 0
+    full["source_x"] -= 500_000
+    full["receiver_x"] -= 500_000
+    assert "E235" not in problems(write(tmp_path, full, traces))
+
+
+@pytest.mark.parametrize(
+    ("scalar", "code"), [(10, "E236"), (100, "E236"), (1, "W216"), (0, "W216"), (-1000, "W216")]
+)
+def test_scalars_of_depths(tmp_path, scalar, code):
+    headers, traces = records()
+    paths = write(tmp_path, headers | {"elevation_scalar": scalar}, traces)
+    f = found(paths, code)
+    assert "elevation_scalar = -10" in f.fix
+    assert cured(paths, f) == []
+
+
+def test_deep_sources_that_are_meant(tmp_path):
+    headers, traces = records()
+    deep = headers | {"source_depth": 8000}
+    paths = write(tmp_path, deep, traces)
+    assert "says that it is right" in found(paths, "E236").fix
+    assert problems(paths, Fix(elevation_scalar=-10)) == []
+    # between wells both change from trace to trace
+    n = len(traces)
+    wells = {
+        "source_depth": 8000 + 400 * (np.arange(n) // 24),
+        "receiver_elevation": -7000 - 200 * (np.arange(n) % 24),
+    }
+    assert problems(write(tmp_path, headers | wells, traces)) == []
+
+
+@pytest.mark.parametrize("scalar", [100, 0, 1, -10, -1000, 10])
+def test_scalars_of_coordinates(tmp_path, scalar):
+    headers, traces = records()
+    paths = write(tmp_path, headers | {"coordinate_scalar": scalar}, traces)
+    f = found(paths, "W226")
+    assert f.fix.startswith("[data.fix] scalar = -100")
+    assert cured(paths, f) == []
+
+
+def test_the_scalar_of_one_file(tmp_path):
+    headers, traces = records()
+    scalars = np.where(np.repeat(np.arange(SHOTS), CHANNELS) == 4, 1, -100)
+    paths = write(tmp_path, headers | {"coordinate_scalar": scalars}, traces, per_shot=True)
+    f = found(paths, "W223")
+    assert str(paths[4]) in f.message
+    assert cured(paths, f) == []
+    # a file whose numbers go with its scalar is right
+    other = {k: np.array(np.broadcast_to(np.asarray(v), (len(traces),))) for k, v in headers.items()}
+    tens = scalars == 1
+    for name in XY:
+        other[name] = np.where(tens, other[name] // 10, other[name])
+    other["coordinate_scalar"] = np.where(tens, -10, -100)
+    assert problems(write(tmp_path, other, traces, per_shot=True)) == []
+
+
+def test_the_delay_of_one_file(tmp_path):
+    headers, traces = records()
+    for here, others in ((100, 0), (0, 100)):
+        delay = np.where(np.repeat(np.arange(SHOTS), CHANNELS) == 2, here, others)
+        paths = write(tmp_path, headers | {"delay": delay}, traces, per_shot=True)
+        f = found(paths, "W217")
+        assert str(paths[2]) in f.message
+        assert "W217" not in cured(paths, f)
+
+
+def test_intervals_without_sense(tmp_path):
+    headers, traces = records()
+    for binary, trace, cure in (
+        (-2000, 0, "dt = 0.002"),
+        (0, 65536 - 4000, "dt = 0.004"),
+        (32767, 32767, "dt = 0.004"),
+    ):
+        paths = write(tmp_path, headers | {"dt": trace}, traces, binary={3217: ("h", binary)})
+        f = found(paths, "E238")
+        assert cure in f.fix
+        assert cured(paths, f) == []
+        with pytest.raises(SegyError) as caught:
+            read_survey(paths)
+        assert caught.value.code == "E238"
+        with pytest.raises(SegyError):
+            open_traces(paths)
+
+
+def test_a_hydrophone_of_rev_1_is_data(tmp_path):
+    headers, traces = records()
+    for kind in (11, 12):
+        assert problems(write(tmp_path, headers | {"trace_id": kind}, traces)) == []
+    both = np.tile([11, 12], len(traces) // 2)
+    paths = write(tmp_path, headers | {"trace_id": both}, traces)
+    f = found(paths, "E241")
+    assert "96 of pressure (trace id 11)" in f.message
+    assert "trace_ids = [11]" in f.fix
+    assert len(open_traces(paths, fix=Fix(trace_ids=(11,)))) == 96
+    with pytest.raises(SegyError) as caught:
+        read_survey(paths)
+    assert caught.value.code == "E241"
+    shots = read_survey(paths, fix=pasted(f.fix)[1]).shots
+    assert sum(len(s.rcv) for s in shots) == 96
+    alone = write(tmp_path, headers | {"trace_id": 14}, traces)
+    assert found(alone, "E241").fix.startswith("[data.fix] trace_ids = [14]")
+
+
+def test_auxiliary_traces_are_not_blamed_for_coordinates(tmp_path):
+    headers, traces = records()
+    assert problems(write(tmp_path, headers | {"trace_id": 6}, traces)) == ["W231"]
+
+
+def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
+    headers, traces = records()
+    away = np.where(np.arange(len(traces)) % 2, 100_000_000, 0)
+    moved = {k: np.asarray(headers[k]) + away for k in ("source_x", "receiver_x")}
+    paths = write(tmp_path, headers | moved, traces)
+    f = found(paths, "E243")
+    assert f.evidence["count"] == len(traces) // 2
+    assert "999 km" in f.message
+    assert "E243" not in cured(paths, f)
+
+
+def test_offsets_that_are_wrong_in_a_few_traces(tmp_path):
+    headers, traces = records()
+    offset = np.array(headers["offset"])
+    offset[[10, 11]] *= 3
+    paths = write(tmp_path, headers | {"offset": offset}, traces)
+    f = found(paths, "W226")
+    assert f.evidence["count"] == 2
+    assert "traces 11-12" in f.message
+    assert cured(paths, f) == []
+
+
+def test_four_cables_are_no_line(tmp_path):
+    headers, traces = records(channels=40)
+    n = len(traces)
+    cable = np.arange(n) % 4
+    y = 200_000 + 10_000 * (cable - 1) - 5_000
+    offset = 100.0 + 75.0 * (np.arange(n) % 40 // 4)
+    x = np.asarray(headers["source_x"]) - np.round(100 * offset).astype(int)
+    paths = write(tmp_path, headers | {"receiver_y": y, "receiver_x": x, "offset": 0}, traces)
+    line = read_survey(paths, ndim=2).notes
+    assert line["cables"]["cables"] == 4
+    # from the source to the outer cables; the nearest receiver of all is 100 m behind
+    assert line["cables"]["beside_m"] == pytest.approx(150.0, rel=0.05)
+    assert "cables" not in read_survey(write(tmp_path, *records()), ndim=2).notes
+
+
+# ---- what is left out
+
+
+def test_exclusions():
+    assert runs([5, 3, 4, 9]) == ((3, 5, 1), (9, 9, 1))
+    assert spans([1, 2, 3, 8]) == "1-3, 8"
+    number = np.arange(6)
+    ffid, channel = np.array([1, 1, 1, 2, 2, 2]), np.array([1, 2, 3, 1, 2, 3])
+    some = Exclusion(shots=((2, 2, 1),), channels=((1, 3, 2),))
+    assert some.among("x/a.sgy", number, ffid, channel).tolist() == [False] * 3 + [True, False, True]
+    assert (
+        Exclusion("a.sgy", ((2, 3, 1),)).among("x/a.sgy", number, ffid, channel).tolist()
+        == [False, True, True] + [False] * 3
+    )
+    assert not Exclusion("b/a.sgy").names("x/a.sgy")
+    assert Exclusion("x/a.sgy").names("/data/x/a.sgy")
+    assert str(Exclusion(shots=((2, 2, 1),), channels=((1, 3, 2),))) == '{shot = 2, channels = "1-3:2"}'
+    assert leave_out([("x/a.sgy", [1, 2, 3, 7]), ("x/b.sgy", None)]) == (
+        '[data] exclude = [{file = "a.sgy", traces = "1-3, 7"}, {file = "b.sgy"}]'
+    )
+
+
+def test_an_entry_that_meets_no_trace_is_refused(tmp_path):
+    headers, traces = records()
+    paths = write(tmp_path, headers, traces)
+    for entry in (
+        Exclusion("other.sgy"),
+        Exclusion(shots=((999, 999, 1),)),
+        Exclusion("line.sgy", ((500, 500, 1),)),
+    ):
+        for read in (read_survey, open_traces):
+            with pytest.raises(GeometryError) as caught:
+                read(paths, fix=Fix(exclude=(entry,)))
+            assert caught.value.code == "E244"
