@@ -446,7 +446,7 @@ OTHERS = [
         "src/subsalt/lab/stats.py",
         "(len(order) - rank) * p_values[i]",
         "(len(order) - rank - 1) * p_values[i]",
-        "lab/test_statistics.py",
+        "lab/test_paired_samples.py",
     ),
     Mutant(
         "Lab",
