@@ -2,11 +2,13 @@
 
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 from break_surveys import altered, layers, modelled
 
+from job_files import shared_data
 from subsalt.check.break_fits import reversed_order
 from subsalt.io import segy, volume
 from subsalt.io.first_breaks import first_breaks
@@ -14,6 +16,9 @@ from subsalt.io.headers import Fix
 from subsalt.io.prestack import open_traces
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
+from subsalt.job.methods import job_class
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 JOB = """\
 [data]
@@ -169,3 +174,26 @@ def test_a_picture_is_of_first_breaks_only(tmp_path, subsalt_command):
     code, _, err = subsalt_command("scan", tmp_path / "a.sgy", "-o", tmp_path / "x.png")
     assert code == 78
     assert "--first-breaks" in err
+
+
+def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
+    write(tmp_path)
+    path = tmp_path / "a.sgy"
+    raw = bytearray(path.read_bytes())
+    ns = struct.unpack(">H", raw[3220:3222])[0]
+    for at in range(3600, len(raw), 240 + 4 * ns):
+        raw[at + 72 : at + 80], raw[at + 80 : at + 88] = raw[at + 80 : at + 88], raw[at + 72 : at + 80]
+    path.write_bytes(bytes(raw))
+    (found,) = [f for f in segy.scan(path).findings if f.code == "W224"]
+    assert "one receiver" in found.message
+    named = dict(re.findall(r"(\w+_[xy]) = (\d+)", found.fix))
+    header = segy.HeaderBytes(**{name: int(byte) for name, byte in named.items()})
+    assert not [f for f in segy.scan(path, header).findings if f.code == "W224"]
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["viking", "viking_time", "cdp601to610"])
+def test_field_data_in_order(name):
+    shared_data()
+    job = job_class("rtm" if name == "viking" else "kirchhoff").from_toml(EXAMPLES / f"{name}.toml")
+    assert [f for f in check_job(job).findings if OWN.fullmatch(f.code)] == []

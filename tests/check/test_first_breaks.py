@@ -259,6 +259,11 @@ MISTAKES = {
         lambda: context("land, split spread", lambda i, s: {"data": -s.data}),
         "polarity = -1",
     ),
+    "polarity of all, 3-D": (
+        "W351",
+        lambda: context("3-D patch", lambda i, s: {"data": -s.data}),
+        "polarity = -1",
+    ),
     "polarity of a shot": ("E352", lambda: context("streamer", data_of(np.negative)), '"1, 3-5"'),
     "polarity of a shot, ghosts": (
         "E352",
