@@ -329,7 +329,9 @@ def _say_velocity(
     speed = 1 / slowness
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
     say = (error, "E349") if certain else (warning, "W349")
-    if WATER[0] <= speed <= WATER[1] and factor > 1:
+    if context.facts.get("_axes_wrong"):
+        cure = "mend the axes of the model first, as W426 or W443 says"
+    elif WATER[0] <= speed <= WATER[1] and factor > 1:
         cure = (
             "first breaks travel at the speed of sound in water: begin the model with its water layer "
             "([model] vp, origin)"
