@@ -35,8 +35,8 @@ f0 = 18
 SHOTS = {
     LINE: """
 [acquisition]
-shots = { first = [100, 0], last = [300, 0], n = 2 }
-receivers = { first = [0, 0], last = [400, 0], n = 21 }
+shots = { first = [100, 10], last = [300, 10], n = 2 }
+receivers = { first = [0, 10], last = [400, 10], n = 21 }
 record_length = 0.15
 dt = 0.002
 """,
