@@ -335,16 +335,18 @@ def plans(found: Sequence[Result]) -> str:
                 f"{r['memory_error']:+.1%}",
                 f"{r['planned_disk'] / 1e6:.1f} / {r['measured_disk'] / 1e6:.1f}",
                 f"{r['disk_error']:+.1%}",
-                f"{r['planned_seconds'] or 0.0:.1f} / {r['measured_seconds']:.1f}",
-                "" if r["time_error"] is None else f"{r['time_error']:+.0%}",
+                "" if result["noisy"] else f"{r['planned_seconds'] or 0.0:.1f} / {r['measured_seconds']:.1f}",
+                "" if result["noisy"] or r["time_error"] is None else f"{r['time_error']:+.0%}",
                 f"{r['unexplained']:.1%}",
             ]
             for r in result["rows"]
         ]
+        seconds = f", seconds {result['time_error']:.0%}"
+        if result["noisy"]:
+            seconds = "; other programs ran, so that seconds say nothing"
         parts.append(
             f"{made_on(result)}, version {result['version']}; `python benchmarks/plan_against_measured.py`. "
-            f"Largest errors: memory {result['memory_error']:.1%}, disk {result['disk_error']:.1%}, seconds "
-            f"{result['time_error']:.0%}; load before it began: {result['machine']['load_before']:g}.\n\n"
+            f"Largest errors: memory {result['memory_error']:.1%}, disk {result['disk_error']:.1%}{seconds}.\n\n"
             + markdown(head, rows)
         )
     return "\n\n".join(parts)

@@ -85,10 +85,10 @@ Index batch(Index left, Index to_check, double rate, Index depth, Index it, std:
 }
 
 Index advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
-             const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
-             bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
-             const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front,
-             std::optional<std::uint64_t> batch_seed, int slow) {
+              const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
+              bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
+              const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front,
+              std::optional<std::uint64_t> batch_seed, int slow) {
     const Table& k = table_of(isa, threads);
     if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
@@ -146,12 +146,12 @@ Index advance(const Plan& plan, nb::object state_object, Index steps, const std:
 } // namespace
 
 void bind_segment(nb::module_& m) {
-    m.def(
-        "advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a, "finite_every"_a,
-        "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(), "inner"_a.none(),
-        "front"_a, "batch_seed"_a.none(), "slow"_a = -1,
-        "Advance a state by some steps; return the points that were advanced, of all steps, and -1 when the state is no "
-        "longer finite. It stands between two steps whenever this returns or throws.");
+    m.def("advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a,
+          "finite_every"_a, "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(),
+          "inner"_a.none(), "front"_a, "batch_seed"_a.none(), "slow"_a = -1,
+          "Advance a state by some steps; return the points that were advanced, of all steps, and -1 when the state is "
+          "no "
+          "longer finite. It stands between two steps whenever this returns or throws.");
     m.def("drawn_steps", &drawn_steps, "seed"_a, "it"_a, "most"_a = longest_drawn,
           "1 to `most` steps, drawn anew at every time index; a seed always draws the same.");
 }
