@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.break_fits import Verdict, centre, judge, measure, onset, reversed_order
+from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order
 from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.layout import Layout
 from subsalt.check.shot_names import leave_out, named
@@ -166,9 +166,17 @@ def _chosen(good: list[ShotBreaks]) -> list[ShotBreaks]:
 
 
 def _verdict(context: Context, found: ShotBreaks) -> Verdict:
+    return judge(measured(context, found))
+
+
+def measured(context: Context, found: ShotBreaks) -> Measured:
+    """Return the picks of a shot with what the model allows, computed once for all rules."""
     assert context.model is not None
     assert context.wavelet is not None
-    return judge(measure(found, context.model, context.wavelet, starts(context, found)))
+    kept: dict[int, Measured] = context.facts.setdefault("_measured", {})
+    if found.shot.id not in kept:
+        kept[found.shot.id] = measure(found, context.model, context.wavelet, starts(context, found))
+    return kept[found.shot.id]
 
 
 def starts(context: Context, found: ShotBreaks) -> NDArray[np.float64]:
@@ -192,14 +200,11 @@ def seen(found: Sequence[ShotBreaks]) -> str:
 
 def _expected(context: Context, found: Sequence[ShotBreaks]) -> str:
     """Return what the model and the wavelet let the lines be, for a message."""
-    assert context.model is not None
-    assert context.wavelet is not None
-    model, wavelet = context.model, context.wavelet
     from subsalt.io.first_breaks import fit_line
 
     lines = []
     for b in found[:5]:
-        m = measure(b, model, wavelet, starts(context, b))
+        m = measured(context, b)
         lines += [line for t in (m.early, m.late) if (line := fit_line(m.distance, t + m.pulse)) is not None]
     if not lines:
         return "unknown"

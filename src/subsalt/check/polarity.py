@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
-from subsalt.check.first_breaks import breaks, starts
+from subsalt.check.first_breaks import breaks, measured
 from subsalt.check.shot_names import file_of, leave_out, named
 from subsalt.errors import Finding
 from subsalt.io.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, windows
@@ -37,14 +37,15 @@ OPPOSITE, RIGHT = 0.9, 0.6
 
 def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the correlation of two windows of the largest absolute value over small lags."""
-    found = [_at(a, b, k) for k in range(-LAG, LAG + 1)]
-    return max(found, key=abs)
-
-
-def _at(a: NDArray[np.float64], b: NDArray[np.float64], lag: int) -> float:
-    x, y = (a[lag:], b[: len(b) - lag]) if lag >= 0 else (a[:lag], b[-lag:])
-    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
-    return float((x * y).sum()) / size if size > 0 else 0.0
+    n = len(a)
+    products = np.correlate(a, b, "full")[n - 1 - LAG : n + LAG]
+    # energies of what overlaps at each lag
+    lag = np.arange(-LAG, LAG + 1)
+    of_a, of_b = (np.concatenate([[0.0], np.cumsum(x * x)]) for x in (a, b))
+    late, early = np.maximum(lag, 0), np.maximum(-lag, 0)
+    size = np.sqrt((of_a[n - early] - of_a[late]) * (of_b[n - late] - of_b[early]))
+    found = np.divide(products, size, out=np.zeros(len(lag)), where=size > 0)
+    return float(found[np.argmax(np.abs(found))])
 
 
 def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
@@ -214,11 +215,8 @@ def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, fl
     None where no direct wave is sure: the model lets it arrive at one time, and it came then. Of a line, the wave of a
     point source is compared, and that of a line source, as modelled data have it.
     """
-    from subsalt.check.break_fits import measure
-
     assert context.model is not None
-    assert context.wavelet is not None
-    m = measure(found, context.model, context.wavelet, starts(context, found))
+    m = measured(context, found)
     use = np.flatnonzero(found.picked)
     use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), len(m.time))).round().astype(int))]
     single = (m.late - m.early < 0.1 * m.period) & (np.abs(m.excess()) < 0.5 * m.period)

@@ -158,7 +158,7 @@ def plants(
                 few = base in FEW
                 one = OF_FEW if few else ONE
                 at = place if place is not None else one if w in ("one", "some") else ANYWHERE
-                kept = keeps if keeps is not None else 1.0 if w in ("all", "model", "job") else 0.7
+                kept = keeps if keeps is not None else {"one": 0.7, "some": 0.6}.get(w, 1.0)
                 FORMS.append(
                     Form(
                         number,

@@ -18,7 +18,7 @@ from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.job import Job
 
 #: cures of one finding that are tried
-MOST_CURES = 5
+MOST_CURES = 6
 #: code of what is no finding, but a check that broke
 BROKE = "broke"
 
@@ -182,7 +182,7 @@ def cures_in(fix: str) -> list[list[Key]]:
     groups: list[list[Key]] = []
     for key in keys:
         between = fix[groups[-1][-1].end : key.at].strip() if groups else None
-        if between in (",", "and", ", and", "with") and key.value is not None:
+        if between in (",", ";", "and", ", and", "; and", "with") and key.value is not None:
             groups[-1].append(key)
         else:
             groups.append([key])
@@ -258,13 +258,19 @@ def judge(plant, make, folder_of) -> Verdict:
     if not named:
         return Verdict("misnamed", "; ".join(sorted({f.code for f in new})), said)
     why = ""
-    for f in named:
+    for f in [*named, *_together(named)]:
         for words, cured in _cured(plant, f, case, folder_of):
             problem = _after(plant, f, cured, known, then)
             if not problem:
                 return Verdict("caught", f"{f.code}, {words}", said)
             why = why or f"{f.code}, {words}: {problem}"
     return Verdict("bad cure", why or f"{named[0].code} offers nothing that can be done", said)
+
+
+def _together(named: list[Finding]) -> list[Finding]:
+    """Return as one finding those of one code that say of several things what is to be done with each."""
+    same = [f for f in named if f.code == named[0].code]
+    return [] if len(same) < 2 else [Finding(named[0].code, "error", "", "; ".join(f.fix for f in same))]
 
 
 def _cured(plant, finding, case, folder_of):

@@ -267,7 +267,7 @@ def time_slowness(case, which):
 
 # 23
 
-WATER = (r"water", AGAIN)
+WATER = (r"water|sea", AGAIN)
 model(
     23,
     "the model begins at the sea bed",

@@ -21,7 +21,8 @@ def flipped(f):
     f.samples = -f.samples
 
 
-@plants(7, "all shots", bases="line patch time spread", where="all", says="polarity|sign")
+# of all shots in depth alone: a time migration has no wavelet that the sign of all traces could contradict
+@plants(7, "all shots", bases="line patch spread", where="all", says="polarity|sign")
 def polarity_all(case, which):
     case.edit(flipped, which)
 
