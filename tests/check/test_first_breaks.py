@@ -284,6 +284,11 @@ MISTAKES = {
         lambda: context("streamer", lambda i, s: {"data": corrected(s, modelled("streamer")[0].time)}),
         "before the correction",
     ),
+    "receivers 600 m deep": (
+        "W358",
+        lambda: context("streamer", lambda i, s: {"rcv": s.rcv * [1, 1, 60]}, model=layers(water=700.0)),
+        "depths of sources and receivers",
+    ),
     "stacked": (
         "W355",
         lambda: context("streamer", lambda i, s: {"rcv": np.repeat(s.src[None], 48, axis=0)}),

@@ -81,11 +81,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "from the image what the others add.",
         "Correct the sign of these shots in the files, or leave them out with [data] shots.",
     ),
-    "W352": (
-        "Polarity of some shots, less certain",
-        "As E352, where the first arrivals of the shots are not much alike.",
-        "Look at these shots; correct them, or leave them out with [data] shots.",
-    ),
     "W353": (
         "Polarity of some traces",
         "The first arrival of some traces is that of their neighbours with the opposite sign.",

@@ -131,9 +131,8 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
     found = opposite(breaks(context))
     if found is None:
         return
-    say = (error, "E352") if found.certain else (warning, "W352")
-    yield say[0](
-        say[1],
+    yield error(
+        "E352",
         f"first arrivals of {len(found.wrong)} of {found.told} shots looked at have the opposite sign of the others' "
         f"({named(context, found.wrong)}; correlation with the others {found.correlation:.2f})",
         leave_out(context, found.wrong),
@@ -144,12 +143,11 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Opposite:
-    """Shots of the opposite sign: which, of how many, their mean correlation with the others, whether it is sure."""
+    """Shots of the opposite sign: which, of how many, and their mean correlation with the others."""
 
     wrong: list[ShotBreaks]
     told: int
     correlation: float
-    certain: bool
 
 
 def opposite(found: list[ShotBreaks]) -> Opposite | None:
@@ -170,9 +168,10 @@ def opposite(found: list[ShotBreaks]) -> Opposite | None:
     rare = in_time & (c <= -CERTAIN)
     if not rare.any() or rare.sum() > RARER * told.sum() or not (told & ~rare).any():
         return None
+    if np.median(c[told & ~rare]) < CERTAIN:
+        return None  # the others are not alike enough to say whose sign is wrong
     wrong = [b for b, r in zip(good, rare, strict=True) if r]
-    certain = bool(np.median(c[told & ~rare]) >= CERTAIN)
-    return Opposite(wrong, int(told.sum()), float(c[rare].mean()), certain)
+    return Opposite(wrong, int(told.sum()), float(c[rare].mean()))
 
 
 @rule("polarity", "survey", "wavelet", "velocity")

@@ -108,9 +108,8 @@ def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
     found = opposite(good)
     if found is None:
         return
-    say = (error, "E352") if found.certain else (warning, "W352")
-    yield say[0](
-        say[1],
+    yield error(
+        "E352",
         f"first arrivals of {len(found.wrong)} of {found.told} field records looked at have the opposite sign of the "
         f"others' ({_named(found.wrong)}; correlation {found.correlation:.2f})",
         "change the sign of these records in the files, or leave their files out",
