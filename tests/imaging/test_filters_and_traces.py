@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from subsalt.grid import Grid
+from subsalt.imaging.conditions import SourceNormalised
+from subsalt.imaging.conditions.base import ImagingSums
 from subsalt.imaging.filters import laplacian, ramp, top_mute
 from subsalt.imaging.traces import end_taper, propagation_axis, receiver_area
 from subsalt.survey import Shot, TimeAxis
@@ -91,3 +93,17 @@ def test_propagation_starts_with_an_early_wavelet_and_covers_the_record() -> Non
     assert axis.t0 <= 0.0
     assert axis.duration >= record.duration
     assert propagation_axis(record, ricker(10.0, 0.001), 0.0013).t0 == 0.0
+
+
+def test_the_floor_of_the_illumination_is_a_share_of_its_mean_over_the_whole_image() -> None:
+    """Not of its maximum, which stands at a source and grows as the grid gets finer; nor of the planes at hand."""
+    rng = np.random.default_rng(5)
+    shape = (6, 1, 9)
+    energy, product = rng.uniform(0.5, 2.0, shape), rng.normal(size=shape)
+    energy[2, 0, 1] = 1e4  # beside a source
+    whole = (float(energy.sum()), energy.size)
+    wanted = product / (energy + 0.03 * energy.mean())
+    for planes in (slice(0, 6), slice(3, 6)):
+        fields = {"correlation": product[planes], "illumination": energy[planes]}
+        sums = ImagingSums(fields, Grid((6, 9), (10.0, 10.0)), 0.03, whole)
+        np.testing.assert_allclose(SourceNormalised.finish(sums), wanted[planes], rtol=1e-14)

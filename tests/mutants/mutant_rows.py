@@ -470,7 +470,7 @@ OTHERS = [
         "src/subsalt/imaging/conditions/source_normalised.py",
         "floor = sums.normalise * total / points",
         "floor = sums.normalise * float(illumination.max())",
-        "imaging/test_rtm.py",
+        "imaging/test_filters_and_traces.py",
     ),
 ]
 
