@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
 from subsalt.lab.model.survey import tail_loss
-from subsalt.plan import World
+from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
 from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import decide
@@ -115,7 +115,7 @@ def test_disk_is_what_lies_there_at_a_time():
 
 def test_parts_of_the_disk_are_what_a_run_leaves(job, tmp_path):
     job = Job.from_toml(job)
-    planned = job.plan(run_dir=tmp_path / "run").disk.parts
+    planned = plan_job(job, run_dir=tmp_path / "run").disk.parts
     migrate_job(job, tmp_path / "run")
     images = sum(f.stat().st_size for f in (tmp_path / "run" / "images").glob("*.planes"))
     assert planned["partial images"] == images

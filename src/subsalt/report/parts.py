@@ -129,7 +129,8 @@ def numbers(facts: RunFacts) -> Markup | None:
 
 def _steps(run: dict[str, Any], phases: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what was computed of both wavefields, and the whole grid beside it; runs of before know that alone."""
-    steps, whole = run.get("point_steps"), run.get("grid_point_steps")
+    steps: Any = run.get("point_steps")
+    whole: Any = run.get("grid_point_steps")
     if not words.is_number(steps):
         return []
     if not words.is_number(whole):
