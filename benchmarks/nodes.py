@@ -54,9 +54,7 @@ class Nodes:
         try:
             self.pids = {name: self._hold(name, hosts) for name in NAMES}
             a, b = (self.pids[n] for n in NAMES)
-            self._inside(
-                a, "ip", "link", "add", WIRE, "type", "veth", "peer", "name", WIRE, "netns", str(b)
-            )
+            self._inside(a, "ip", "link", "add", WIRE, "type", "veth", "peer", "name", WIRE, "netns", str(b))
             for name, pid in self.pids.items():
                 self._inside(pid, "ip", "link", "set", "lo", "up")
                 self._inside(pid, "ip", "addr", "add", f"{ADDRESSES[name]}/24", "dev", WIRE)
