@@ -383,11 +383,15 @@ def _say_early(
 
 def _depth_factor(context: Context, found: list[ShotBreaks]) -> float | None:
     """Return the power of ten of the sources' depth with which the first breaks fit; None when none does."""
+    model, wavelet = context.model, context.wavelet
+    assert model is not None
+    assert wavelet is not None
     if float(np.median([b.shot.src[2] for b in found])) < DEEP:
         return None
     for factor in (0.1, 0.01, 0.001):
         raised = [replace(b, shot=replace(b.shot, src=b.shot.src * [1.0, 1.0, factor])) for b in found[:5]]
-        if all(_verdict(context, b).name == "fits" for b in raised):
+        # not `measured`: what is kept there is of the depth that the headers say
+        if all(judge(measure(b, model, wavelet, starts(context, b))).name == "fits" for b in raised):
             return factor
     return None
 
