@@ -144,4 +144,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Most energy of the data lies at frequencies that the source wavelet does not have.",
         "Raise [source] f0, or check the sampling interval of the data.",
     ),
+    "E545": (
+        "Seed not possible",
+        "SUBSALT_BATCH, with which tests draw how many time steps are done at a time, is not a whole number from 0 "
+        "upwards.",
+        "Unset it: results do not depend on it.",
+    ),
 }

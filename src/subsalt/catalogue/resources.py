@@ -166,12 +166,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The device or instruction set is not available here.",
         "`subsalt doctor` shows what is.",
     ),
-    "E545": (
-        "Seed not possible",
-        "SUBSALT_BATCH, with which tests draw how many time steps are done at a time, is not a whole number from 0 "
-        "upwards.",
-        "Unset it: results do not depend on it.",
-    ),
     "E701": (
         "Unknown device",
         "The device does not exist, or its compiled kernels are missing.",
