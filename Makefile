@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test lint demo schema sanitize sanitize-thread fuzz soak bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -30,6 +30,7 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt
 	@[ -x $(PY) ] || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing pinned packages and compiling the kernels"
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
+	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
 	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]'
 	@touch $@
 
@@ -46,7 +47,7 @@ CMAKE = PATH="$(abspath $(BIN)):$$PATH" cmake
 # nvcc of the system, of CUDA_HOME, or of the wheels of the extra cuda-build
 NVCC = $$(command -v nvcc || ls $${CUDA_HOME:-/usr/local/cuda}/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu*/bin/nvcc 2>/dev/null | head -1 || true)
 
-emulated: $(STAMP) ## compile the device code for the host: the device of the tests where there is no GPU
+emulated: $(STAMP) ## compile the device code for the host, assembly replaced: the device of the tests where there is no GPU
 	@$(CMAKE) -S native/cuda -B build/emulated -G Ninja -DSUBSALT_EMULATED=ON -DSUBSALT_VERSION="$(VERSION)" >/dev/null
 	@$(CMAKE) --build build/emulated -j 2
 
@@ -78,6 +79,12 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 
 test: build emulated ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+
+test-all: build emulated cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
+	@$(PY) tests/everything.py $(TESTS)
+
+mutants: build emulated ## plant 48 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
+	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling
 	$(BIN)/ruff check .
@@ -113,6 +120,12 @@ fuzz: build ## damaged files against every reader: COUNT=20000 per format
 
 soak: build ## strike runs at every file operation, at random times, on ranks and failing disks: SOAK="--out soak"
 	OMP_NUM_THREADS=1 $(PY) tests/faults/soak.py $(SOAK)
+
+soak-bits: build ## migrate the demo's shots on 1 to 5 ranks under load, stops and random batches; compare hashes: SOAK="--minutes 120"
+	OMP_NUM_THREADS=1 $(PY) tests/faults/soak_bits.py $(SOAK)
+
+memcheck: build ## small jobs of every medium under valgrind: nothing unwritten is read: MEMCHECK='"TTI 2-D"'
+	$(PY) tests/native/memcheck.py $(MEMCHECK)
 
 bench-kernels: build ## point-steps/s of every kernel, and its share of what the machine gives: LAB="--quick"
 	$(BIN)/subsalt lab kernels $(LAB)

@@ -8,23 +8,21 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
+
+import subsalt
+from subsalt.host import processor
 
 
 def machine(threads: int) -> dict[str, object]:
     """Return what the run was made on; no host name."""
-    model = platform.processor()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = [l for l in cpuinfo.read_text().splitlines() if l.startswith("model name")]
-        model = lines[0].split(":", 1)[1].strip() if lines else model
     ram = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     gcc = shutil.which("gcc")
     asked = [gcc, "-dumpfullversion"] if gcc else ["true"]
     compiler = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
     return {
-        "cpu": model,
+        "cpu": processor(),
+        "subsalt": subsalt.__version__,
         "cores": os.cpu_count(),
         "ram_gib": round(ram, 1),
         "threads": threads,

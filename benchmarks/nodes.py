@@ -1,4 +1,4 @@
-"""Two "nodes" on one machine: network namespaces joined by one cable (veth), slowed down by a token bucket.
+"""Two "nodes" on one machine: network namespaces joined by one link (veth), slowed down by a token bucket.
 
 Each node is a network, host-name and mount namespace held by a sleeping process; nothing of it is visible outside, and
 all of it goes when that process ends. Both see the same files and the same processor.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 NAMES = ("alpha", "beta")
 ADDRESSES = {"alpha": "10.99.0.1", "beta": "10.99.0.2"}
-CABLE = "cable"
+WIRE = "wire"
 PROGRAMS = ("unshare", "nsenter", "ip", "tc", "mount", "hostname")
 
 # where ip and tc are, also for those whose PATH leaves the programs of root out
@@ -36,14 +36,14 @@ def enter_private_namespace(argv: list[str]) -> None:
 
 
 class Nodes:
-    """Both nodes and their cable.
+    """Both nodes and their link.
 
     Parameters
     ----------
     folder : Path
         For the table of hosts and the remote shell.
     rate : str
-        What the cable carries in each direction, such as ``200mbit``; ``"none"`` leaves it as fast as it is.
+        What the link carries in each direction, such as ``200mbit``; ``"none"`` leaves it as fast as it is.
     """
 
     def __init__(self, folder: Path, rate: str) -> None:
@@ -55,15 +55,15 @@ class Nodes:
             self.pids = {name: self._hold(name, hosts) for name in NAMES}
             a, b = (self.pids[n] for n in NAMES)
             self._inside(
-                a, "ip", "link", "add", CABLE, "type", "veth", "peer", "name", CABLE, "netns", str(b)
+                a, "ip", "link", "add", WIRE, "type", "veth", "peer", "name", WIRE, "netns", str(b)
             )
             for name, pid in self.pids.items():
                 self._inside(pid, "ip", "link", "set", "lo", "up")
-                self._inside(pid, "ip", "addr", "add", f"{ADDRESSES[name]}/24", "dev", CABLE)
-                self._inside(pid, "ip", "link", "set", CABLE, "up")
+                self._inside(pid, "ip", "addr", "add", f"{ADDRESSES[name]}/24", "dev", WIRE)
+                self._inside(pid, "ip", "link", "set", WIRE, "up")
                 if rate != "none":
                     limit = ["rate", rate, "burst", "256kb", "latency", "50ms"]
-                    self._inside(pid, "tc", "qdisc", "add", "dev", CABLE, "root", "tbf", *limit)
+                    self._inside(pid, "tc", "qdisc", "add", "dev", WIRE, "root", "tbf", *limit)
             for pid in self.pids.values():
                 self._wait_for_carrier(pid)
         except BaseException:
@@ -94,7 +94,7 @@ class Nodes:
         return holder.pid
 
     def _wait_for_carrier(self, pid: int) -> None:
-        """Wait until the cable's end in a node says that it is up; what starts before finds no network."""
+        """Wait until the link's end in a node says that it is up; what starts before finds no network."""
         words = [
             "nsenter",
             "--target",
@@ -103,12 +103,12 @@ class Nodes:
             "--net",
             "--",
             "cat",
-            f"/sys/class/net/{CABLE}/operstate",
+            f"/sys/class/net/{WIRE}/operstate",
         ]
         until = time.monotonic() + 10
         while subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() != "up":
             if time.monotonic() > until:
-                sys.exit("the cable does not come up")
+                sys.exit("the link does not come up")
             time.sleep(0.02)
 
     def _inside(self, pid: int, *words: str) -> None:
@@ -116,11 +116,11 @@ class Nodes:
 
     def mpiexec(self, mpiexec: str) -> list[str]:
         """Return the launcher that puts ranks on both nodes in turn, over TCP; ``-n RANKS`` follows."""
-        # without this, UCX finds that both nodes share their memory, and the cable stays idle
+        # without this, UCX finds that both nodes share their memory, and the link stays idle
         transport = ["-genv", "UCX_TLS", "tcp,self"]
         return [
             *(mpiexec, "-launcher", "rsh", "-launcher-exec", str(self.shell)),
-            *("-iface", CABLE, "-hosts", ",".join(ADDRESSES.values()), *transport),
+            *("-iface", WIRE, "-hosts", ",".join(ADDRESSES.values()), *transport),
         ]
 
     def at(self, name: str, words: list[str]) -> list[str]:
@@ -128,13 +128,13 @@ class Nodes:
         return ["nsenter", "--target", str(self.pids[name]), "--net", "--uts", "--mount", "--", *words]
 
     def carried(self) -> int:
-        """Return the bytes that went through the cable so far, both directions, as the interface counts them."""
+        """Return the bytes that went through the link so far, both directions, as the interface counts them."""
         for line in Path(f"/proc/{self.pids[NAMES[0]]}/net/dev").read_text().splitlines():
             name, _, numbers = line.partition(":")
-            if name.strip() == CABLE:
+            if name.strip() == WIRE:
                 fields = numbers.split()
                 return int(fields[0]) + int(fields[8])
-        raise RuntimeError(f"no interface {CABLE}")
+        raise RuntimeError(f"no interface {WIRE}")
 
     def close(self) -> None:
         """End both nodes, and whatever still runs in them."""

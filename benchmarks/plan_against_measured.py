@@ -1,17 +1,17 @@
-"""Does a run do what `subsalt plan` says: the same steps, states and bytes, its memory, its time?
+"""Does a run do what `subsalt plan` says: the same steps, states and bytes, its memory, its disk, its time?
 
-Plans a survey, migrates it with the real command, and compares: every counter of its shots (equal), the largest
-resident size of a rank (VmHWM of /proc, shared pages included; within 10 %), and the seconds from start to end. A
-machine whose speed drifts is no fault of a plan: seconds are also compared after the planned kernels are taken at the
-rate at which the run's own time steps went (within 15 %); the raw miss is printed, too. So is every phase that takes
-more than a twentieth of the run, with the model's seconds at that rate (`subsalt report` shows the same table): within
-15 % as well, with 50 ms for what a clock and a disk add to a phase of a short run.
+Plans jobs of all kinds, runs them with the real command and default options (pictures, report, the front: nothing is
+left off), and compares: every counter of the shots (equal); the largest resident size of a rank (VmHWM of /proc, shared
+pages included; within 10 %); the most that the run directory took on disk while the run lasted (within 5 %); and
+seconds from start to end, as planned: a machine that is busy, or whose speed drifts, shows there. Phases that take more
+than a twentieth of the run are printed with what was planned; so is the part of the wall that no phase explains (within
+2 %).
 
-    python benchmarks/plan_against_measured.py [--cases iso-2d-store vti-3d-revolve] [--ranks 1 2 4] [--publish]
+    python benchmarks/plan_against_measured.py [--cases iso-2d-store kirchhoff-3d] [--ranks 1 2] [--publish]
 
-A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory),
-``disk``, ``revolve``, ``both`` or ``boundary``. ``--groups 1`` lets every rank do shots alone. Prints a table and,
-last, one JSON object; ends with 1 when a prediction is off.
+A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory), ``disk``,
+``revolve``, ``both`` or ``boundary``; ``auto`` says nothing of it. ``kirchhoff-2d`` and ``kirchhoff-3d`` are time
+migrations. Prints a table and, last, one JSON object; ends with 1 when counters, memory or disk are off.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from facts import machine
@@ -32,8 +33,8 @@ import subsalt as ss
 from subsalt import __version__
 from subsalt.io import segy, volume
 from subsalt.job.job import Job
-from subsalt.kernels import cpu
-from subsalt.lab.model.compare import MATTERS, UNEXPLAINED, Row
+from subsalt.lab.made_traces import MadeTraces
+from subsalt.lab.model.compare import MATTERS
 from subsalt.lab.model.compare import compare as against
 from subsalt.plan import plan_job
 
@@ -44,40 +45,53 @@ PUBLISHED = Path(__file__).parents[1] / "docs" / "performance" / "plan-against-m
 SIZES = {
     "2d": ((1400, 700), (200, 1), 351),
     "3d": ((200, 110, 100), (60, 4), 101),
-    # seconds of time steps beside what any start takes
+    # little beside what any start takes, and seconds of time steps beside it
+    "small": ((400, 200), (100, 1), 251),
     "long": ((1800, 900), (200, 1), 1001),
 }
 VOLUMES = {"iso": ("vp",), "vti": ("vp", "epsilon", "delta"), "tti": ("vp", "epsilon", "delta", "theta")}
 VALUES = {"vp": 2000.0, "epsilon": 0.1, "delta": 0.05, "theta": 20.0}
 STRATEGIES = {
+    "auto": "",
     "store": 'place = "memory"',
     "disk": 'strategy = "store"\nplace = "disk"',
-    "revolve": 'strategy = "revolve"\nplace = "memory"\nslots = 3\nblock = 12',
-    "both": 'strategy = "revolve"\nplace = "both"\nslots = 1\ndisk_slots = 4\nblock = 8',
+    "revolve": 'strategy = "revolve"\nplace = "memory"',
+    "both": 'strategy = "revolve"\nplace = "both"',
     "boundary": 'strategy = "boundary"\nplace = "memory"',
 }
-CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES]
-#: run when nobody asks: every medium, size and strategy
+#: time migrations: inlines, crosslines, samples, offsets
+TIME = {"kirchhoff-2d": (1, 800, 750, 16), "kirchhoff-3d": (24, 80, 400, 6)}
+CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES] + list(
+    TIME
+)
+#: run when nobody asks: every medium, size, strategy and method
 SOME = [
-    "iso-2d-store",
-    "iso-2d-disk",
-    "iso-2d-revolve",
+    "iso-2d-auto",
+    "vti-2d-revolve",
+    "tti-2d-disk",
     "vti-2d-both",
-    "tti-2d-store",
+    "iso-small-boundary",
     "iso-3d-boundary",
-    "vti-3d-store",
-    "vti-3d-revolve",
+    "vti-3d-auto",
     "tti-3d-disk",
+    *TIME,
 ]
 
-#: how far memory, and rescaled time, may be off
-MEMORY_BAR, TIME_BAR = 0.10, 0.15
-#: seconds that a phase may be off whatever it takes
-PHASE_SECONDS = 0.05
+#: how far memory, disk, and the sum of the phases of a run may be off
+MEMORY_BAR, DISK_BAR, WALL_BAR = 0.10, 0.05, 0.02
+#: seconds between two looks at a run
+LOOK = 0.01
 
 
-def write_case(folder: Path, name: str, ranks_per_shot: int, shots: int = 2) -> Path:
+def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     """Write models, shots of noise and the job of a case; return the job file."""
+    if name in TIME:
+        ni, nj, nt, offsets = TIME[name]
+        MadeTraces(ni, nj, nt, offsets).write(folder)
+        job = folder / "measure.toml"
+        # the job of the lab draws no pictures
+        job.write_text(job.read_text().replace("[output]\npictures = false\n", ""))
+        return job
     medium, size, kept = name.split("-")
     shape, (along, across), samples = SIZES[size]
     grid = ss.Grid(shape, (10.0,) * len(shape))
@@ -98,28 +112,38 @@ def write_case(folder: Path, name: str, ranks_per_shot: int, shots: int = 2) -> 
     survey = ss.Survey.from_arrays(src, rcv, nt=samples, dt=0.004, data=noise)
     segy.write_survey(folder / "shots.sgy", survey)
     files = "\n".join(f'{v} = "{v}.rsf"' for v in VOLUMES[medium])
+    line = "" if len(shape) == 3 else f"line = {json.dumps('2d')}"
+    how = f"[checkpoint]\n{STRATEGIES[kept]}\n" if STRATEGIES[kept] else ""
     job = folder / "job.toml"
-    job.write_text(
-        f'[data]\nfiles = ["shots.sgy"]\n{"line = " + json.dumps("2d") if size == "2d" else ""}\n[model]\n{files}\n'
-        f"[source]\nf0 = 12\n[output]\npictures = false\n[checkpoint]\n{STRATEGIES[kept]}\n"
-        f"[parallel]\nthreads = 1\nranks_per_shot = {ranks_per_shot}\n"
-    )
+    job.write_text(f'[data]\nfiles = ["shots.sgy"]\n{line}\n[model]\n{files}\n[source]\nf0 = 12\n{how}')
     return job
 
 
-def watched(command: list[str]) -> tuple[int, float]:
-    """Run a command; return the largest resident size that any Python below it reached, bytes, and its seconds."""
+def watched(command: list[str], run: Path) -> tuple[int, int, float]:
+    """Run a command that writes into `run`.
+
+    Returns
+    -------
+    memory : int
+        Largest resident size that any Python below it reached, bytes.
+    disk : int
+        Bytes that the directory took at most.
+    seconds : float
+        Of the command.
+    """
     begin = time.perf_counter()
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    highest = 0
-    while run.poll() is None:
-        for pid in descendants(run.pid):
-            highest = max(highest, high_water(pid))
-        time.sleep(0.02)
-    seconds = time.perf_counter() - begin
-    if run.returncode:
-        raise SystemExit(f"{' '.join(command)} failed:\n{run.stdout.read() if run.stdout else ''}")
-    return highest, seconds
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT, text=True)
+        memory = disk = 0
+        while process.poll() is None:
+            memory = max([memory, *map(high_water, descendants(process.pid))])
+            disk = max(disk, taken_by(run))
+            time.sleep(LOOK)
+        seconds = time.perf_counter() - begin
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"{' '.join(command)} failed:\n{said.read()}")
+    return memory, max(disk, taken_by(run)), seconds
 
 
 def descendants(pid: int) -> list[int]:
@@ -145,82 +169,91 @@ def high_water(pid: int) -> int:
     return 0
 
 
-def compare(name: str, ranks: int, group: int) -> dict[str, object]:
+def taken_by(folder: Path) -> int:
+    """Return the bytes that the files below a folder take on its disk."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            found = path.lstat()
+        except OSError:
+            continue  # it has just gone
+        total += 512 * found.st_blocks
+    return total
+
+
+def compare(name: str, ranks: int) -> dict[str, Any]:
     """Return plan and run of one case side by side."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        job = write_case(folder, name, group, shots=max(2, ranks // group))
-        plan = plan_job(Job.from_toml(job), ranks, threads=1, measure=True)
+        job, run = write_case(folder, name, shots=max(2, ranks)), folder / "run"
+        plan = plan_job(Job.from_toml(job), ranks, run_dir=run, measure=True)
         start = [str(BIN / "mpiexec"), "-n", str(ranks)] if ranks > 1 else []
-        command = [*start, str(BIN / "subsalt"), "migrate", str(job), "--run", str(folder / "run")]
-        peak, seconds = watched(command)
-        told = json.loads((folder / "run" / "run.json").read_text())
-    need, planned, choice = plan.decision.need, plan.survey, plan.decision.choice
-    assert planned is not None
-    assert choice is not None
-    sums, wanted = told["checkpoint"]["sums"], planned.to_dict()
-    wanted.pop("scratch_bytes")
-    spent, phases = plan.duration, told["over_ranks"]["phases"]
-    kernels = spent.phases.get("source", 0.0) + spent.phases.get("receivers", 0.0)
-    # the run's own rate of time steps, from its source wavefield: that of the receivers is then a prediction
-    ratio = phases["source"]["mean"] / spent.phases["source"] if "source" in spent.phases else float("nan")
-    wall = spent.wall or float("nan")
-    compared = against(spent.phases, {n: p["mean"] for n, p in phases.items()})
+        memory, disk, seconds = watched(
+            [*start, str(BIN / "subsalt"), "migrate", str(job), "--run", str(run)], run
+        )
+        told = json.loads((run / "run.json").read_text())
+    planned = plan.disk.total
+    counters = counters_of(plan, told)
+    spent, phases = plan.duration, {n: p["mean"] for n, p in told["over_ranks"]["phases"].items()}
+    compared = against(spent.phases, phases)
     return {
         "case": name,
-        "strategy": choice.best.name,
         "ranks": ranks,
-        "ranks_per_shot": plan.decision.group_size,
-        "counters_equal": all(sums[k] == n for k, n in wanted.items())
-        and not told["checkpoint"]["differing"],
-        "counters": wanted,
-        "planned_bytes": need.total,
-        "measured_bytes": peak,
-        "memory_ratio": need.total / peak,
-        "arrays": need.arrays,
-        "stage": need.stage,
-        "planned_seconds": wall,
+        **counters,
+        "arrays": plan.layout.arrays if name in TIME else plan.decision.need.arrays,
+        "disk_parts": plan.disk.parts,
+        "planned_memory": plan.bytes_per_rank,
+        "measured_memory": memory,
+        "memory_error": plan.bytes_per_rank / memory - 1,
+        "planned_disk": planned,
+        "measured_disk": disk,
+        "disk_error": planned / disk - 1,
+        "planned_seconds": spent.wall,
         "measured_seconds": seconds,
-        "time_ratio": wall / seconds,
-        "kernel_rate_ratio": ratio,
-        "rescaled_time_ratio": (wall + (ratio - 1) * kernels) / seconds,
-        "planned_phases": spent.phases,
-        "measured_phases": {n: p["mean"] for n, p in phases.items()},
+        "time_error": None if spent.wall is None else spent.wall / seconds - 1,
+        "unexplained": phases["unexplained"] / phases["wall"],
         "phases": [r.to_dict() for r in compared.rows if r.share >= MATTERS],
-        "off": [r.phase for r in compared.rows if r.share >= MATTERS and is_off(r)],
     }
 
 
-def is_off(row: Row) -> bool:
-    """Return whether the model misses a phase by more than the bar."""
-    if row.phase == UNEXPLAINED:
-        return False
-    return row.miss > max(TIME_BAR * (row.measured or 0.0), PHASE_SECONDS)
+def counters_of(plan: Any, told: dict[str, Any]) -> dict[str, Any]:
+    """Return what a plan counts and whether the run counted the same; of a time migration, its blocks."""
+    if not hasattr(plan, "decision"):
+        blocks = len(plan.layout.blocks)
+        return {
+            "strategy": "",
+            "counters": {"blocks": blocks},
+            "counters_equal": blocks == len(told["blocks"]),
+        }
+    sums, wanted = told["checkpoint"]["sums"], plan.survey.to_dict()
+    wanted.pop("scratch_bytes")
+    equal = all(sums[k] == n for k, n in wanted.items()) and not told["checkpoint"]["differing"]
+    return {"strategy": plan.decision.choice.best.name, "counters": wanted, "counters_equal": equal}
 
 
 HEAD = (
-    f"{'case':<17}{'ranks':>6}{'per shot':>9}{'counters':>10}{'plan MB':>9}{'run MB':>8}{'ratio':>7}"
-    f"{'plan s':>8}{'run s':>7}{'raw':>7}{'rescaled':>9}"
+    f"{'case':<20}{'ranks':>6}{'counters':>10}{'plan MB':>9}{'run MB':>8}{'error':>8}"
+    f"{'disk MB':>9}{'run MB':>8}{'error':>8}{'plan s':>8}{'run s':>7}{'error':>7}{'unexplained':>12}"
 )
 
 
-def line(row: dict) -> str:
+def line(row: dict[str, Any]) -> str:
     """Return a row of the table."""
+    time_error = "" if row["time_error"] is None else f"{row['time_error']:+.0%}"
     return (
-        f"{row['case']:<17}{row['ranks']:>6}{row['ranks_per_shot']:>9}"
-        f"{'equal' if row['counters_equal'] else 'DIFFER':>10}{row['planned_bytes'] / 1e6:>9.0f}"
-        f"{row['measured_bytes'] / 1e6:>8.0f}{row['memory_ratio']:>7.3f}{row['planned_seconds']:>8.1f}"
-        f"{row['measured_seconds']:>7.1f}{row['time_ratio']:>7.2f}{row['rescaled_time_ratio']:>9.2f}"
+        f"{row['case']:<20}{row['ranks']:>6}"
+        f"{'equal' if row['counters_equal'] else 'DIFFER':>10}{row['planned_memory'] / 1e6:>9.0f}"
+        f"{row['measured_memory'] / 1e6:>8.0f}{row['memory_error']:>+8.1%}{row['planned_disk'] / 1e6:>9.1f}"
+        f"{row['measured_disk'] / 1e6:>8.1f}{row['disk_error']:>+8.1%}{row['planned_seconds'] or 0:>8.1f}"
+        f"{row['measured_seconds']:>7.1f}{time_error:>7}{row['unexplained']:>12.1%}"
     )
 
 
-def phase_line(phase: dict, off: list) -> str:
+def phase_line(phase: dict[str, Any]) -> str:
     """Return a phase below its row."""
-    said, spent = phase["rescaled"], phase["measured"] or 0.0
+    said, spent = phase["predicted"], phase["measured"] or 0.0
     told = "          " if said is None else f"{said:>8.2f} s"
-    ratio = "" if phase["ratio"] is None else f"{phase['ratio']:>7.2f}"
-    mark = "  OFF" if phase["phase"] in off else ""
-    return f"    {phase['phase']:<20}{told}{spent:>8.2f} s{ratio}  {phase['share']:>5.1%}{mark}"
+    return f"    {phase['phase']:<20}{told}{spent:>8.2f} s  {phase['share']:>5.1%}"
 
 
 def main() -> None:
@@ -230,17 +263,12 @@ def main() -> None:
     )
     parser.add_argument("--cases", nargs="+", choices=CASES, default=SOME, metavar="CASE")
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--groups", type=int, default=0, help="ranks per shot; 0: all ranks share every shot")
     parser.add_argument("--out", type=Path)
     parser.add_argument(
         "--publish", action="store_true", help="write docs/performance/plan-against-measured.json"
     )
     asked = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    # steps of whole grids: what the wave has not reached is left out otherwise, and a plan knows only about how much
-    os.environ["SUBSALT_FRONT"] = "off"
-    cpu.set_front(False)
-    facts = machine(1)
+    facts = machine(len(os.sched_getaffinity(0)))
     print(
         f"{facts['cpu']}, {facts['cores']} cores, {facts['ram_gib']} GiB  subsalt {__version__}  {facts['date']}"
     )
@@ -248,25 +276,36 @@ def main() -> None:
     rows = []
     for name in asked.cases:
         for ranks in asked.ranks:
-            rows.append(compare(name, ranks, min(ranks, asked.groups or ranks)))
+            rows.append(compare(name, ranks))
             print(line(rows[-1]), flush=True)
             for phase in rows[-1]["phases"]:
-                print(phase_line(phase, rows[-1]["off"]), flush=True)
-    memory = max(abs(float(row["memory_ratio"]) - 1) for row in rows)  # type: ignore[arg-type]
-    seconds = max(abs(float(row["rescaled_time_ratio"]) - 1) for row in rows)  # type: ignore[arg-type]
-    equal = all(row["counters_equal"] for row in rows)
-    off = [f"{row['case']} on {row['ranks']}: {phase}" for row in rows for phase in row["off"]]  # type: ignore[attr-defined]
-    print(
-        f"counters {'equal' if equal else 'DIFFER'}; largest difference of memory {memory:.1%}, of rescaled time "
-        f"{seconds:.1%}; phases off: {', '.join(off) or 'none'}"
-    )
+                print(phase_line(phase), flush=True)
     result = {"question": "plan against measured", "version": __version__, "machine": facts, "rows": rows}
-    for path in [asked.out] if asked.out else []:
+    result |= largest(rows)
+    print(
+        f"counters {'equal' if result['counters_equal'] else 'DIFFER'}; largest error of memory "
+        f"{result['memory_error']:.1%}, of disk {result['disk_error']:.1%}, of time {result['time_error']:.0%}; "
+        f"wall that no phase explains {result['unexplained']:.1%} at most"
+    )
+    for path in [p for p in (asked.out, PUBLISHED if asked.publish else None) if p is not None]:
         path.write_text(json.dumps(result, indent=1) + "\n")
-    if asked.publish:
-        PUBLISHED.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
-    sys.exit(not equal or memory > MEMORY_BAR or seconds > TIME_BAR or bool(off))
+    off = (
+        result["memory_error"] > MEMORY_BAR,
+        result["disk_error"] > DISK_BAR,
+        result["unexplained"] > WALL_BAR,
+        not result["counters_equal"],
+    )
+    sys.exit(any(off))
+
+
+def largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the largest error of each kind over the rows."""
+    worst = {
+        k: max(abs(r[k] or 0.0) for r in rows)
+        for k in ("memory_error", "disk_error", "time_error", "unexplained")
+    }
+    return worst | {"counters_equal": all(r["counters_equal"] for r in rows)}
 
 
 if __name__ == "__main__":

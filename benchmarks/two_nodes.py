@@ -2,14 +2,14 @@
 
     python benchmarks/two_nodes.py [--rate 200mbit] [--publish]
 
-Two network namespaces joined by a slow cable stand for the machines (`nodes.py`; root, or a system that lets users make
+Two network namespaces joined by a slow link stand for the machines (`nodes.py`; root, or a system that lets users make
 namespaces). What is looked at, in this order:
 
-1. messages of known size, against the counters of the interface: MPI must not have found a way past the cable;
-2. the ghost planes of time steps: counted by the halo, computed from the sizes, and seen on the cable;
+1. messages of known size, against the counters of the interface: MPI must not have found a way past the link;
+2. the ghost planes of time steps: counted by the halo, computed from the sizes, and seen on the link;
 3. a whole migration, per-rank and broadcast input: the image has the bytes of one process;
-4. `subsalt lab io`: the bytes that broadcast sends are seen on the cable, and its three tables;
-5. `subsalt lab network`: what it says of pairs across nodes is what the cable carries.
+4. `subsalt lab io`: the bytes that broadcast sends are seen on the link, and its three tables;
+5. `subsalt lab network`: what it says of pairs across nodes is what the link carries.
 
 Ends with 1 when one of them is not so. --publish writes docs/two-nodes.md and docs/performance/two-nodes.json.
 """
@@ -52,7 +52,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--rate", default="200mbit", help="of the cable in each direction, for tc; none: no limit"
+        "--rate", default="200mbit", help="of the link in each direction, for tc; none: no limit"
     )
     parser.add_argument("--ranks", default="2,4", help="of lab io")
     parser.add_argument("--grid", default="192,128,96", help="of lab io")
@@ -96,7 +96,7 @@ class Bench:
         self.launcher = nodes.mpiexec(MPIEXEC)
 
     def run(self, words: list[str], what: str) -> tuple[str, int, float]:
-        """Run a command on the first node; return what it printed, the bytes on the cable, and seconds."""
+        """Run a command on the first node; return what it printed, the bytes on the link, and seconds."""
         print(f"two nodes: {what}", file=sys.stderr, flush=True)
         before, begin = self.nodes.carried(), time.perf_counter()
         done = subprocess.run(self.nodes.at("alpha", words), capture_output=True, text=True, timeout=1800)
@@ -117,7 +117,7 @@ class Bench:
         return found | {"carried": carried}
 
     def halo(self) -> dict[str, Any]:
-        """Step a field on two and on four ranks: of four slabs, alternating nodes, every cut crosses the cable."""
+        """Step a field on two and on four ranks: of four slabs, alternating nodes, every cut crosses the link."""
         out = []
         for ranks in (2, 4):
             found, carried = self.rank_program(ranks, "halo", *HALO, HALO_STEPS)
@@ -170,7 +170,7 @@ class Bench:
         return {"survey": SURVEY, "rows": rows}
 
     def input(self) -> dict[str, Any]:
-        """Run `lab io`, first input alone on two ranks, to compare the cable with what the ranks received."""
+        """Run `lab io`, first input alone on two ranks, to compare the link with what the ranks received."""
         alone = self.lab("2", 0.0)
         total = [r for r in alone["rows"] if r["table"] == "total"]
         sent = sum((r["broadcast_moved"] - r["broadcast_read"]) * len(r["broadcast_seconds"]) for r in total)
@@ -179,7 +179,7 @@ class Bench:
         return {"alone": alone, "full": full, "sent": sent}
 
     def network(self) -> dict[str, Any]:
-        """Run `lab network` over both nodes; the rates of long messages must be those of the cable."""
+        """Run `lab network` over both nodes; the rates of long messages must be those of the link."""
         out = self.folder / "network.json"
         options = {"--np": "2,4", "--sizes": "0:256K", "--launcher": shlex.join(self.launcher), "--out": out}
         words = [str(w) for pair in options.items() for w in pair]
@@ -188,7 +188,7 @@ class Bench:
         result = json.loads(out.read_text())
         result["settings"]["launcher"] = "of both nodes"  # it names files of this machine
         if self.args.rate.endswith("mbit"):
-            _as_fast_as_the_cable(result["rows"], float(self.args.rate.removesuffix("mbit")) / 8e3)
+            _as_fast_as_the_link(result["rows"], float(self.args.rate.removesuffix("mbit")) / 8e3)
         return result | {"carried": carried}
 
     def lab(self, ranks: str, compute: float) -> dict[str, Any]:
@@ -217,16 +217,16 @@ class Bench:
 
 
 def _crossed(what: str, sent: int, carried: int, more: int = START) -> None:
-    """Raise unless the cable carried what was sent, and little more."""
-    print(f"two nodes: {what}: {sent} bytes sent, {carried} on the cable", file=sys.stderr, flush=True)
+    """Raise unless the link carried what was sent, and little more."""
+    print(f"two nodes: {what}: {sent} bytes sent, {carried} on the link", file=sys.stderr, flush=True)
     if not sent <= carried <= HEADERS * sent + more:
-        raise Failed(f"{what}: {sent} bytes were sent between the nodes, the cable carried {carried}")
+        raise Failed(f"{what}: {sent} bytes were sent between the nodes, the link carried {carried}")
 
 
-def _as_fast_as_the_cable(rows: list[dict[str, Any]], rate: float) -> None:
-    """Raise unless windows of at least 4 MB across nodes took as long as the cable must take for them.
+def _as_fast_as_the_link(rows: list[dict[str, Any]], rate: float) -> None:
+    """Raise unless windows of at least 4 MB across nodes took as long as the link must take for them.
 
-    The bucket of the cable lets 256 kB pass at once: 6 % of such a window. Headers take up to 12 %, and waiting for
+    The bucket of the link lets 256 kB pass at once: 6 % of such a window. Headers take up to 12 %, and waiting for
     each other another 30 % on a machine whose processors both nodes share.
     """
     windows = [
@@ -239,7 +239,7 @@ def _as_fast_as_the_cable(rows: list[dict[str, Any]], rate: float) -> None:
         for r in some:
             if not ways * rate / HEADERS * 0.7 <= r["value"] <= ways * rate * 1.07:
                 raise Failed(
-                    f"lab network: {what} of {r['bytes']} bytes at {r['value']} GB/s, the cable has {rate}"
+                    f"lab network: {what} of {r['bytes']} bytes at {r['value']} GB/s, the link has {rate}"
                 )
 
 
@@ -268,19 +268,20 @@ def page(found: dict[str, Any]) -> str:
     io = "\n\n".join(tables(found["input"]["full"]["rows"], "markdown"))
     return f"""# Two nodes
 
-Two network namespaces of one machine, joined by a cable of {found["rate"]} in each direction, stand for two nodes.
+Two network namespaces of one machine stand for two nodes. What joins them is a virtual link of the kernel, its
+rate limited to {found["rate"]} in each direction: no cable, no switch, and hardly any latency.
 Both have the same files and processor, so times show what the network does, not what two machines would. MPI is held
-to TCP: left to itself it finds that both nodes share their memory, and nothing but its start crosses the cable.
+to TCP: left to itself it finds that both nodes share their memory, and nothing but its start crosses the link.
 
 ```
 python benchmarks/two_nodes.py --rate {found["rate"]} --publish
 ```
 
-{m["cpu"]}, {m["cores"]} cores, load {m["load_before"]:.1f} before, {m["date"]}
+{m["cpu"]}, {m["cores"]} cores, load {m["load_before"]:.1f} before, version {m["subsalt"]}, {m["date"]}
 
-## What crosses the cable
+## What crosses the link
 
-| what | MB sent, counted by the ranks | MB on the cable, counted by the interface |
+| what | MB sent, counted by the ranks | MB on the link, counted by the interface |
 |---|---:|---:|
 | messages from rank 0 to rank 1 and back | {wire["bytes"] / 1e6:.2f} | {wire["carried"] / 1e6:.2f} |
 {rows}
@@ -288,16 +289,16 @@ python benchmarks/two_nodes.py --rate {found["rate"]} --publish
 
 ## One image
 
-| where | ranks | s | MB sent | MB on the cable | image (SHA-256) |
+| where | ranks | s | MB sent | MB on the link | image (SHA-256) |
 |---|---:|---:|---:|---:|---|
 {migrated}
 
 Two ranks share each shot. MB sent are the ghost planes and the input that they say they sent to each other. With four
-ranks each group is on one node: its ghost planes do not cross the cable.
+ranks each group is on one node: its ghost planes do not cross the link.
 
 ## Input: original against per-rank
 
-`subsalt lab io` on both nodes, ranks in turn. The original sends everything over the cable; per-rank input reads its
+`subsalt lab io` on both nodes, ranks in turn. The original sends everything over the link; per-rank input reads its
 part of the files, which both nodes have at hand, and sends nothing.
 
 {io}

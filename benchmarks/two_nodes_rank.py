@@ -1,4 +1,4 @@
-"""What a rank of `two_nodes.py` does to see what crosses the cable: plain messages, or the ghost planes of time steps.
+"""What a rank of `two_nodes.py` does to see what crosses the link: plain messages, or the ghost planes of time steps.
 
     python two_nodes_rank.py wire BYTES
     python two_nodes_rank.py halo NX NY NZ STEPS

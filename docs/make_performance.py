@@ -49,7 +49,18 @@ def peers(found: Sequence[Result]) -> str:
     parts = []
     for words, group in groupby(sorted(found, key=made_on), key=made_on):
         mine = list(group)
-        head = ("case", "interior", "ours", "fastest of the peer", "ratio", "range", "spread", "difference")
+        head = (
+            "case",
+            "interior",
+            "version",
+            "ours",
+            "fastest tried of the peer",
+            "ratio",
+            "range",
+            "spread",
+            "difference",
+            "ours otherwise",
+        )
         parts.append(
             f"{words}; `{' '.join(['make bench-peers CASES=' + chr(34) + names(mine) + chr(34)])}`\n\n"
             + markdown(head, map(counted, mine))
@@ -71,12 +82,14 @@ def counted(result: Result) -> list[str]:
     return [
         result["case"],
         shape(row["interior"]),
+        row["about"][row["ours"]].get("version", ""),
         row["ours"],
         full_name(row, row["peer"]),
         f"**{ratio['ratio']:.2f}**",
         f"{ratio['min']:.2f} to {ratio['max']:.2f}",
         f"{100 * ratio['spread']:.0f} %",
         agreement(row),
+        "; ".join(f"{name}: {q['ratio']:.2f}" for name, q in row["ratios"].items() if name != row["ours"]),
     ]
 
 
@@ -195,7 +208,10 @@ def founding_job(found: Sequence[Result]) -> str:
         ]
         if r.get("process_seconds"):
             rows.append(["process, with start and check", f"{r['process_seconds']:.1f}", "", ""])
-        case = f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}"
+        case = (
+            f"{shape(r['shape'])} points, {r['samples']} steps, order {r['order']}, models {r['storage']}, "
+        )
+        case += "the whole grid computed" if r.get("whole_grid") else "what no wave has reached left out"
         memory = f"Peak memory {peak / 1e9:.2f} GB"
         memory += f" (2009: {then['memory_bytes'] / 1e9:g} GB)." if "memory_bytes" in then else "."
         parts.append(
@@ -294,6 +310,46 @@ def checkpoint_lab(found: Sequence[Result]) -> str:
     return "\n\n".join(parts)
 
 
+def plans(found: Sequence[Result]) -> str:
+    """Return the table of plans against runs: errors as they are, nothing rescaled."""
+    head = (
+        "job",
+        "ranks",
+        "counters",
+        "memory planned / run, MB",
+        "error",
+        "disk planned / run, MB",
+        "error",
+        "planned / run, s",
+        "error",
+        "wall unexplained",
+    )
+    parts = []
+    for result in found:
+        rows = [
+            [
+                r["case"] + (f" ({r['strategy']})" if r["strategy"] else ""),
+                str(r["ranks"]),
+                "equal" if r["counters_equal"] else "differ",
+                f"{r['planned_memory'] / 1e6:.0f} / {r['measured_memory'] / 1e6:.0f}",
+                f"{r['memory_error']:+.1%}",
+                f"{r['planned_disk'] / 1e6:.1f} / {r['measured_disk'] / 1e6:.1f}",
+                f"{r['disk_error']:+.1%}",
+                f"{r['planned_seconds'] or 0.0:.1f} / {r['measured_seconds']:.1f}",
+                "" if r["time_error"] is None else f"{r['time_error']:+.0%}",
+                f"{r['unexplained']:.1%}",
+            ]
+            for r in result["rows"]
+        ]
+        parts.append(
+            f"{made_on(result)}, version {result['version']}; `python benchmarks/plan_against_measured.py`. "
+            f"Largest errors: memory {result['memory_error']:.1%}, disk {result['disk_error']:.1%}, seconds "
+            f"{result['time_error']:.0%}; load before it began: {result['machine']['load_before']:g}.\n\n"
+            + markdown(head, rows)
+        )
+    return "\n\n".join(parts)
+
+
 #: questions of `bars`
 BARS = ("storing", "revolve time", "protection")
 
@@ -313,6 +369,7 @@ def tables(found: Sequence[Result]) -> str:
             founding_kirchhoff,
             [r for r in found if r.get("question") == "founding kirchhoff"],
         ),
+        ("Plan against measured", plans, [r for r in found if r.get("question") == "plan against measured"]),
         ("Checkpoints", bars, [r for r in found if r.get("question") in BARS]),
         (
             "Checkpoints by number, directory and threads",

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import subsalt as ss
 from kernel_problems import make_problem
 from subsalt.grid import Box
 from subsalt.injection import Points
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
+from subsalt.kernels.shell import Shell
+from subsalt.options import PropagationOptions
+from subsalt.propagator import Propagator
+from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source, Work, by_segment, by_step
 
 SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
 STEPS = 21
@@ -125,6 +129,23 @@ def test_whatever_a_state_holds_is_advanced(what: str, depth: int) -> None:
         assert same(*results), value
 
 
+@pytest.mark.parametrize("put_back", [False, True])
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_shells_put_back_are_advanced(ndim: int, put_back: bool) -> None:
+    """What is put back comes from nowhere: nothing had to reach these cells."""
+    problem = make_problem(SHAPES[ndim], "vti", "damping", 8, ndim=ndim)
+    n, y = problem.layout.shape3, 2 * (ndim == 3)
+    shell = Shell.of(Box((2, 0, 3), (n[0] - 2, n[1], n[2] - 9)), (2, 2, y, y, 3, 4))
+    source = source_at(problem, (10, 9 if ndim == 3 else 0, 5), 1.0)
+    results = []
+    for step in (by_step, by_segment):
+        rows = np.random.default_rng(4).uniform(-1, 1, (5, 2, shell.cells)).astype(np.float32)
+        state = cpu.new_state(problem)
+        assert step(cpu, problem, state, 9, Work([source], shells=Shells(shell, rows, 2, 1, put_back)))
+        results.append([*state.arrays(), rows])
+    assert same(*results)
+
+
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_what_is_not_reached_is_left_out(ndim: int) -> None:
     """A medium that is no number far away spoils a field that is advanced there, and no other."""
@@ -152,3 +173,44 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SUBSALT_FRONT", value)
         out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
         assert out.stdout.strip() == wanted
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_points_that_were_advanced_are_counted(dim: int, threads: int) -> None:
+    problem = make_problem(SHAPES[dim], "isotropic", "pml", 4, ndim=dim)
+    whole = STEPS * int(np.prod(problem.layout.shape3))
+    source = source_at(problem, (30 if dim == 2 else 12, 0 if dim == 2 else 20, 40), 1.0)
+    reached: list[int] = []
+
+    def look(state: State) -> None:
+        reached.append(sum(int(np.count_nonzero(a)) for a in state.curr))
+
+    assert by_step(cpu, problem, cpu.new_state(problem), STEPS, Work([source], hook=look))
+
+    def counted(front: bool) -> int:
+        work = Work([source])
+        with cpu.forced(front=front, threads=threads):
+            assert by_segment(cpu, problem, cpu.new_state(problem), STEPS, work)
+        return work.points
+
+    assert counted(front=False) == whole
+    found = counted(front=True)
+    # no point that a wave has reached is left out, and many others are
+    assert sum(reached) <= found < whole
+    assert found == counted(front=True)
+
+
+def test_a_propagator_counts_both_wavefields_and_what_has_no_layer() -> None:
+    model = ss.EarthModel(ss.Grid((71, 58), (10.0, 10.0)), 2000.0)
+    with Propagator(model, PropagationOptions(layer=6), 1e-3, points=np.array([[350.0, 0.0, 50.0]])) as prop:
+        source = prop.source(np.array([[350.0, 0.0, 50.0]]), np.sin(np.arange(20.0))[None])
+        prop.advance(prop.new_state(), 10, sources=[source])
+        first = prop.points_advanced
+        assert 0 < first < 10 * prop.point_count
+        prop.advance(prop.new_state(), 10, sources=[source], loop="python")
+        assert prop.points_advanced == first + 10 * prop.point_count
+        # a propagator without the layer counts with it
+        with cpu.forced(front=False):
+            prop.without_layer().advance(prop.new_state(), 3, sources=[source], inner=prop.interior)
+        assert prop.points_advanced == first + 10 * prop.point_count + 3 * prop.interior.size

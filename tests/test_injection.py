@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.injection import KAISER_B, Points, sinc_points, support_reach
@@ -62,6 +62,30 @@ def test_two_dimensions():
     np.testing.assert_array_equal(points.base[:, 1], 0)
     np.testing.assert_array_equal(points.weights[0, 1], [1, 0, 0, 0, 0, 0, 0, 0])
     assert points.box.shape == (8, 1, 1)
+
+
+def worst_error(b, radius):
+    """Return the largest error of sampling exp(i k x), over positions between nodes and k up to half of Nyquist."""
+    k = np.linspace(0, np.pi / 2, 60)
+    t = np.arange(1 - radius, radius + 1) - np.linspace(0, 1, 21)[1:-1, None]
+    window = special.i0(b * np.sqrt(np.maximum(0, 1 - (t / radius) ** 2))) / special.i0(b)
+    sampled = np.einsum("xj,xjk->xk", np.sinc(t) * window, np.exp(1j * t[:, :, None] * k))
+    return np.abs(sampled - 1).max()
+
+
+@pytest.mark.parametrize("radius", range(1, 7))
+def test_the_window_is_the_one_that_errs_least_up_to_half_of_nyquist(radius):
+    """Hicks (2002) chooses b by the least largest error; his table has two decimals."""
+    b = np.arange(0.5, 14.0, 0.5)
+    near = b[np.argmin([worst_error(v, radius) for v in b])]
+    best = optimize.minimize_scalar(
+        worst_error,
+        args=(radius,),
+        bounds=(near - 0.5, near + 0.5),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    assert KAISER_B[radius] == pytest.approx(best.x, abs=0.01)
 
 
 def test_sampling_a_smooth_field():

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kernel_problems import make_problem, random_state, to_cpu
+from subsalt import _native
 from subsalt.decomp import Slab, cut
 from subsalt.fields import Layout
 from subsalt.grid import Box
@@ -21,6 +22,7 @@ from subsalt.kernels.packing import pack
 from subsalt.kernels.passes import Cuts, depth_for, pass_of
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.slab import SlabSegment
+from subsalt.recording import flushed
 from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work, by_step
 from test_segment import work_for
 
@@ -350,6 +352,24 @@ def test_tiles_and_threads(monkeypatch: pytest.MonkeyPatch, rows: int, threads: 
     with cpu.forced(threads=threads):
         for come in (0.0, 0.5):
             check(problem, 2, depth=4, come=come)
+
+
+def test_samples_below_the_smallest_normal_number_are_flushed_in_passes_too() -> None:
+    problem = make_problem((40, 9, 33), "isotropic", "none", 4)
+    weights = np.zeros((1, 3, 8), np.float32)
+    weights[0, 0, :2] = weights[0, 1, 0] = weights[0, 2, 0] = 1
+    points = Points(np.array([[10, 4, 16]], np.int32), weights)
+    values = np.array([1.5e-38, -1.4e-38], np.float32)
+    state = cpu.new_state(problem)
+    problem.layout.view(state.curr[0])[10:12, 4, 16] = values
+    shares, data = np.zeros((1, 1, 8), np.float32), np.full((2, 1), 7, np.float32)
+    shares[0, 0, :2] = values
+    _native.add_shares(cpu._points(problem, points), shares, data, 0, 1, "")
+    assert data.ravel().tolist() == [7, 0]
+    assert data[1].tobytes() == cpu.record(problem, state.curr, points).tobytes()
+    assert flushed(np.array([1e-39, -1e-39, 1.5e-38], np.float32)).tobytes() == b"".join(
+        np.float32(v).tobytes() for v in (0.0, -0.0, 1.5e-38)
+    )
 
 
 def test_nothing_goes_in_or_out() -> None:

@@ -1,6 +1,7 @@
 """Devito's side of a migration: forward with saved snapshots, then backward with imaging.
 
-``devito_rtm.py CASE CELLS``, CELLS of damping around the interior. As in Devito's own examples: the source field is
+``devito_rtm.py CASE CELLS[-two-levels]``, CELLS of damping around the interior; with two time levels the new one
+overwrites the oldest, as ours does. As in Devito's own examples: the source field is
 saved every k-th step through a `ConditionalDimension`, the receiver field runs backwards and the product is
 accumulated at the same steps. Sources and receivers stand on nodes, so that both sides inject the same numbers.
 """
@@ -14,6 +15,7 @@ import earth
 import numpy as np
 from cases import parse
 from devito import (
+    Buffer,
     ConditionalDimension,
     Eq,
     Function,
@@ -34,7 +36,8 @@ configuration["language"] = "openmp"
 class DevitoMigration:
     """The two operators of a migration and their arrays."""
 
-    def __init__(self, name: str, cells: str) -> None:
+    def __init__(self, name: str, variant: str) -> None:
+        cells, _, levels = variant.partition("-")
         self.case = case = replace(parse(name), layer=int(cells))
         self.nt = case.steps
         extent = tuple((n - 1) * case.spacing for n in case.shape)
@@ -48,15 +51,17 @@ class DevitoMigration:
             name="kept", grid=self.grid, time_order=0, space_order=0, save=count, time_dim=every
         )
         self.image = Function(name="image", grid=self.grid, space_order=0)
-        self.u = TimeFunction(name="u", grid=self.grid, time_order=2, space_order=case.order)
-        self.w = TimeFunction(name="w", grid=self.grid, time_order=2, space_order=case.order)
+        keep = {"save": Buffer(2)} if levels else {}
+        self.u, self.w = (
+            TimeFunction(name=n, grid=self.grid, time_order=2, space_order=case.order, **keep) for n in "uw"
+        )
         source, receivers = earth.points_of_shot(case)
         self.src = self._points("src", np.array([source]))
         self.rec = self._points("rec", receivers)
         self.src.data[:, 0] = earth.wavelet(case, self.nt + 1)
         self.blocks: dict[str, dict[str, int]] = {}
         self._build()
-        self.about = {"peer": "Devito", "version": version, "variant": cells, "blocks": self.blocks}
+        self.about = {"peer": "Devito", "version": version, "variant": variant, "blocks": self.blocks}
 
     def _points(self, name: str, indices: np.ndarray) -> SparseTimeFunction:
         """Return sparse points on nodes of the interior."""

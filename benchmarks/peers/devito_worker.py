@@ -1,13 +1,17 @@
 """Devito's side: the same self-adjoint scheme in Devito's own API, run by its generated OpenMP code.
 
-``devito_worker.py CASE VARIANT``; variants differ in storage, so that the fastest can be chosen. Damping: ``axes``
-keeps three 1-D profiles (least memory traffic), ``volume`` one 3-D array, as Devito's own examples do. Time levels:
-three by default, two with ``-two-levels`` (the new level overwrites the oldest, as ours does). Tilted media
-have the scheme of ours, or with ``-example`` the one of Devito's own examples (half-cell first derivatives of half
-the order, angles instead of the axis): not the same discretisation, so its field is only compared loosely.
+``devito_worker.py CASE VARIANT``; variants differ in storage and in options, so that the fastest of them can be
+chosen. Damping: ``axes`` keeps three 1-D profiles (least memory traffic), ``volume`` one 3-D array, as Devito's own
+examples do. Time levels: three by default, two with ``-two-levels`` (the new level overwrites the oldest, as ours
+does). Options of Devito's compiler: ``-linearize``, ``-blockinner``, ``-blocklevels1``, ``-blocklevels2``; its defaults
+otherwise. Tilted media have the scheme of ours, or with ``-example`` the one of Devito's own examples (half-cell first
+derivatives of half the order, angles instead of the axis): not the same discretisation, so its field is only compared
+loosely.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import earth
 import numpy as np
@@ -24,6 +28,19 @@ configuration["profiling"] = "advanced"
 NYQUIST_WEIGHT = 0.2
 
 
+def compiler_options(variant: str) -> Any:
+    """Return the `opt` of an operator."""
+    options: dict[str, Any] = {}
+    if "-linearize" in variant:
+        options["linearize"] = True
+    if "-blockinner" in variant:
+        options["blockinner"] = True
+    for levels in (1, 2):
+        if f"-blocklevels{levels}" in variant:
+            options["blocklevels"] = levels
+    return ("advanced", options) if options else "advanced"
+
+
 class DevitoSolver:
     """A Devito operator of one time step and its state."""
 
@@ -34,11 +51,15 @@ class DevitoSolver:
         self.grid = Grid(case.shape, extent=extent, dtype=np.float32)
         self.fields = self._fields(2 if "two-levels" in variant else 3)
         self.params = self._params()
-        self.op = Operator(self._equations(variant), opt="advanced", name="Step", subs=self.grid.spacing_map)
+        self.op = Operator(
+            self._equations(variant), opt=compiler_options(variant), name="Step", subs=self.grid.spacing_map
+        )
         self.blocks: dict[str, int] = {}
         self.it = 1
         self._tune()
+        compiler = str(configuration["compiler"])
         self.about = {"peer": "Devito", "version": version, "variant": variant, "blocks": self.blocks}
+        self.about |= {"compiler": compiler}
         self.about["points"] = int(np.prod(case.shape))
 
     def _fields(self, levels: int) -> list[TimeFunction]:

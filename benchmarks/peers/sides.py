@@ -16,6 +16,18 @@ from cases import PML_CELLS, Case
 from environments import HERE, python_of
 
 HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+PINNED = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}
+#: what a wave has not reached is advanced too, as a peer does
+WHOLE_GRID = {"SUBSALT_FRONT": "off"}
+#: options of a Devito operator that are tried one at a time, on the fastest storage, by what they are called here
+DEVITO_OPTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "linear indices": ("axes-two-levels-linearize", HUGE_PAGES),
+    "inner loop blocked": ("axes-two-levels-blockinner", HUGE_PAGES),
+    "one level of blocks": ("axes-two-levels-blocklevels1", HUGE_PAGES),
+    "two levels of blocks": ("axes-two-levels-blocklevels2", HUGE_PAGES),
+    "clang": ("axes-two-levels", HUGE_PAGES | {"DEVITO_ARCH": "clang"}),
+    "threads pinned": ("axes-two-levels", HUGE_PAGES | PINNED),
+}
 #: relative L2 difference of the wavefields that is accepted after 60 and after 200 steps: both float32, in different
 #: orders of operations; every step rounds at 1e-7 of the field, and the leapfrog sums that; 1e-6 was seen at 64^3
 ROUNDING, ROUNDING_200 = 2e-5, 7e-5
@@ -129,6 +141,7 @@ def _our_migrations(case: Case, device: str) -> dict[str, Side]:
     limit = RTM_MEGABYTES[case.ndim]
     return {
         f"every {case.snapshot_every}th sample": Side(script, "every" + device),
+        f"every {case.snapshot_every}th sample, whole grid": Side(script, "every" + device, env=WHOLE_GRID),
         f"snapshots and states in {limit} MB": Side(script, f"within-{limit}{device}"),
         "own image step": Side(script, "own" + device, tolerance=OTHER_SAMPLES),
         f"damping {case.layer}": Side(script, f"damping{device}", tolerance=OTHER_LAYER),
@@ -138,10 +151,19 @@ def _our_migrations(case: Case, device: str) -> dict[str, Side]:
 def _peers(case: Case) -> dict[str, Side]:
     if case.kind == "rtm":
         equal, wide = case.layer, 2 * case.layer
-        return {
-            f"Devito, damping {equal}": Side("devito_rtm.py", str(equal), "devito", IMAGE, same_layer=True),
-            f"Devito, damping {wide}": Side("devito_rtm.py", str(wide), "devito", OTHER_LAYER),
+        migrations = {
+            f"damping {equal}": (str(equal), {}),
+            f"damping {equal}, huge pages": (str(equal), HUGE_PAGES),
+            f"damping {equal}, 2 levels, huge pages": (f"{equal}-two-levels", HUGE_PAGES),
+            f"damping {equal}, 2 levels, huge pages, threads pinned": (
+                f"{equal}-two-levels",
+                HUGE_PAGES | PINNED,
+            ),
         }
+        return {
+            f"Devito, {name}": Side("devito_rtm.py", variant, "devito", IMAGE, same_layer=True, env=env)
+            for name, (variant, env) in migrations.items()
+        } | {f"Devito, damping {wide}": Side("devito_rtm.py", str(wide), "devito", OTHER_LAYER)}
     if case.kind == "plane":
         return {
             f"Deepwave, {variant}": Side("deepwave_worker.py", variant, "deepwave", ROUNDING_200)
@@ -153,15 +175,25 @@ def _peers(case: Case) -> dict[str, Side]:
         "1-D profiles, 2 levels": ("axes-two-levels", {}),
         "1-D profiles, 2 levels, huge pages": ("axes-two-levels", HUGE_PAGES),
     }
+    best = "1-D profiles, 2 levels, huge pages"
+    tried = {f"{best}, {name}": told for name, told in DEVITO_OPTIONS.items()}
     if case.medium == "tti":
-        best = "axes-two-levels"
-        return {
-            "our scheme": Side("devito_worker.py", best, "devito", env=HUGE_PAGES),
-            "its examples' scheme": Side(
-                "devito_worker.py", f"{best}-example", "devito", OTHER_SCHEME, env=HUGE_PAGES
-            ),
+        example = {"": variants[best], **{f", {name}": told for name, told in DEVITO_OPTIONS.items()}}
+        return {"our scheme": Side("devito_worker.py", variants[best][0], "devito", env=HUGE_PAGES)} | {
+            f"its examples' scheme{name}": Side(
+                "devito_worker.py", f"{variant}-example", "devito", OTHER_SCHEME, env=env
+            )
+            for name, (variant, env) in example.items()
         }
-    chosen = list(variants)[-1:] if case.kind == "solution" or is_large(case) else list(variants)
+    if is_large(case):
+        variants = {best: variants[best]}
+    elif case.kind == "solution":
+        variants = {best: variants[best]} | {
+            f"{best}, {k}": DEVITO_OPTIONS[k] for k in ("threads pinned", "linear indices")
+        }
+    else:
+        variants |= tried
+    chosen = list(variants)
     same = case.kind == "steps"
     return {
         name: Side("devito_worker.py", variants[name][0], "devito", same_layer=same, env=variants[name][1])

@@ -98,7 +98,7 @@ private:
 
 /// Samples from the shares of their planes, added in the order of x: of the steps that made `it` + 1 and the following.
 void add_shares(const PointSet& set, const nb::object& shares_array, const nb::object& data_array, Index it,
-                Index steps) {
+                Index steps, const std::string& isa) {
     const auto shares = as_it_is<PlainArray>(shares_array, "recorded shares");
     const auto data = as_it_is<Series>(data_array, "recorded data");
     const Points& pts = set.pts;
@@ -106,16 +106,10 @@ void add_shares(const PointSet& set, const nb::object& shares_array, const nb::o
     if (static_cast<Index>(shares.shape(0)) < steps || static_cast<Index>(shares.shape(1)) != pts.n ||
         static_cast<Index>(shares.shape(2)) != pts.width || static_cast<Index>(data.shape(1)) != pts.n)
         throw std::invalid_argument("shares and data belong to other points");
+    const Index kept = std::min(steps, nt - (it + 1));
+    const Table& k = table_of(isa, 1);
     nb::gil_scoped_release release;
-    for (Index s = 0; s < steps && it + 1 + s < nt; ++s)
-        for (Index i = 0; i < pts.n; ++i) {
-            const float* w = pts.weights + 3 * i * pts.width;
-            const float* of = shares.data() + (s * pts.n + i) * pts.width;
-            float total = 0.0f;
-            for (Index jx = 0; jx < pts.width; ++jx)
-                if (w[jx] != 0.0f) total += of[jx];
-            data.data()[(it + 1 + s) * pts.n + i] = total;
-        }
+    if (kept > 0) k.add_shares(pts, shares.data(), data.data() + (it + 1) * pts.n, kept);
 }
 
 } // namespace
@@ -134,6 +128,6 @@ void bind_slab(nb::module_& m) {
         .def("run", &SlabPasses::run, "first"_a, "planes"_a, "tiles"_a, "range"_a,
              "Do steps `first`, first + 1, ... in their planes (field from, to; Psi from, to), in some tiles; `range`: "
              "the planes of step `first` at which a sweep goes on and pauses.");
-    m.def("add_shares", &add_shares, "points"_a, "shares"_a, "data"_a, "it"_a, "steps"_a,
+    m.def("add_shares", &add_shares, "points"_a, "shares"_a, "data"_a, "it"_a, "steps"_a, "isa"_a,
           "Samples from the shares of their planes, added in the order of x, of the steps after time index `it`.");
 }

@@ -36,33 +36,45 @@ struct Legs {
 // without the test. It is written out: an approximation of the hardware and one correction, the same for sm_80 to
 // sm_120. Of all 2^24 mantissas, with any approximation within the error that PTX allows, two roots and one inverse
 // could be wrong by the last bit, were the hardware at its worst just there; the compiler relies on the same.
-#if defined(SUBSALT_EMULATED)
-SUBSALT_DEVICE float root_of(float a) {
-    return sqrtf(a);
+//
+// The correction of an approximation of 1 / sqrt(a), or of 1 / b:
+SUBSALT_DEVICE float corrected_root(float a, float inverse_root) {
+    const float near = a * inverse_root, rest = fma1(-near, near, a);
+    return fma1(rest, inverse_root * 0.5f, near);
 }
-SUBSALT_DEVICE float inverse_of(float a) {
-    return 1.0f / a;
+SUBSALT_DEVICE float corrected_inverse(float b, float inverse) {
+    return fma1(inverse, fma1(-b, inverse, 1.0f), inverse);
 }
-SUBSALT_DEVICE float ratio_of(float a, float b) {
-    return a / b;
-}
-#else
-SUBSALT_DEVICE float root_of(float a) {
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
-    const float near = a * y, rest = fma1(-near, near, a);
-    return fma1(rest, y * 0.5f, near);
-}
-SUBSALT_DEVICE float inverse_of(float a) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
-    return fma1(y, fma1(-a, y, 1.0f), y);
-}
-SUBSALT_DEVICE float ratio_of(float a, float b) {
-    const float y = inverse_of(b), near = a * y;
+SUBSALT_DEVICE float corrected_ratio(float a, float b, float inverse) {
+    const float y = corrected_inverse(b, inverse), near = a * y;
     return fma1(y, fma1(-b, near, a), near);
 }
+
+#if defined(SUBSALT_EMULATED)
+using emulation::approximate_inverse;
+using emulation::approximate_inverse_root;
+#else
+SUBSALT_DEVICE float approximate_inverse_root(float a) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return y;
+}
+SUBSALT_DEVICE float approximate_inverse(float a) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return y;
+}
 #endif
+
+SUBSALT_DEVICE float root_of(float a) {
+    return corrected_root(a, approximate_inverse_root(a));
+}
+SUBSALT_DEVICE float inverse_of(float a) {
+    return corrected_inverse(a, approximate_inverse(a));
+}
+SUBSALT_DEVICE float ratio_of(float a, float b) {
+    return corrected_ratio(a, b, approximate_inverse(b));
+}
 
 /// -(a b) + c in one rounding.
 SUBSALT_DEVICE float fnma1(float a, float b, float c) {

@@ -16,8 +16,8 @@ SUBSALT_DEVICE void start_copy(void* shared, const Quad* global) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(sizeof(Quad)) : "memory");
-#else
-    *static_cast<Quad*>(shared) = *global;
+#elif defined(SUBSALT_EMULATED)
+    emulation::start_copy(shared, global, sizeof(Quad));
 #endif
 }
 
@@ -25,6 +25,8 @@ SUBSALT_DEVICE void start_copy(void* shared, const Quad* global) {
 SUBSALT_DEVICE void commit_copies() {
 #if defined(__CUDA_ARCH__)
     asm volatile("cp.async.commit_group;" ::: "memory");
+#elif defined(SUBSALT_EMULATED)
+    emulation::commit_copies();
 #endif
 }
 
@@ -33,6 +35,8 @@ template <int ahead>
 SUBSALT_DEVICE void wait_for_copies() {
 #if defined(__CUDA_ARCH__)
     asm volatile("cp.async.wait_group %0;" ::"n"(ahead) : "memory");
+#elif defined(SUBSALT_EMULATED)
+    emulation::wait_for_copies(ahead);
 #endif
 }
 

@@ -48,11 +48,12 @@ struct Shells {
 };
 
 /// How far a wavefield has come (isa/front.hpp), in points from z = 0 on of every row (nx, ny). Found by the segment
-/// that has it first, and carried on by those that follow on the same state.
+/// that has it first, and carried on by those that go on from where it ended.
 struct Front {
-    std::int32_t* level[2]; // of the level that the next step reads, and of the one it writes over
+    std::int32_t* level[2]; // of the level of an even time index, and of that of an odd one
     std::int32_t* psi[2];   // of Psi of x and y; null without a PML
-    bool known;
+    Index at;    // time index of the newest level that all these speak of, -1: of none; for another they are found anew
+    bool off;    // no row may be cut any more, nor ever will: reaches never shrink
     Index room;  // a row that is advanced no further than this may be cut, others are whole
     Index least; // points that every row that is advanced has at least
 };
@@ -80,6 +81,8 @@ struct Segment {
     const Shells* shells = nullptr;
     const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
     Front* front = nullptr;     // null: what the wavefield has not reached is advanced too
+    int slow = -1;              // a thread that rests before every plane, for tests of what the others wait for
+    Index* advanced = nullptr;  // null, or where the points of all steps that were advanced are added
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

@@ -43,6 +43,8 @@ inline void segment_work(const void* argument, int thread, int team) {
         march(*run.pb, *run.seg, kernels, scratch, run.done, thread, team);
     else
         pass_by_pass(run, kernels, scratch, thread, team);
+    if (run.seg->advanced != nullptr && scratch.advanced > 0)
+        __atomic_fetch_add(run.seg->advanced, scratch.advanced, __ATOMIC_RELAXED);
 }
 
 /// What the threads that look for the front share.
@@ -57,27 +59,37 @@ inline void search_work(const void* argument, int thread, int team) {
     find_reaches(*search.pb, search.seg->even, *search.seg->front, x.lo, x.hi);
 }
 
-/// Find how far the wavefield and its sources have come; whether there is a row that may be cut.
-inline bool find_front(const Problem& pb, const Segment& seg) {
+/// Whether the steps of a segment leave out what the wavefield and its sources have not reached. The reaches are then
+/// those of its levels, whatever was done since they were found: they name the time index they speak of.
+inline bool leaves_out(const Problem& pb, const Segment& seg) {
     Front& front = *seg.front;
-    if (!lay_out(pb, front)) return false;
-    if (!front.known) {
+    // shells put back numbers in places that nothing has to reach
+    const bool follows = seg.inner == nullptr && (seg.shells == nullptr || !seg.shells->put_back);
+    if (front.off || !follows || !lay_out(pb, front)) return false;
+    if (front.at != seg.it) {
         const Search search{&pb, &seg};
         run_team(seg.threads, search_work, &search);
         add_feeds(pb, seg, front);
-        front.known = true;
+        front.at = seg.it;
     }
     for (Index r = 0; r < pb.n[0] * pb.n[1]; ++r)
-        if (front.level[0][r] + pb.radius <= front.room) return true;
+        if (front.level[seg.it % 2][r] + pb.radius <= front.room) return true;
+    front.off = true;
     return false;
 }
 
 /// All steps; where the wavefield has come, if the segment has a front.
 inline void run_segment(const Problem& pb, const Segment& asked) {
     Segment seg = asked;
-    if (seg.front != nullptr && (seg.inner != nullptr || !find_front(pb, seg))) seg.front = nullptr;
+    if (seg.front != nullptr && !leaves_out(pb, seg)) seg.front = nullptr;
     // counters and every thread's rows are allocated once, before the first step
     Run run{&pb, &seg, nullptr, nullptr, tiles_in_y(pb, seg), false};
+    if (seg.front == nullptr && seg.advanced != nullptr) {
+        Index points = 1;
+        for (int axis = 0; axis < 3; ++axis)
+            points *= seg.inner != nullptr ? seg.inner->hi[axis] - seg.inner->lo[axis] : pb.n[axis];
+        *seg.advanced += seg.steps * points;
+    }
     run.marches = pb.dim == 2 || run.tiles.count < seg.threads;
     const std::size_t counters = static_cast<std::size_t>(2 + (run.marches ? seg.threads : run.tiles.count));
     auto* memory = static_cast<Counter*>(std::aligned_alloc(alignof(Counter), counters * sizeof(Counter)));
@@ -88,6 +100,7 @@ inline void run_segment(const Problem& pb, const Segment& asked) {
     run.barrier = barrier;
     run.done = memory + 2;
     run_team(seg.threads, segment_work, &run);
+    if (seg.front != nullptr) seg.front->at = seg.it + seg.steps;
     std::free(memory);
 }
 

@@ -154,6 +154,19 @@ void record(const Problem& pb, const float* const* fields, const Points& pts, fl
     }
 }
 
+/// data[s, i] = the sum, in the order of x, of what the planes add to sample i in each of some steps: `record_point` of
+/// shares that a pass over a slab has kept, which are flushed like everything else.
+void add_shares(const Points& pts, const float* shares, float* data, Index steps) {
+    FlushDenormals flush;
+    for (Index i = 0; i < steps * pts.n; ++i) {
+        const float *w = pts.weights + 3 * (i % pts.n) * pts.width, *of = shares + i * pts.width;
+        float total = 0.0f;
+        for (Index jx = 0; jx < pts.width; ++jx)
+            if (w[jx] != 0.0f) total += of[jx];
+        data[i] = total;
+    }
+}
+
 /// Call `row(p, q, at, n)` for every row of the box: fields at its first point, and its place in an array of the box.
 template <class Row>
 SUBSALT_INLINE void for_rows(const Problem& pb, const float* const* fields, const Box& box, int threads, Row row) {
@@ -296,7 +309,8 @@ const Table& table() {
                              product,       plain_step,
                              is_finite,     segment,
                              run_piece,     tiling,
-                             shell,         kirchhoff_sum};
+                             add_shares,    shell,
+                             kirchhoff_sum};
     return t;
 }
 

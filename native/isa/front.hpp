@@ -165,6 +165,7 @@ inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, 
     row_ends(pb, front, reaches.read, ix, planes, y0, y1, scratch.ends_of_rows);
     for (Index iy = y0; iy < y1; ++iy) {
         const Index end = scratch.ends_of_rows[iy - y0];
+        scratch.advanced += planes * end;
         if (end > 0) {
             const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
             field_rows(ending_at(pb, scratch, end), lv, kernels, scratch, {ix, iy, 0, end, planes, skip, cold, true});

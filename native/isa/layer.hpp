@@ -23,6 +23,7 @@ public:
     mutable Problem cut; // rows that end before the back window of the layer along z; n[2] is set by who uses it
 
     std::int32_t* ends_of_rows; // room for a number per row of y
+    mutable Index advanced = 0; // points that this thread advanced behind a front
 
     explicit Scratch(const Problem& pb) : cut(pb) {
         cut.width[5] = cut.wz.back = 0;

@@ -19,6 +19,7 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
                   Counter* done, int thread, int team) {
     const Index nx = pb.n[0], ny = pb.n[1], depth = seg.cut.depth, lag = lag_of(pb, seg);
     const auto do_marched = [&](const Step& step, Index ix, int some, bool cold) {
+        if (thread == seg.slow) rest();
         do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, cold);
         for (int i = 0; i < some; ++i)
             tap_plane(pb, seg, step, ix + i, 0, ny);

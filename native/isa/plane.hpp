@@ -33,7 +33,7 @@ struct Step {
 /// Step number s of a segment.
 inline Step step_of(const Problem& pb, const Segment& seg, Index s) {
     Step step{seg.even, seg.it + s, nullptr, 0, all_planes(pb), {nullptr, nullptr}};
-    if (seg.front != nullptr) step.reaches = {seg.front->level[s % 2], seg.front->level[1 - s % 2]};
+    if (seg.front != nullptr) step.reaches = {seg.front->level[step.now % 2], seg.front->level[(step.now + 1) % 2]};
     if (s % 2 != 0)
         for (int f = 0; f < 2; ++f) {
             step.levels.prev[f] = const_cast<float*>(seg.even.curr[f]);

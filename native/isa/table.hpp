@@ -28,6 +28,7 @@ struct Table {
     void (*segment)(const Problem&, const Segment&); // steps with injection, recording, snapshots
     void (*piece)(const Problem&, const Segment&, const Piece&);
     Tiling (*tiling)(const Problem&, const Segment&);
+    void (*add_shares)(const Points&, const float* shares, float* data, Index steps);
     void (*shell)(const Problem&, float* const* fields, const Shell&, float* record, bool put_back, int threads);
     Index (*kirchhoff_sum)(const KirchhoffMedium&, const KirchhoffTraces&, const KirchhoffRules&, const KirchhoffImage&,
                            Index tile, int threads);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include "simd.hpp"
 
@@ -42,6 +43,12 @@ inline Index wait_for(const Counter& c, Index least) {
     for (int spins = 0; value < least; value = read(c))
         relax(spins);
     return value;
+}
+
+/// Rest as long as others take for some planes of a small grid: who does not wait for this thread is found out.
+inline void rest() {
+    const timespec pause{0, 200000};
+    nanosleep(&pause, nullptr);
 }
 
 struct Barrier {

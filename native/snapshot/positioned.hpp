@@ -20,7 +20,7 @@ struct Faults {
     std::int64_t most = 0;    // bytes moved by one call at most; 0: as asked
     std::int64_t every = 0;   // every so many calls one is interrupted (EINTR); 0: none
     bool reads = true, writes = true;
-    double wait = 0.0; // seconds that every call takes longer
+    double wait = 0.0; // seconds that every call takes longer, or until the faults are removed
     std::atomic<std::int64_t> calls{0}, hits{0};
 };
 void set_faults(const Faults* faults); // copied; null removes them

@@ -56,7 +56,7 @@ class ForwardResult:
     phases : dict
         Seconds by phase; they sum to `wall`.
     point_steps : int
-        Grid points times time steps.
+        Points that were computed, of all time steps: those that a wave has not reached are not.
     """
 
     survey: Survey
@@ -104,7 +104,7 @@ class MigrationResult:
     phases : dict
         Seconds by phase; they sum to `wall`.
     point_steps : int
-        Grid points times time steps of both wavefields.
+        Points of both wavefields that were computed, of all time steps: those that a wave has not reached are not.
     """
 
     image: NDArray[np.float32]

@@ -14,6 +14,11 @@ from typing import Literal
 Level = Literal["error", "warning", "ok"]
 
 
+def install(extra: str) -> str:
+    """Return the command that installs an optional part of the package, as published and from a clone."""
+    return f"pip install 'subsalt-imaging[{extra}]', or in a clone pip install -e '.[{extra}]'"
+
+
 class SubsaltError(Exception):
     """Base of every error raised on purpose.
 
@@ -157,6 +162,12 @@ class NumericalFailure(SubsaltError, ArithmeticError):
 
     exit_code = 65
     default_code = "E510"
+
+
+class DemoFailure(SubsaltError, AssertionError):
+    """The demo's image is not right: this build of the program computes wrongly on this machine."""
+
+    default_code = "E812"
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,44 @@ from typing import Any
 
 def machine_facts() -> dict[str, Any]:
     """Return processor, cores this process may use, and memory in bytes."""
-    name = platform.machine()  # platform.processor would start a program
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.split(":", 1)[1].strip()
-                break
-    except OSError:
-        pass
     return {
-        "cpu": name,
+        "cpu": processor(),
         "cores": usable_cores(),
         "ram_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
+
+
+def processor(cpuinfo: Path = Path("/proc/cpuinfo"), caches: dict[str, int] | None = None) -> str:
+    """Return the processor by name, family, model and caches.
+
+    Names alone do not tell processors apart: virtual machines call a Zen 4 and a Zen 5 "AMD EPYC", and kernels differ
+    on them by half.
+
+    Parameters
+    ----------
+    cpuinfo : Path
+        What Linux says of the first core.
+    caches : dict, optional
+        Bytes by level, as of `cache_bytes`.
+    """
+    fields: dict[str, str] = {}
+    try:
+        for line in cpuinfo.read_text().splitlines():
+            key, _, value = line.partition(":")
+            fields.setdefault(key.strip(), value.strip())
+    except OSError:
+        pass
+    known = [
+        f"{word} {fields[key]}"
+        for word, key in (("family", "cpu family"), ("model", "model"))
+        if key in fields
+    ]
+    for level, size in (cache_bytes() if caches is None else caches).items():
+        known.append(f"{level} {size >> 20} MiB" if size >= 1 << 20 else f"{level} {size >> 10} KiB")
+    name = fields.get("model name") or platform.machine()  # platform.processor would start a program
+    return f"{name} ({', '.join(known)})" if known else name
 
 
 def usable_cores() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -102,6 +103,14 @@ class EarthModel(TimeStep):
         if self.theta is not None:
             self.theta, self.phi = tilt.normalised(self.theta, self.phi, self.grid.ndim)
             self._tilted = bool(self.theta.any())
+
+    def moved_to(self, frame: Frame) -> EarthModel:
+        """Return the model at another place of the map; values are shared."""
+        if frame == self.frame:
+            return self
+        moved = copy(self)
+        moved.frame = frame
+        return moved
 
     @property
     def medium(self) -> Medium:

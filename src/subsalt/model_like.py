@@ -37,6 +37,9 @@ class ModelLike(Protocol):
     def frame(self) -> Frame:
         """Where the grid lies on the map."""
 
+    def moved_to(self, frame: Frame) -> ModelLike:
+        """Return the model at another place of the map; values are shared."""
+
     @property
     def medium(self) -> Medium:
         """``"isotropic"``, ``"vti"`` or ``"tti"``."""

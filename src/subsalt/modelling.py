@@ -67,12 +67,15 @@ class ModelledTraces:
     traces : ndarray, (n, nt), float32
         Their samples on the record axis.
     point_steps : int
-        Grid points times time steps computed here, layer included.
+        Points computed here, layer included, of all time steps: those that the wave has not reached are not.
+    grid_point_steps : int
+        Grid points times time steps.
     """
 
     rows: NDArray[np.intp]
     traces: NDArray[np.float32]
     point_steps: int
+    grid_point_steps: int
 
 
 def model_shot(
@@ -129,4 +132,4 @@ def model_shot(
         rows, samples = prop.recorded(recorder)
     mapping = to_record(setup.axis, setup.record, time_dispersion=setup.propagation.time_dispersion)
     traces = mapping.apply(samples.astype(np.float64))
-    return ModelledTraces(rows, traces.astype(np.float32), steps * prop.point_count)
+    return ModelledTraces(rows, traces.astype(np.float32), prop.points_advanced, steps * prop.point_count)

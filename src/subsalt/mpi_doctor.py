@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from subsalt import comm, devices, mpi_library
+from subsalt.errors import install
 from subsalt.gpu_messages import reaches_gpus
 from subsalt.host import usable_cores
 from subsalt.launcher import launched
@@ -61,7 +62,7 @@ class Mpi:
     def lines(self) -> list[str]:
         """Return the text for people."""
         if self.mpi4py is None:
-            return ["mpi none: one process (pip install 'subsalt[mpi]' for more)"]
+            return [f"mpi none: one process (for more: {install('mpi')})"]
         if self.problem:
             return [f"mpi mpi4py {self.mpi4py}, not usable: {self.problem}", f"    fix: {self.fix}"]
         text = f"mpi {self.library}, MPI {self.standard}, mpi4py {self.mpi4py} ({self.module})"
@@ -102,7 +103,7 @@ def examine() -> Mpi:
         facts = mpi_library.describe()
     except (ImportError, RuntimeError, OSError) as error:
         found.problem = " ".join(str(error).split())
-        found.fix = "pip install 'subsalt[mpi]', or set MPI4PY_LIBMPI to the library of the site's MPI"
+        found.fix = f"{install('mpi')}; or set MPI4PY_LIBMPI to the library of the site's MPI"
         return found
     found.library, found.standard = facts["library"], facts["standard"]
     found.module, found.threads = facts["module"], facts["threads"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from subsalt import waiting
-from subsalt.errors import ParallelError
+from subsalt.errors import ParallelError, install
 from subsalt.launcher import Launch
 from subsalt.waiting import wait
 
@@ -149,7 +149,7 @@ def start(launch: Launch, before_end: Callable[[], None]) -> Any:
     except (ImportError, RuntimeError, OSError) as error:
         raise ParallelError(
             f"{launch.name} started {launch.size} ranks, but MPI for Python cannot be loaded: {error}",
-            "pip install 'subsalt[mpi]', or set MPI4PY_LIBMPI to the library of the site's MPI",
+            f"{install('mpi')}; or set MPI4PY_LIBMPI to the library of the site's MPI",
             code="E711",
         ) from None
     if not launch.fits(version()):

@@ -110,7 +110,8 @@ class ImagingOptions:
     ----------
     mode : {"reflectivity", "adjoint"}
         What is injected at the receivers: ``"reflectivity"`` the scaled time derivative (reflectors image as zero-phase
-        peaks at their depth), ``"adjoint"`` the data themselves (diffractors image as peaks).
+        peaks at their depth, about as high as their reflection coefficient over the cosine of the angle of incidence),
+        ``"adjoint"`` the data themselves (diffractors image as peaks).
     condition : str
         ``"source-normalised"``, ``"cross-correlation"`` or ``"inverse-scattering"``.
     aperture : float, optional

@@ -111,6 +111,8 @@ class Propagator:
         #: what the exchanges of ghost planes have taken so far
         self.traffic = Traffic()
         self._halos: list[tuple[State, Halo]] = []
+        #: one number, shared with propagators made from this one
+        self._advanced = [0]
         self.problem = self._problem(
             self._local(model, taper_at), model, vmax if vmax is not None else model.fastest
         )
@@ -174,6 +176,11 @@ class Propagator:
         """Points owned of the computational grid, layer included: what one step of one wavefield counts."""
         return self.owned.size
 
+    @property
+    def points_advanced(self) -> int:
+        """Points of all steps of this rank so far that were computed, not those that a wavefield has not reached."""
+        return self._advanced[0]
+
     def new_state(self) -> State:
         """Return a wavefield at rest."""
         return self.kernels.new_state(self.problem)
@@ -202,7 +209,9 @@ class Propagator:
         """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
         pts = self.points(positions)
         if self.slab is not None:
-            return SlabRecorder.of(pts, self.domain.slabs, self.domain.rank, nt, self.dtype)
+            return SlabRecorder.of(
+                pts, self.domain.slabs, self.domain.rank, nt, self.dtype, flushes=self.kernels.FLUSHES
+            )
         return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
 
     def recorded(self, recorder: Recorder | SlabRecorder) -> tuple[NDArray[np.intp], NDArray]:
@@ -270,15 +279,18 @@ class Propagator:
         KeyboardInterrupt
             Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
         """
+        size = self.owned.size if inner is None else inner.size
         taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
         work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner)
         if self.group is not None:
             self._advance_slab(self.group, state, n, work, loop)
+            self._advanced[0] += n * size
             return
         if loop != "python" and has_segment(self.kernels, work):
             finite = by_segment(self.kernels, self.problem, state, n, work)
         else:
             finite = by_step(self.kernels, self.problem, state, n, work)
+        self._advanced[0] += work.points or n * size
         if not finite:
             raise self._blow_up(state)
 

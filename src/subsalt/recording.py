@@ -57,6 +57,8 @@ class SlabRecorder:
         Planes of receivers that belong to other ranks.
     single : Recorder
         The samples of those planes.
+    flushes : bool
+        What adds them up makes zeros of numbers below the smallest normal one.
     """
 
     points: Points
@@ -64,10 +66,13 @@ class SlabRecorder:
     begun: Recorder
     further: Further
     single: Recorder
+    flushes: bool = False
 
     @classmethod
-    def of(cls, points: Points, slabs: tuple[Slab, ...], rank: int, nt: int, dtype: type) -> SlabRecorder:
-        """Return a zeroed recorder of `nt` samples."""
+    def of(
+        cls, points: Points, slabs: tuple[Slab, ...], rank: int, nt: int, dtype: type, *, flushes: bool
+    ) -> SlabRecorder:
+        """Return a zeroed recorder of `nt` samples; `flushes`: of kernels that flush (`kernels.cpu.FLUSHES`)."""
         slab = slabs[rank]
         rows = belong_to(points, slabs, rank)
         begun, _ = points[rows].on_planes(slab.lo, slab.hi, slab.first)
@@ -75,7 +80,7 @@ class SlabRecorder:
         # a weight on one plane is moved to local indices; none is left out
         single, _ = beyond.points.on_planes(slab.lo, slab.hi, slab.first)
         made = [Recorder(p, np.zeros((len(p), nt), dtype=dtype, order="F")) for p in (begun, single)]
-        return cls(points, rows, made[0], beyond, made[1])
+        return cls(points, rows, made[0], beyond, made[1], flushes)
 
     @property
     def parts(self) -> list[Recorder]:
@@ -103,8 +108,15 @@ class SlabRecorder:
             # within a plane receivers ascend: where they do not, the next plane has begun
             planes = np.split(np.arange(len(row)), np.flatnonzero(np.diff(row) <= 0) + 1)
             for of_plane in planes:
-                data[np.searchsorted(self.rows, row[of_plane])] += block[of_plane]
+                at = np.searchsorted(self.rows, row[of_plane])
+                total = data[at] + block[of_plane]
+                data[at] = flushed(total) if self.flushes else total
         return self.rows, data
+
+
+def flushed(values: NDArray) -> NDArray:
+    """Return numbers, zeros of their sign where they are below the smallest normal one, as processors flush them."""
+    return np.where(np.abs(values) < np.finfo(values.dtype).tiny, np.copysign(0, values), values)
 
 
 def belong_to(points: Points, slabs: tuple[Slab, ...], rank: int) -> NDArray[np.intp]:

@@ -150,6 +150,9 @@ class Work:
         What is kept of every time level, or put back, after what is injected and before what is copied out.
     inner : Box, optional
         What alone is advanced; the rest of the grid keeps its values. Not with a PML.
+    points : int
+        Points of all steps that were advanced by `by_segment`, which leaves out what a wavefield has not reached; 0
+        where nothing is left out.
     """
 
     sources: Sequence[Source] = ()
@@ -162,6 +165,7 @@ class Work:
     boxes: Sequence[Box] = field(default_factory=tuple)
     shells: Shells | None = None
     inner: Box | None = None
+    points: int = 0
 
     def hook_at(self, it: int) -> bool:
         """Return whether the hook is called at time index `it`."""
@@ -241,7 +245,9 @@ def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work
     )
     last = state.it + n
     for stop in work.stops(state.it, n):
-        if not segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress):
+        finite = segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress)
+        work.points = getattr(segment, "points", 0)
+        if not finite:
             return False
         if work.hook is not None and work.hook_at(stop):
             work.hook(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,6 +183,10 @@ class StreamedModel(TimeStep):
     def frame(self) -> Frame:
         """Where the grid lies on the map."""
         return self.files.frame
+
+    def moved_to(self, frame: Frame) -> StreamedModel:
+        """Return the model at another place of the map; files and what is known of them are shared."""
+        return self if frame == self.frame else StreamedModel(replace(self.files, frame=frame), self.form)
 
     def _facts(self, order: int | None = None) -> Facts:
         key = (self.form, order or self.files.order)

@@ -293,7 +293,14 @@ def _span(nt: int | None, peak: float, reach: float, dt: float) -> tuple[float, 
     t0 = min(0.0, dt * math.floor((peak - reach) / dt + 1e-9))
     n = math.ceil((peak + reach - t0) / dt - 1e-9) + 1 if nt is None else int(nt)
     if not 2 <= n <= MAX_SAMPLES:
-        raise ConfigError(f"a wavelet of {n} samples", f"use 2 to {MAX_SAMPLES} samples", code="E160")
+        late = abs(peak) > 2
+        raise ConfigError(
+            f"a wavelet of {n} samples every {dt:.4g} s, whose peak comes at {peak:.4g} s",
+            f'if that time is in milliseconds, write it so ("{peak:g} ms"); it has 2 to {MAX_SAMPLES} samples'
+            if late
+            else f"use 2 to {MAX_SAMPLES} samples",
+            code="E160",
+        )
     return t0, n
 
 

@@ -1,4 +1,4 @@
-"""The two nodes of `benchmarks/two_nodes.py`: messages cross the cable and are counted; what is found makes a page."""
+"""The two nodes of `benchmarks/two_nodes.py`: messages cross the link and are counted; what is found makes a page."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def hindrance():
 
 @needs_mpi
 @pytest.mark.skipif(bool(hindrance()), reason=hindrance())
-def test_messages_cross_the_cable_when_mpi_is_held_to_it(tmp_path):
+def test_messages_cross_the_link_when_mpi_is_held_to_it(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     found = {}
@@ -58,26 +58,26 @@ def test_messages_cross_the_cable_when_mpi_is_held_to_it(tmp_path):
     assert found["any"]["carried"] < two_nodes.START
 
 
-def test_what_the_cable_must_have_carried():
+def test_what_the_link_must_have_carried():
     two_nodes._crossed("messages", 10_000_000, 10_100_000)
     for carried in (9_999_999, 12_000_000):
-        with pytest.raises(two_nodes.Failed, match="the cable carried"):
+        with pytest.raises(two_nodes.Failed, match="the link carried"):
             two_nodes._crossed("messages", 10_000_000, carried)
 
 
-def test_how_fast_the_cable_is():
+def test_how_fast_the_link_is():
     rows = [
         {"what": what, "where": "across", "bytes": 65536, "ranks": 2, "value": value}
         for what, value in (("stream", 0.024), ("bidirectional", 0.047))
     ]
-    # what fits into the bucket at once goes faster than the cable
+    # what fits into the bucket at once goes faster than the link
     rows.append({"what": "stream", "where": "across", "bytes": 1024, "ranks": 2, "value": 0.5})
-    two_nodes._as_fast_as_the_cable(rows, 0.025)
+    two_nodes._as_fast_as_the_link(rows, 0.025)
     for wrong in (0.015, 0.03):
-        with pytest.raises(two_nodes.Failed, match="the cable has"):
-            two_nodes._as_fast_as_the_cable([rows[0] | {"value": wrong}, *rows[1:]], 0.025)
+        with pytest.raises(two_nodes.Failed, match="the link has"):
+            two_nodes._as_fast_as_the_link([rows[0] | {"value": wrong}, *rows[1:]], 0.025)
     with pytest.raises(two_nodes.Failed, match="no row of bidirectional"):
-        two_nodes._as_fast_as_the_cable(rows[:1], 0.025)
+        two_nodes._as_fast_as_the_link(rows[:1], 0.025)
 
 
 def test_the_page_holds_what_was_found():
@@ -91,7 +91,13 @@ def test_the_page_holds_what_was_found():
     }
     halo = {"ranks": 4, "bytes": 7_000_000, "carried": 7_200_000}
     found = {
-        "machine": {"cpu": "a processor", "cores": 2, "load_before": 0.1, "date": "2026-01-02"},
+        "machine": {
+            "cpu": "a processor",
+            "cores": 2,
+            "subsalt": "1.2.3",
+            "load_before": 0.1,
+            "date": "2026-01-02",
+        },
         "rate": "200mbit",
         "wire": {"bytes": 1_000_000, "carried": 1_010_000},
         "halo": {"steps": 9, "grid": [8, 9, 10], "rows": [halo]},
@@ -105,7 +111,7 @@ def test_the_page_holds_what_was_found():
     }
     text = two_nodes.page(found)
     for words in (
-        "a cable of 200mbit",
+        "limited to 200mbit",
         "| 7.00 | 7.20 |",
         "| 5.0 | 5.1 |",
         "|  | 5.1 |",

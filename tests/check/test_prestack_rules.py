@@ -1,6 +1,7 @@
 """Planted mistakes in prestack traces: each is one finding, with its evidence and cure."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from kirchhoff_data import areal_positions, line_positions, make_survey
 from subsalt.check import prestack as rules
 from subsalt.check import prestack_grid
+from subsalt.check.prestack_grid import edges_of_bins
 from subsalt.check.prestack_map import HEIGHT, WIDTH, text_map
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.cdp_line import LineGeometry
@@ -378,3 +380,26 @@ def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
     fix = Fix(exclude=(Exclusion("a.sgy", ((1, 60, 1),)),))
     mended = table_of(tmp_path, data=(src + away, rcv + away, traces), fix=fix)
     assert codes(rules.prestack_findings(mended, fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("shift", "noise", "warned"),
+    [
+        (6.25, 0.3, True),
+        (6.25, 0.02, False),
+        (6.25, 0.0, False),
+        (0.0, 0.3, False),
+        (3.0, 0.3, False),
+        (0.0, 60.0, False),
+    ],
+)
+def test_midpoints_on_edges_with_more_noise_than_is_taken_out(shift, noise, warned):
+    rng = np.random.default_rng(4)
+    along = shift + 12.5 * (np.arange(4000) % 200)
+    middle = np.stack([along + rng.uniform(-noise, noise, 4000), np.zeros(4000)], axis=1)
+    grid = ImageGrid((1, 1, 1), (1, 200, 1), (0.0, 0.0), (0.0, 1.0), (12.5, 0.0), TimeAxis(50, 0.004))
+    found = list(edges_of_bins(SimpleNamespace(midpoint=middle), grid))
+    assert [f.code for f in found] == ["W315"] * warned
+    if warned:
+        assert found[0].evidence["below"] + found[0].evidence["above"] > 0.99
+        assert "6.25 m along the crossline numbers" in found[0].fix

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import inspect
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +16,7 @@ from subsalt.check import Parameter, SampledShot
 from subsalt.check.tilt import STEEPEST_TURN, roughness, turn_per_cell
 from subsalt.errors import Finding, ModelError
 from subsalt.grid import Frame, Grid
+from subsalt.io.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
 from subsalt.kernels import cores
 from subsalt.model import EarthModel
 from subsalt.options import ImagingOptions, PropagationOptions
@@ -91,6 +94,19 @@ def swapped():
         dataclasses.replace(s, src=s.src[[1, 0, 2]], rcv=s.rcv[:, [1, 0, 2]]) for s in found.survey.shots
     ]
     return with_survey(found, shots=shots)
+
+
+def on_a_line(says, turn=0.0, aside=0.0):
+    """Return a context with a line turned (radians) and moved (m) against its frame; its model varies along x."""
+    across = 1.0 + 0.1 * np.linspace(0.0, 1.0, 101)[:, None]
+    found = context(vp=(context().parameters["vp"].values * across).astype(np.float32))
+    frame = Frame(5000.0, 9000.0, 0.4)
+    x, y = frame.to_world(np.array([[0.0, aside, 0.0]]))[0, :2]
+    true = Frame(x, y, 0.4 + turn)
+    src = true.to_world(np.stack([s.src for s in found.survey.shots]))
+    rcv = true.to_world(np.concatenate([s.rcv for s in found.survey.shots]))
+    facts = line_facts(src, rcv, fit_stations(src, rcv), frame, says)
+    return with_survey(found, frame=frame, notes={"line": facts})
 
 
 def one_source_on_the_surface():
@@ -254,6 +270,10 @@ MISTAKES = {
     "x and y swapped": ("E330", swapped),
     "sources outside": ("E331", lambda: moved(context(), (400, 0, 0), (0, 0, 0))),
     "receiver 10 km away": ("E332", one_receiver_far_away),
+    "line without an origin": ("E342", lambda: on_a_line(NOBODY)),
+    "line across the model": ("E343", lambda: on_a_line(GIVEN, turn=0.3)),
+    "line far beside the model": ("E343", lambda: on_a_line(JOB, aside=5000.0)),
+    "line beside the model": ("W342", lambda: on_a_line(JOB, aside=100.0)),
     "sources in the air": ("E333", lambda: moved(context(), (0, 0, -20), (0, 0, 0))),
     "receivers in the air": ("E334", lambda: moved(context(), (0, 0, 0), (0, 0, -20))),
     "sources too deep": ("E335", lambda: moved(context(), (0, 0, 5000), (0, 0, 0))),
@@ -392,13 +412,14 @@ def test_at_least_forty_planted_mistakes():
 
 
 def test_every_code_of_the_rules_is_planted():
-    import inspect
-
-    source = "".join(
-        inspect.getsource(__import__(f"subsalt.check.{s}", fromlist=["x"])) for s in check.SUBJECTS
+    """Here, or in another file of this folder."""
+    here = Path(__file__).parent
+    rules = [Path(str(inspect.getsourcefile(check))).with_name(f"{s}.py") for s in check.SUBJECTS]
+    tests = [p for p in here.rglob("test_*.py") if p != Path(__file__)]
+    ours, others = (
+        set(re.findall(r'"([EW]\d{3})"', "".join(p.read_text() for p in f))) for f in (rules, tests)
     )
-    codes = set(re.findall(r'"([EW]\d{3})"', source))
-    assert codes <= {code for code, _ in MISTAKES.values()}
+    assert ours <= {code for code, _ in MISTAKES.values()} | others
 
 
 def test_a_wrong_unit_is_not_followed_by_its_consequences():

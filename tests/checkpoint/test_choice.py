@@ -1,5 +1,6 @@
 """The choice between strategies is the fastest of those that fit, and says by how much the others do not."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
@@ -97,6 +98,24 @@ def test_what_is_asked_for_is_done_or_refused():
     assert not refused.fits
     assert refused.best.name == "store, memory"
     assert "49.00 MB too little" in refused.best.problem
+
+
+def test_states_in_both_places_where_the_disk_has_no_use_for_any():
+    # all states fit into memory: what is asked for runs, and nothing is planned or opened on disk
+    rich = chosen(PLENTY, PLENTY, strategy="revolve", place="both")
+    assert rich.fits
+    assert rich.best.name == "revolve, both"
+    assert (rich.best.need.disk, rich.scheme.disk_slots, rich.counts.states_stored_disk) == (0, 0, 0)
+    # a state costs more on disk than the steps that it saves: 6 slots would lie there for nothing
+    slow = replace(RATES, put=1e3, get=1e3)
+    poor = chosen(24 * 10**6, PLENTY, slow, strategy="revolve", place="both")
+    assert poor.fits
+    assert (poor.best.need.disk, poor.counts.states_stored_disk) == (0, 0)
+    # what is written is what is planned, whatever slots there are
+    many = chosen(24 * 10**6, PLENTY, strategy="revolve", place="both", slots=1, disk_slots=40, block=8)
+    used = many.scheme.moves.disk
+    assert 0 < used < 40
+    assert many.best.need.disk == used * SIZES.state_file
 
 
 def test_an_amount_of_memory_is_kept_to():

@@ -57,6 +57,7 @@ def test_every_schedule_costs_what_it_says_and_keeps_to_its_slots() -> None:
                 done.loads["memory"],
                 done.loads["disk"],
                 done.most["memory"],
+                done.most["disk"],
             )
 
 

@@ -1,7 +1,7 @@
 // Mistakes that a GPU may forgive for years, for tests/cuda/test_emulation.py: the emulated device must notice each.
 //
 //   planted <case> <mended>    prints `right`, `wrong`, or what the device says; `mended` 1: without the mistake
-#include "device.hpp"
+#include "march.cuh"
 
 #include <cstdio>
 #include <cstdlib>
@@ -137,6 +137,45 @@ SUBSALT_GLOBAL void vectors(const float* in, float* out, int offset) {
     const unsigned at = blockIdx.x * n + 4 * threadIdx.x;
     const float4 v = __ldcs(reinterpret_cast<const float4*>(in + at + offset));
     out[at] = v.x - static_cast<float>(offset);
+}
+
+/// out[i] = in[i] in the last of some planes, by copies two planes ahead; `enough`: a thread waits for what it reads.
+SUBSALT_GLOBAL void copy_ahead(const float* in, float* out, bool enough) {
+    SUBSALT_SHARED(float4, room);
+    constexpr int planes = 4, quads = n * blocks / 4;
+    Slots<3, 1> slots(room);
+    const int quad = static_cast<int>(blockIdx.x * n / 4 + threadIdx.x);
+    // every plane has others: the last one the thread's own
+    const auto of_plane = [&](int plane) {
+        return reinterpret_cast<const float4*>(in) + (quad + planes - 1 - plane) % quads;
+    };
+    for (int s = 0; s < 2; ++s) {
+        start_copy<false>(slots.of_stage(s, 0), of_plane(s));
+        commit_copies();
+    }
+    for (int plane = 0; plane < planes; ++plane, slots.next()) {
+        if (plane + 2 < planes) start_copy<false>(slots.ahead(0), of_plane(plane + 2));
+        commit_copies();
+        if (enough)
+            wait_for_copies<2>();
+        else
+            wait_for_copies<3>();
+        reinterpret_cast<float4*>(out)[quad] = slots.now(0);
+    }
+}
+
+/// out[i] = in[i] through a copy that another thread has begun, and waits for or not before they meet.
+SUBSALT_GLOBAL void copy_for_others(const float* in, float* out, bool wait) {
+    SUBSALT_SHARED(float2, tile);
+    const int t = static_cast<int>(threadIdx.x), pairs = n / 2;
+    if (t < pairs) {
+        start_copy<false>(tile + t, reinterpret_cast<const float2*>(in) + blockIdx.x * pairs + t);
+        commit_copies();
+        if (wait) wait_for_copies<0>();
+    }
+    __syncthreads();
+    const float2 v = tile[(t / 2)];
+    out[blockIdx.x * n + t] = t % 2 == 0 ? v.x : v.y;
 }
 
 /// Whether the numbers are first, first + 1, ...
@@ -301,6 +340,16 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
      [](Bench& x) {
          start(vectors, blocks, n, 0, x.first, x.a, x.b, mended ? 0 : 1);
          return x.read(x.b)[4] == 4.0f && cudaDeviceSynchronize() == cudaSuccess;
+     }},
+    {"one group of copies fewer than is read",
+     [](Bench& x) {
+         start(copy_ahead, blocks, n / 4, Slots<3, 1>::bytes * n / 4, x.first, x.a, x.b, mended);
+         return counting(x.read(x.b), 0);
+     }},
+    {"a copy that nobody waits for",
+     [](Bench& x) {
+         start(copy_for_others, blocks, n, n * sizeof(float), x.first, x.a, x.b, mended);
+         return counting(x.read(x.b), 0);
      }},
     {"more shared memory than there is",
      [](Bench& x) {

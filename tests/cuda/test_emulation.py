@@ -30,6 +30,8 @@ CASES = {
     "device memory used unwritten": None,
     "shared memory used unwritten": None,
     "a read behind an array": None,
+    "one group of copies fewer than is read": None,
+    "a copy that nobody waits for": None,
     "a write behind an array": "a kernel wrote behind a device array of 1516 bytes",
     "a write before an array": "a kernel wrote before a device array of 1536 bytes",
     "dynamic shared memory too short": "a kernel wrote behind its 256 bytes of shared memory",

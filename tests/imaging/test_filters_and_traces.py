@@ -71,6 +71,20 @@ def test_end_taper_touches_only_the_end() -> None:
     assert (traces == 1).all()
 
 
+def test_end_taper_is_one_step_from_one_to_zero_over_the_samples_asked_for() -> None:
+    """The step is odd about its middle, between the last sample left alone and the first behind the record."""
+    n = 13
+    weights = end_taper(np.ones((1, 200), np.float32), TimeAxis(200, 0.004), n * 0.004)[0]
+    assert (np.flatnonzero(weights != 1) == np.arange(200 - n, 200)).all()
+    last = weights[-n:].astype(float)
+    assert (np.diff(last) < 0).all()
+    assert last[-1] > 0
+    # two weights rounded to float32, each at most one
+    np.testing.assert_allclose(last + last[::-1], 1.0, atol=2**-23)
+    # a cubic whose slope is zero at both ends: x^2 (3 - 2 x)
+    assert last[-1] == pytest.approx((1 / (n + 1)) ** 2 * (3 - 2 / (n + 1)), rel=1e-6)
+
+
 def test_propagation_starts_with_an_early_wavelet_and_covers_the_record() -> None:
     record = TimeAxis(251, 0.004)
     axis = propagation_axis(record, ricker(10.0, 0.001, delay=0.0), 0.0013)

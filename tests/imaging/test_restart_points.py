@@ -14,8 +14,9 @@ from scheme_cases import bits, migrated, scheme_of, scratch_in
 from subsalt.checkpoint import pieces
 from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.tasks import Task, steps_of, tasks_of
-from subsalt.imaging import executor
+from subsalt.imaging import executor, restart
 from subsalt.imaging.rtm import ShotImage
+from subsalt.io.publish import publish_text
 
 CASE = "vti 2-D"
 SCHEMES = {
@@ -139,6 +140,32 @@ def test_the_older_point_serves_when_the_newer_one_is_damaged(
         image = runs.finish()
         assert bits(image) == bits(migrated(CASE))
         assert image.resumed == before[2], spoil.__name__
+
+
+def test_a_point_that_is_half_written_spoils_none_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Struck when all of a point is there but its description: the point before it, whole, is gone on from."""
+    scheme = SCHEMES["store"]
+    points = [i for i, t in enumerate(tasks_of(scheme)) if t.kind == "point"]
+    wanted = bits(migrated(CASE))
+    for struck in (2, 3):
+        runs = Runs(monkeypatch, tmp_path / str(struck), scheme)
+        written: list[Path] = []
+
+        def publish(path: Path, text: str, struck: int = struck, written: list[Path] = written) -> str:
+            written.append(path)
+            if len(written) > struck:
+                raise Interrupted
+            return publish_text(path, text)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(restart, "publish_text", publish)
+            with pytest.raises(Interrupted):
+                runs.finish()
+        image = runs.finish()
+        assert bits(image) == wanted, struck
+        assert image.resumed == steps_before(scheme, points[struck - 1] + 1), struck
 
 
 @pytest.mark.parametrize("name", ["store", "store on disk", "revolve on both"])

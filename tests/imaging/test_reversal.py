@@ -11,12 +11,13 @@ import pytest
 from reversal_cases import Case, case_of
 
 from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.shell import Chunks, reversal_disk
+from subsalt.checkpoint.shell import Chunks, MemoryShelf, reversal_disk
 from subsalt.checkpoint.storage import Scratch
 from subsalt.imaging.boundary_run import image_by_reversal
 from subsalt.imaging.reversal import Backwards, shell_of, shell_reach
-from subsalt.imaging.rtm import SnapshotPool, receiver_samples
+from subsalt.imaging.rtm import SnapshotPool, migrate_shot, receiver_samples
 from subsalt.kernels import cpu
+from subsalt.propagator import Propagator
 from subsalt.segment import Shells, Snapshots
 from subsalt.timing import Phases
 
@@ -243,3 +244,29 @@ def test_cells_are_counted_as_the_physics_page_says() -> None:
     assert shell.cells <= 2 * 4 * (nx * ny + ny * nz + nx * nz)
     whole = math.prod(shell.box.shape) - math.prod(n - 8 for n in shell.box.shape)
     assert shell.cells == whole
+
+
+def test_all_that_a_shot_does_is_in_a_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, clock, outside = case_of("isotropic", 2), Phases(), []
+
+    def watched(owner: type, name: str) -> None:
+        plain = getattr(owner, name)
+
+        def call(*given, **named):  # type: ignore[no-untyped-def]
+            if not clock.current:
+                outside.append(name)
+            return plain(*given, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for owner, names in (
+        (SnapshotPool, ("take", "give_back")),
+        (Propagator, ("__init__", "new_state", "source", "without_layer", "advance", "free")),
+        (MemoryShelf, ("__init__", "writing", "reading", "close")),
+    ):
+        for name in names:
+            watched(owner, name)
+    steps, k = case.steps, case.setup.image_step
+    for scheme in (Scheme("boundary", steps, k), Scheme("store", steps, k)):
+        migrate_shot(case.setup, case.shot, case.traces, phases=clock, scheme=scheme)
+        assert not outside, scheme.strategy

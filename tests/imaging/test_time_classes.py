@@ -9,6 +9,7 @@ from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.imaging.kirchhoff.classes import Classes, trace_weights
 from subsalt.imaging.kirchhoff.cutting import Block, block_bytes, cut, recut
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
+from subsalt.imaging.kirchhoff.weights import EDGE, bins_of, fractional_bins, on_edges
 from subsalt.options import KirchhoffOptions
 from subsalt.survey import TimeAxis
 
@@ -120,6 +121,30 @@ def test_a_marine_line_has_every_offset_in_every_second_cdp():
     some = (m[:, 0] < 600) | (m[:, 0] > 1000)
     w = trace_weights(table(m[some], rcv.ravel()[some], 90.0), c, g, KirchhoffOptions(amplitude="2.5d"))
     assert np.all(w == 25)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 0.005, 0.03])
+@pytest.mark.parametrize("half", [(0.0, 5.0), (10.0, 0.0), (10.0, 5.0)])
+def test_midpoints_on_edges_of_bins_weigh_what_they_do_in_the_middle(half, noise):
+    """Rounding of coordinates would put them into either bin: some would share an area, others take a gap's."""
+    g = grid(12, 30)
+    m = g.positions() + np.array(half[::-1])
+    moved = m + RNG.uniform(-noise, noise, m.shape)
+    w = trace_weights(table(moved, 100), Classes.offset(100, 100, 50), g, KirchhoffOptions())
+    assert np.all(w == 200)
+
+
+def test_evenly_spread_midpoints_are_not_moved():
+    """Those that lie below an edge by chance stay where they are."""
+    g = grid(12, 30)
+    m = g.positions()[0] + RNG.uniform(0, 1, (20000, 2)) * np.array([290.0, 220.0])
+    row, col = bins_of(m, g)
+    at = fractional_bins(m, g)
+    below = [on_edges(a, EDGE / h)[0] for a, h in zip(at, (20.0, 10.0), strict=True)]
+    assert min(below) > 0
+    for found, a in zip((row, col), at, strict=True):
+        plain = np.floor(a + 0.5).astype(int)
+        assert np.array_equal(found, plain - plain.min())
 
 
 def test_traces_outside_all_classes_weigh_nothing():

@@ -1,6 +1,7 @@
 """Files of planes: the same bytes however they are cut, checked plane by plane, old ones still read."""
 
 import hashlib
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from subsalt.grid import Box
 from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.io.plane_file import BLOCK, ENTRY, PlaneFile, PlaneLayout, write_planes
 from subsalt.io.plane_npz import PlaneNpz, open_planes
+from subsalt.io.publish import publish_bytes
 
 BOX = Box((10, 0, 0), (17, 3, 5))
 RNG = np.random.default_rng(3)
@@ -134,3 +136,29 @@ def test_partial_images_of_older_versions_are_read(tmp_path):
     np.savez(path, lo=(0, 0, 0), hi=(500, 1, 61), correlation=np.zeros((50, 1, 61)))
     with pytest.raises(CorruptionError, match="shape"):
         open_planes(path)
+
+
+@pytest.mark.parametrize("write", ["planes", "bytes"])
+def test_a_file_is_on_the_device_before_it_takes_its_name(tmp_path, monkeypatch, write):
+    """And its name, before the call returns: what a loss of power may not undo."""
+    seen = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(fd):
+        seen.append(("on the device", os.readlink(f"/proc/self/fd/{fd}")))
+        fsync(fd)
+
+    def renamed(source, target):
+        seen.append(("named", str(source)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    path = tmp_path / "file"
+    if write == "planes":
+        write_planes(path, LAYOUT, BOX, FIELDS, single())
+    else:
+        publish_bytes(path, b"some")
+    ((at, temporary),) = [(i, what[1]) for i, what in enumerate(seen) if what[0] == "named"]
+    assert ("on the device", temporary) in seen[:at]
+    assert ("on the device", str(tmp_path)) in seen[at:]

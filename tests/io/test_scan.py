@@ -231,6 +231,19 @@ def test_delay_scalar(tmp_path):
     assert scan(path).files[0].delays == (0.1005, 0.1005)
 
 
+@pytest.mark.parametrize(
+    ("delay", "scalar", "seconds"),
+    [(2, s, 2e-3 * s) for s in (1, 10, 100, 1000, 10000)]
+    + [(12000, -s, 12.0 / s) for s in (1, 10, 100, 1000, 10000)]
+    # what the standard does not know is somebody else's number
+    + [(12, s, 0.012) for s in (0, 7, -50, 20000)],
+)
+def test_every_scalar_of_times_that_the_standard_has_counts_and_no_other(tmp_path, delay, scalar, seconds):
+    """SEG-Y rev 1 and 2, bytes 215-216: 1, +-10, +-100, +-1000 or +-10 000; positive multiplies, negative divides."""
+    path = make_segy(tmp_path / "a.sgy", smooth(3, 30), headers={"delay": delay, "time_scalar": scalar})
+    assert scan(path).files[0].delays == pytest.approx((seconds, seconds), rel=1e-12)
+
+
 def test_bad_samples(tmp_path):
     x = smooth(6, 30)
     x[1, 3] = np.nan

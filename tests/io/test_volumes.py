@@ -56,6 +56,9 @@ def test_npy_needs_a_spacing(tmp_path):
     grid = GRIDS[0]
     a = values(grid)
     volume.write(tmp_path / "a.npy", grid, a)
+    assert volume.read(tmp_path / "a.npy").grid == grid
+    # an array of another program has no side file
+    (tmp_path / "a.npy.json").unlink()
     with pytest.raises(ModelError, match="spacing") as caught:
         volume.read(tmp_path / "a.npy")
     assert caught.value.code == "E225"

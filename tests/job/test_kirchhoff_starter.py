@@ -69,9 +69,11 @@ def test_traces_without_coordinates_need_the_spacing_of_their_cdps(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     line(tmp_path / "traces.sgy", coordinates=False)
     args = ["init", "a.toml", "--from", "traces.sgy", "--method", "kirchhoff", "--vrms", "2000"]
-    assert guard.run(app, [*args, "--json"]) == 0
+    # the job is there, and cannot be run as it is
+    assert guard.run(app, [*args, "--json"]) == 65
     told = json.loads(capsys.readouterr().out)
-    assert [f["code"] for f in told["findings"]] == ["E722"]
+    assert [(f["code"], f["level"]) for f in told["findings"]] == [("E722", "error")]
+    assert (tmp_path / "a.toml").exists()
     assert guard.run(app, [*args, "--force", "--cdp-spacing", "12.5 m"]) == 0
     raw = tomllib.loads((tmp_path / "a.toml").read_text())
     assert raw["data"]["cdp_line"] == {"spacing": 12.5, "first_cdp": 1}

@@ -11,6 +11,7 @@ from subsalt.io import segy, volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.starter import common_pattern, depth_of, dominant_frequency, round_down, write_job
+from subsalt.job.text import explain_key
 
 
 def effective_lines(text):
@@ -123,3 +124,52 @@ def test_viking_needs_at_most_fifteen_lines(tmp_path):
     made = write_job(tmp_path / "viking.toml", [str(shared_data() / "segy" / "viking_small.segy")])
     assert len(effective_lines(made.text)) <= 15
     assert not check_job(Job.from_toml(tmp_path / "viking.toml")).has_errors
+
+
+def test_what_is_recommended_is_written(tmp_path, monkeypatch):
+    """Receivers whose depths stand where elevations are to be: with z_sign the job has nothing to mend."""
+    monkeypatch.chdir(tmp_path)
+    line = survey()
+    for shot in line.shots:
+        shot.rcv[:, 2] *= -1
+    write_files(tmp_path, line)
+    made = write_job(tmp_path / "line.toml", ["shots.sgy"], vp="vp.rsf")
+    assert tomllib.loads(made.text)["data"]["fix"] == {"z_sign": -1}
+    assert "z_sign" in made.read
+    assert [f.code for f in made.findings] == []
+    result = check_job(Job.from_toml(tmp_path / "line.toml"))
+    assert [f.code for f in result.findings if f.level != "ok"] == []
+
+
+def test_what_was_read_and_what_was_made_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    made = write_job(tmp_path / "a.toml", ["shots.sgy"])
+    assert any(text.startswith("f0 ") for text in made.read)
+    assert "vp" in made.made_up
+    assert any("margin" in text for text in made.made_up)
+    # traces of zeros tell no frequency
+    line = survey()
+    for shot in line.shots:
+        shot.data = np.zeros_like(shot.data)
+    segy.write_survey(tmp_path / "zeros.sgy", line)
+    made = write_job(tmp_path / "b.toml", ["zeros.sgy"], vp="vp.rsf")
+    assert "f0 15 Hz" in made.made_up
+    assert "made up: the data do not tell" in made.text
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("data.preset", '"rev1", "su", "marine2d", "obn"'),
+        ("acquisition.files", '"one", "per-shot"'),
+        ("output.formats", '"segy", "rsf"'),
+    ],
+)
+def test_explain_lists_the_values_of_a_key(key, values):
+    text = explain_key(key)["text"]
+    assert f"values: {values}" in text
+
+
+def test_explain_lists_no_values_of_a_number():
+    assert "values:" not in explain_key("source.f0")["text"]

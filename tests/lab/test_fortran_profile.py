@@ -15,11 +15,11 @@ import pytest
 from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.pmpi.generate import fortran_wrapper, prototypes
+from subsalt.lab.pmpi.generate import fortran_names, fortran_wrapper, prototypes
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 from subsalt.lab.pmpi.run import profile
 
-TEXT = Path(__file__).parent / "programs" / "waves.f90"
+PROGRAMS = Path(__file__).parent / "programs"
 RANKS = 2
 #: call, phase -> calls and bytes of both ranks
 EXPECTED = {
@@ -34,14 +34,20 @@ EXPECTED = {
 }
 
 
-@pytest.fixture
-def waves(tmp_path, monkeypatch):
-    """Return the program and its MPI, where there is a Fortran compiler of one."""
-    compiler = shutil.which("mpif90.openmpi") or shutil.which("mpif90")
-    if compiler is None:
-        pytest.skip("no mpif90 on PATH")
-    program = tmp_path / "waves"
-    made = subprocess.run([compiler, "-g", TEXT, "-o", program], capture_output=True, text=True, timeout=120)
+@pytest.fixture(params=["mpif90.openmpi", "mpif90.mpich"])
+def compiler(request):
+    """Return the Fortran compiler of an MPI, where there is one."""
+    found = shutil.which(request.param)
+    if found is None:
+        pytest.skip(f"no {request.param} on PATH")
+    return found
+
+
+@pytest.fixture(params=["waves.f90", "waves_2008.f90"])
+def waves(request, compiler, tmp_path, monkeypatch):
+    """Return the program, of `use mpi` or `use mpi_f08`, its text and its MPI."""
+    text, program = PROGRAMS / request.param, tmp_path / "waves"
+    made = subprocess.run([compiler, "-g", text, "-o", program], capture_output=True, text=True, timeout=120)
     if made.returncode:
         pytest.skip(f"{compiler} cannot compile: {made.stderr.strip().splitlines()[-1]}")
     for name in set(os.environ) - set(clean_environment()):
@@ -51,14 +57,14 @@ def waves(tmp_path, monkeypatch):
     # of Open MPI 4, which has other names for it
     monkeypatch.setenv("OMPI_MCA_rmaps_base_oversubscribe", "1")
     try:
-        return program, MpiInUse.find(program=program)
+        return program, text, MpiInUse.find(program=program)
     except SubsaltError as error:
         pytest.skip(f"{compiler} makes programs that cannot be started here: {error}")
 
 
 @pytest.mark.mpi
 def test_calls_bytes_communicators_and_lines(waves):
-    program, mpi = waves
+    program, text, mpi = waves
     found = profile(mpi.start(RANKS, [str(program)]), sites=True, timeout=120).profile
     counts = {(r.call, r.phase): (r.calls, r.bytes) for r in found.by_phase()}
     assert {key: counts.get(key) for key in EXPECTED} == EXPECTED
@@ -68,16 +74,18 @@ def test_calls_bytes_communicators_and_lines(waves):
     ]
     if shutil.which("addr2line") is None:
         return  # lines are not known then
-    line = next(n for n, text in enumerate(TEXT.read_text().splitlines(), 1) if "MPI_Barrier" in text)
-    assert [found.places[r.site] for r in found.by_site() if r.call == "MPI_Barrier"] == [f"waves.f90:{line}"]
+    line = next(n for n, words in enumerate(text.read_text().splitlines(), 1) if "MPI_Barrier" in words)
+    assert [found.places[r.site] for r in found.by_site() if r.call == "MPI_Barrier"] == [
+        f"{text.name}:{line}"
+    ]
 
 
 TYPES = "".join(f"typedef int MPI_{name};" for name in ("Comm", "Datatype", "Info", "File", "Fint"))
 
 
-def only(declaration):
+def only(declaration, name="mpi_send_"):
     (found,) = prototypes(TYPES + declaration)
-    return fortran_wrapper(found)
+    return fortran_wrapper(found, name)
 
 
 def test_what_c_takes_by_value_is_read_under_its_name():
@@ -89,7 +97,18 @@ def test_what_c_takes_by_value_is_read_under_its_name():
     assert "MPI_Comm comm = PMPI_Comm_f2c(*(MPI_Fint*)f_comm);" in text
     # the tag says nothing about bytes
     assert not re.search(r"int tag =", text)
-    assert text.count("pmpi_send_(f_buf, f_count, f_datatype, f_dest, f_tag, f_comm, f_ierror);") == 2
+    assert text.count("next(f_buf, f_count, f_datatype, f_dest, f_tag, f_comm, f_ierror);") == 2
+
+
+def test_functions_of_mpi_f08_have_their_own_names_and_may_lack_the_error_code():
+    (barrier,) = prototypes(TYPES + "int MPI_Barrier(MPI_Comm comm);")
+    assert fortran_names(barrier) == ["mpi_barrier_", "mpi_barrier_f08_", "mpi_barrier_f08ts_"]
+    text = fortran_wrapper(barrier, "mpi_barrier_f08_")
+    assert "PUBLIC void mpi_barrier_f08_(void* f_comm, void* f_ierror)" in text
+    assert "if (f_ierror) *(MPI_Fint*)f_ierror" in text
+    (large,) = prototypes(TYPES + "int MPI_Send_c(const void *buf, int count, MPI_Comm comm);")
+    assert "mpi_send_f08ts_large_" in fortran_names(large)
+    assert "mpi_send_" not in fortran_names(large)
 
 
 def test_texts_have_hidden_lengths_and_are_left_out():

@@ -10,8 +10,8 @@ from launch import needs_mpi
 from subsalt.errors import DeviceError
 from subsalt.lab import machine
 from subsalt.lab.launcher import Launcher
-from subsalt.lab.network import imb
-from subsalt.lab.network.messages import fits_launcher, program
+from subsalt.lab.network import imb, measure
+from subsalt.lab.network.messages import fits_launcher, messages, program
 from subsalt.lab.pmpi.mpi_in_use import MpiInUse
 
 
@@ -45,6 +45,26 @@ def test_figures_are_printed_kept_and_written(run, tmp_path):
     assert {r["what"] for r in rows} - {"point_to_point"} == (names if rows else set())
     assert bool(rows) == (not any("oversubscribed" in n for n in result["notes"]))
     assert not list(tmp_path.glob("cache/subsalt/machine.json"))
+
+
+@needs_mpi
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_stop_keeps_the_starts_that_had_ended(run, tmp_path, monkeypatch):
+    def stopped(settings, start, say, measured):
+        messages(replace(settings, ranks=[2]), start, say, measured)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "messages", stopped)
+    out_file, kept = tmp_path / "result.json", tmp_path / "machine.json"
+    code, _, err = run(
+        "--quick", "--np", "2,3", "--sizes", "8,4K", "--out", out_file, "--machine", kept, "--json"
+    )
+    assert code == 130
+    found = json.loads(out_file.read_text())
+    assert {"latency", "stream"} <= {r["what"] for r in found["rows"]}
+    assert any("stopped before the end" in n for n in found["notes"])
+    assert f"rows in {out_file}" in err
+    assert not kept.exists()
 
 
 @pytest.mark.parametrize(

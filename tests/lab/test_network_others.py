@@ -1,9 +1,12 @@
 """Benchmarks of others beside ours: HPC Challenge and IMB from outputs of our own runs, and the balance of machines."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.lab import launcher
@@ -35,6 +38,21 @@ def test_the_summary_of_our_own_run():
     assert by["ping-pong latency", "one"]["value"] == 0.11575
     assert all(r["valid"] for r in by.values())
     assert "matrix of 1000 x 1000, blocks of 192, 1 x 2 ranks" in hpcc_output.notes(found, 1 << 20)[0]
+
+
+@pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
+def test_the_real_hpcc_runs_and_is_read(monkeypatch):
+    for name in set(os.environ) - set(clean_environment()):
+        monkeypatch.delenv(name)
+    for name, value in {**SETTINGS, "OMPI_MCA_rmaps_base_oversubscribe": "1"}.items():
+        monkeypatch.setenv(name, value)
+    # two blocks of HPL: seconds
+    monkeypatch.setattr(hpcc, "memory_of", lambda part: 8.0 * 400**2)
+    found = hpcc.measure(0.1, 2)
+    assert {r["test"] for r in found.rows} >= {"HPL", "DGEMM", "STREAM triad", "ping-pong latency"}
+    assert found.dgemm is not None
+    assert found.dgemm > 0
+    assert any(note.startswith("hpcc: Open MPI") for note in found.notes)
 
 
 def test_stream_in_a_cache_is_not_valid():

@@ -148,6 +148,12 @@ def test_a_wildcard_is_seen():
     assert "ANY_SOURCE" not in wrapper(only(SEND.format("MPI_Send")))
 
 
+@pytest.mark.parametrize("name", ["MPI_Rsend", "MPI_Irsend", "MPI_Rsend_init", "MPI_Rsend_c"])
+def test_a_ready_send_is_seen(name):
+    assert "CORE_READY" in wrapper(only(SEND.format(name)))
+    assert "CORE_READY" not in wrapper(only(SEND.format("MPI_Send")))
+
+
 def test_a_new_communicator_is_named_and_a_freed_one_forgotten():
     made = wrapper(only("int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm);"))
     assert "core_comm_made(comm, *newcomm, NULL);" in made

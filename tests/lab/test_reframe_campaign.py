@@ -123,7 +123,7 @@ def test_without_reframe(monkeypatch, tmp_path, subsalt_command):
     assert code_of(campaign.ReFrame.find) == "E963"
     code, _, err = subsalt_command("lab", "scaling", "--ranks", "1", "--engine", "reframe", "--", "true")
     assert code == 69
-    assert "pip install 'subsalt[lab]'" in err
+    assert "pip install 'subsalt-imaging[lab]'" in err
 
 
 @pytest.mark.parametrize(

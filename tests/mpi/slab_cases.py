@@ -44,6 +44,8 @@ class Case:
         ``"spread"`` over the grid, ``"one"``, or ``"low"``: in the first planes only.
     cut : int, optional
         Sources lie around this plane of the computational grid.
+    strength : float
+        Of the sources; weak ones make sums below the smallest normal number, which are flushed.
     """
 
     medium: str = "isotropic"
@@ -52,6 +54,7 @@ class Case:
     window: tuple[int, int] | None = None
     receivers: str = "spread"
     cut: int | None = None
+    strength: float = 1.0
 
     def model(self) -> EarthModel:
         """Return the random model; anisotropic nodes with epsilon > delta, and any tilt."""
@@ -112,9 +115,9 @@ def advance(case: Case, group: Comm | None, loop: str | None = None) -> dict[str
     rng = np.random.default_rng(3)
     with case.propagator(group) as prop:
         src, rcv = case.sources(), case.receiver_positions()
-        shot = prop.source(src, rng.uniform(-1, 1, (len(src), STEPS)))
+        shot = prop.source(src, case.strength * rng.uniform(-1, 1, (len(src), STEPS)))
         # as many sources as receivers, as in the second half of a migration; it ends early
-        spread = prop.source(rcv, rng.uniform(-1, 1, (len(rcv), STEPS // 2)))
+        spread = prop.source(rcv, case.strength * rng.uniform(-1, 1, (len(rcv), STEPS // 2)))
         recorder = prop.recorder(rcv, STEPS + 1)
         box = prop.interior
 
@@ -188,6 +191,8 @@ CASES = {
     "tti 2-D pml": Case("tti", shape=(70, 45), options=PML, receivers="one"),
     # slabs as thin as the halo: 5 ranks of 4 planes, 3 of which share a receiver
     "iso 3-D thin": Case(shape=(20, 15, 19), options=NONE, cut=8),
+    "iso 3-D thin and weak": Case(shape=(20, 15, 19), options=NONE, cut=8, strength=3e-33),
+    "vti 2-D weak": Case("vti", shape=(70, 41), options=PML, strength=3e-33),
     "vti 2-D thin": Case("vti", shape=(20, 33), options=NONE),
     # whole slabs in the layer: 20 planes of it at either end
     "iso 3-D thick layer": Case(shape=(14, 13, 17), options={"layer": 20}),

@@ -16,7 +16,9 @@ def test_without_mpi4py_one_process_is_all(monkeypatch):
         raise mpi_doctor.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(mpi_doctor.metadata, "version", missing)
-    assert mpi_doctor.examine().lines() == ["mpi none: one process (pip install 'subsalt[mpi]' for more)"]
+    assert mpi_doctor.examine().lines() == [
+        "mpi none: one process (for more: pip install 'subsalt-imaging[mpi]', or in a clone pip install -e '.[mpi]')"
+    ]
 
 
 def test_a_library_that_does_not_load_is_said_with_its_cure(monkeypatch):

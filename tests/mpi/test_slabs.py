@@ -103,6 +103,14 @@ CHANGES = {
         recording.SlabRecorder.complete = complete
         """,
     ),
+    "sums over planes of several ranks are not flushed": (
+        "iso 3-D thin and weak",
+        {"trace"},
+        """
+        from subsalt import recording
+        recording.flushed = lambda values: values
+        """,
+    ),
     "sources are injected in another order": (
         "vti 3-D pml",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},

@@ -73,12 +73,12 @@ def wait_until_ready(job):
         time.sleep(0.05)
 
 
-def ended(job, below, within):
+def ended(job, below):
     """Return what a struck program said, after nothing of it is left."""
-    begin = time.monotonic()
-    done = job.wait(within)
-    assert done.rc is not None, f"no end in {within} s\n{done}"
-    while any(map(alive, below)) and time.monotonic() < begin + within:
+    done = job.wait()
+    assert done.rc is not None, f"no end\n{done}"
+    until = time.monotonic() + 60
+    while any(map(alive, below)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(map(alive, below)), f"processes are left\n{done}"
     return done
@@ -90,7 +90,7 @@ def ended(job, below, within):
 def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
     job, ranks, below = started(4, hosts)
     os.kill(ranks[victim], signal.SIGSTOP)
-    done = ended(job, below, T + 10)
+    done = ended(job, below)
     assert done.rc == 69, done
     said = "".join(done.err)
     assert said.count("error E713") == 1, done
@@ -129,7 +129,7 @@ def test_a_rank_that_was_given_up_and_woken_says_nothing_more():
         time.sleep(0.05)
     os.kill(ranks[0], signal.SIGTERM)
     os.kill(ranks[0], signal.SIGCONT)
-    done = ended(job, below, 10)
+    done = ended(job, below)
     assert done.rc not in (0, None), done
     assert done.err[0] == "", done
 
@@ -139,7 +139,7 @@ def test_a_host_that_is_silent_is_named():
     job, ranks, below = started(4, hosts=True)
     for rank in (2, 3):
         os.kill(ranks[rank], signal.SIGSTOP)
-    done = ended(job, below, T + 10)
+    done = ended(job, below)
     assert done.rc == 69, done
     said = "".join(done.err)
     assert f"no sign of life from host {os.uname().nodename} with ranks 2, 3" in said, done
@@ -177,7 +177,7 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
     time.sleep(1.5 * T)
     for pid in ranks.values():
         os.kill(pid, signal.SIGCONT)
-    done = ended(job, below, 60)
+    done = ended(job, below)
     assert done.rc == 0, done
     assert not any(done.err), done
 
@@ -216,7 +216,7 @@ def test_ranks_that_are_ready_early_are_not_missed(error):
 def test_a_killed_rank_ends_the_run(victim):
     job, ranks, below = started(2)
     os.kill(ranks[victim], signal.SIGKILL)
-    assert ended(job, below, 30).rc not in (0, None)
+    assert ended(job, below).rc not in (0, None)
 
 
 @needs_mpi
@@ -224,7 +224,7 @@ def test_ranks_end_when_their_launcher_is_gone():
     job, ranks, below = started(2)
     proxies = [p for p in below if p not in ranks.values()]
     os.kill(proxies[0], signal.SIGKILL)
-    done = ended(job, below, 30)
+    done = ended(job, below)
     assert done.rc != 0, done
     assert "E715" in "".join(done.err), done
 
@@ -242,7 +242,7 @@ def test_ranks_end_when_their_launcher_is_gone():
 def test_a_signal_stops_rank_0_and_with_it_all(number, code, struck, hosts):
     job, ranks, below = started(4, hosts)
     os.kill(job.process.pid if struck is None else ranks[struck], number)
-    done = ended(job, below, 12)
+    done = ended(job, below)
     assert done.rc == code, done
     # rank 0 came to its end by itself, once, though the launcher passes a signal on that it may have got already
     assert done.out == ["ready\ncleared up\n", "", "", ""], done
@@ -254,7 +254,7 @@ def test_a_rank_0_that_cannot_stop_is_ended():
     # it sits in a message, and a handler of Python never runs
     job, ranks, below = started(2, stuck=True)
     os.kill(ranks[0], signal.SIGTERM)
-    done = ended(job, below, 20)
+    done = ended(job, below)
     assert done.rc == 75, done
     assert "".join(done.err).count("error E801") == 1, done
 

@@ -230,3 +230,19 @@ def test_one_class_of_numerics_for_all_shots():
     choice = needs(ranks=1).choosing(how).of(1).choice
     assert how.settled(choice).options.exact
     assert how.settled(choice).options.strategy == "auto"
+
+
+def test_pictures_are_a_stage_of_their_own():
+    plain = needs(1, medium="isotropic")
+    drawn = plain._like(pictures=True)
+    # beside a large shot they take no more; alone they rule, and can be left out
+    assert drawn.of(1).arrays == plain.of(1).arrays
+    few = replace(plain.setup, image_step=plain.setup.axis.nt - 1)
+    small = drawn.changed(few)
+    assert small.of(1).stage == "pictures"
+    assert small.of(1).total > small.without_pictures().of(1).total
+    limit = small.of(1).total - 1
+    texts = [c.text for c in smallest_changes(small, world(1, limit), 1)]
+    assert "set [output] pictures = false" in texts
+    assert not small.fits(1, limit)
+    assert small.without_pictures().fits(1, limit)

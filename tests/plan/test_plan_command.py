@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from plan_cases import needs, world
@@ -15,8 +16,10 @@ from subsalt.job.job import Job
 from subsalt.lab import machine as machines
 from subsalt.lab.model.survey import tail_loss
 from subsalt.plan import World
+from subsalt.plan.disk import Disk
 from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import decide
+from subsalt.run.migrate import migrate_job
 
 
 @pytest.fixture
@@ -100,6 +103,31 @@ def test_partial_images_that_are_there_are_not_written_again(job):
     images.mkdir(parents=True)
     (images / "shot_000001.part").write_bytes(bytes(1000))
     assert Job.from_toml(job).plan().disk.parts["partial images"] == before - 1000
+
+
+def test_disk_is_what_lies_there_at_a_time():
+    parts = {"partial images": 10, "snapshots and states": 100, "image": 20, "pictures, report, ledger": 5}
+    # two shots are done at the same time: their partial images, 4 bytes, come when their snapshots have gone
+    for snapshots, most in ((100, 10 - 4 + 100), (20, 10 + 25)):
+        given = parts | {"snapshots and states": snapshots}
+        assert Disk(given, 0, Path("."), snapshots, 25 + 4).total == most
+
+
+def test_parts_of_the_disk_are_what_a_run_leaves(job, tmp_path):
+    job = Job.from_toml(job)
+    planned = job.plan(run_dir=tmp_path / "run").disk.parts
+    migrate_job(job, tmp_path / "run")
+    images = sum(f.stat().st_size for f in (tmp_path / "run" / "images").glob("*.planes"))
+    assert planned["partial images"] == images
+    left = {
+        f: f.stat().st_size
+        for f in (tmp_path / "run").rglob("*")
+        if f.is_file() and f.parent.name != "images"
+    }
+    outputs = sum(size for f, size in left.items() if f.name.startswith(("image", "illumination")))
+    # headers of RSF files are counted with what lies beside
+    assert planned["image"] <= outputs <= planned["image"] + 4096
+    assert sum(left.values()) - outputs <= planned["pictures, report, ledger"]
 
 
 def test_what_deserves_a_warning(job, monkeypatch):

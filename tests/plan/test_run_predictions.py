@@ -1,17 +1,28 @@
 """A run begins with a prediction, which stands in run.json beside what it took; without rates it says why."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from plan_cases import shot_row
 
 import kirchhoff_jobs
 from job_files import survey, write_files, write_job
+from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app import app
 from subsalt.job.job import Job
+from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
-from subsalt.plan import measuring, plan_job
+from subsalt.plan import World, measuring, plan_job
+from subsalt.plan.kirchhoff_time import measured
+
+SUM_RATES = {"contributions_per_s": 1e8, "prepared_samples_per_s": 1e7, "start_seconds": 0.5}
+
+
+def ago(hours):
+    """Return the time so many hours ago, as rates are dated."""
+    return (datetime.now(UTC) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +43,10 @@ def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
     job.write_text(job.read_text() + "[parallel]\nthreads = 1\n")
     _, facts = migrate(capsys, job, tmp_path / "first")
     assert facts["predicted"]["phases"] == {}
-    assert "subsalt lab kernels" in facts["predicted"]["notes"][0]
+    # `migrate` has no --machine; what it names must work when pasted
+    (note,) = facts["predicted"]["notes"]
+    assert "subsalt plan" in note
+    assert "--machine" not in note
     machines.save(machines.default_path(), "shots", [shot_row(81 * 51, threads=1)])
     planned = plan_job(Job.from_toml(job), run_dir=tmp_path / "second", threads=1).duration
     result, facts = migrate(capsys, job, tmp_path / "second")
@@ -57,22 +71,57 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     job = Job.from_toml(write_job(tmp_path))
     said = []
     row = shot_row(81 * 51, threads=1)
-    for noisy, date, times in (
-        (False, row["date"], 0),
-        (True, "2999-01-01T00:00:00Z", 0),
-        (True, row["date"], 1),
+    for noisy, hours, version, times in (
+        (False, 1, __version__, 0),
+        (True, 0, __version__, 0),
+        (True, 1, __version__, 1),
+        (False, 24 * 40, __version__, 1),
+        (False, 1, "0.1.0", 1),
     ):
         machines.default_path().unlink(missing_ok=True)
-        machines.save(machines.default_path(), "shots", [row | {"noisy": noisy, "date": date}])
+        row |= {"noisy": noisy, "date": ago(hours), "version": version}
+        machines.save(machines.default_path(), "shots", [row])
         said.clear()
         plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
         assert sum("measuring a shot" in s for s in said) == times
 
 
+def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_ones_is_kept(
+    tmp_path, monkeypatch
+):
+    kirchhoff_jobs.areal(tmp_path / "traces.sgy")
+    setup = Job.from_toml(kirchhoff_jobs.write_job(tmp_path)).setup()
+    row = kirchhoff_rates.kind(setup, 1) | SUM_RATES | {"samples": kirchhoff_jobs.NT, "version": __version__}
+    known = World.planned(threads=1)
+    for rate, noisy, kept in ((5e7, True, 1e8), (3e8, True, 3e8), (5e7, False, 5e7)):
+        machines.default_path().unlink(missing_ok=True)
+        machines.save(machines.default_path(), "kirchhoff", [row | {"noisy": True, "date": ago(1)}])
+        new = row | {"contributions_per_s": rate, "noisy": noisy, "date": ago(0)}
+        monkeypatch.setattr(kirchhoff_rates, "measure", lambda setup, threads, new=new: new)
+        monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
+        said = []
+        measured(setup, known, said.append)
+        assert said == ["measuring the sum over traces, for its time again, it was disturbed: a few seconds"]
+        (now,) = machines.read(machines.default_path()).find("kirchhoff")
+        assert now["contributions_per_s"] == kept
+        assert now["date"] == new["date"]
+        said.clear()
+        measured(setup, known, said.append)
+        assert said == []
+
+
+def test_a_quiet_rate_is_kept_until_it_is_old():
+    row = shot_row(81 * 51, version=__version__)
+    for hours, kept in ((24 * 3, False), (24 * 40, True)):
+        known = machines.Machine({}).merged("shots", [row | {"date": ago(hours)}])
+        new = row | {"noisy": True, "date": ago(0)}
+        assert (new in known.merged("shots", [new]).sections["shots"]) == kept
+
+
 def test_a_time_migration_predicts_too(tmp_path, capsys):
     kirchhoff_jobs.areal(tmp_path / "traces.sgy")
     job = kirchhoff_jobs.write_job(tmp_path)
-    row = {
+    row = SUM_RATES | {
         "amplitude": "3d",
         "antialias": "bands",
         "bands": 4,
@@ -81,9 +130,6 @@ def test_a_time_migration_predicts_too(tmp_path, capsys):
         "gathers": False,
         "threads": 1,
         "samples": kirchhoff_jobs.NT,
-        "contributions_per_s": 1e8,
-        "prepared_samples_per_s": 1e7,
-        "start_seconds": 0.5,
     }
     machines.save(machines.default_path(), "kirchhoff", [row])
     planned = plan_job(Job.from_toml(job), run_dir=tmp_path / "run", threads=1).duration

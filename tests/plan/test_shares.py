@@ -48,7 +48,7 @@ def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
         assert have == layer_bytes(
             domain.layout, "pml", 8, False, kinds=kinds, x_layer=sum(domain.held_widths[:2])
         )
-        recorder = SlabRecorder.of(domain.points(shot.rcv), domain.slabs, rank, 4, np.float32)
+        recorder = SlabRecorder.of(domain.points(shot.rcv), domain.slabs, rank, 4, np.float32, flushes=True)
         own, planes = recorded_on(domain, shot)
         assert own == len(recorder.begun.points)
         single_planes += planes - 3 * len(recorder.single.points)

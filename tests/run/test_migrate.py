@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
+from subsalt.imaging.samples import SnapshotPool
 from subsalt.io.publish import FaultCounter, FaultHook, set_fault
 from subsalt.job.job import Job
 from subsalt.run.identity import differences
@@ -67,6 +68,35 @@ def survey(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(survey: Path) -> str:
     """Hash of the image of a run that was left alone."""
     return migrate_job(Job.from_toml(survey / "job.toml"), survey / "undisturbed").sha256
+
+
+def test_snapshots_are_gone_when_pictures_are_drawn_and_what_was_computed_is_counted(
+    survey: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools, held = [], []
+    take = SnapshotPool.take
+
+    def taken(pool: SnapshotPool, *given, **named):  # type: ignore[no-untyped-def]
+        pools.append(pool)
+        return take(pool, *given, **named)
+
+    def draw(*given, **named):  # type: ignore[no-untyped-def]
+        held.extend(len(pool._stores) for pool in pools)
+        return []
+
+    monkeypatch.setattr(SnapshotPool, "take", taken)
+    monkeypatch.setattr("subsalt.run.outputs.draw", draw)
+    text = (survey / "job.toml").read_text().replace("pictures = false", "pictures = true")
+    (survey / "drawn.toml").write_text(text)
+    result = migrate_job(Job.from_toml(survey / "drawn.toml"), tmp_path / "run")
+    assert held
+    assert not any(held)
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    # 4 shots, both wavefields, and the layer around the model
+    whole = facts["grid_point_steps"]
+    assert whole % (4 * (61 + 2 * 12) * (41 + 2 * 12)) == 0
+    assert 0 < facts["point_steps"] < whole
+    assert (result.point_steps, result.grid_point_steps) == (facts["point_steps"], whole)
 
 
 def test_modelled_shots_are_not_modelled_again(survey: Path) -> None:

@@ -1,3 +1,5 @@
+import gc
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -74,11 +76,35 @@ def test_3d_gives_overview_and_three_planes(area, tmp_path):
 def test_tint_keeps_black_and_white_and_leaves_grey_without_it():
     values, vp = np.array([[-1.0, 0.0, 1.0]]), np.array([[2000.0, 3000.0, 4000.0]])
     plain, _ = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 0.0)
-    np.testing.assert_allclose(plain[0, :, 0], [1.0, 0.5, 0.0], atol=0.01)
+    np.testing.assert_allclose(plain[0, :, 0] / 255, [1.0, 0.5, 0.0], atol=0.01)
     full, key = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 1.0)
-    np.testing.assert_allclose(full[0, [0, 2]], [[1.0] * 3, [0.0] * 3], atol=0.01)
+    np.testing.assert_allclose(full[0, [0, 2], :3] / 255, [[1.0] * 3, [0.0] * 3], atol=0.01)
     # the colour bar shows the colour that zero amplitude takes there, to the two steps of a palette of 256
-    np.testing.assert_allclose(full[0, 1], key.to_rgba(3000.0)[:3], atol=0.01)
+    np.testing.assert_allclose(full[0, 1, :3] / 255, key.to_rgba(3000.0)[:3], atol=0.01)
+    assert (full[..., 3] == 255).all()
+
+
+def test_a_large_section_is_drawn_by_means_and_some_rows_at_a_time():
+    values = np.arange(7.0 * 10, dtype=np.float32).reshape(7, 10)
+    np.testing.assert_array_equal(style.reduced(values, (100, 100)), values)
+    small = style.reduced(values, (1.5, 2.5))
+    assert small.shape == (3, 5)
+    # bins that differ by a point at most, of which every point has a place
+    np.testing.assert_allclose(small[0, 0], values[:2, :2].mean())
+    np.testing.assert_allclose(small[2, 4], values[4:, 8:].mean())
+    large = np.linspace(-1, 1, style.COLOURED + 300, dtype=np.float32).reshape(-1, 4)
+    whole = style.in_bytes(large.shape, lambda rows: np.abs(large[rows, :, None].repeat(3, 2)))
+    np.testing.assert_array_equal(whole[..., 0], np.rint(255 * np.abs(large)))
+
+
+def test_memory_of_pictures_goes_with_them(tmp_path, line):
+    gc.collect()
+    grid, image, model, survey = line
+    view.sections(image, grid, tmp_path / "a.png", model=model, survey=survey)
+    figures = sum(type(o).__name__ == "Figure" for o in gc.get_objects())
+    for _ in range(3):
+        view.sections(image, grid, tmp_path / "a.png", model=model, survey=survey)
+    assert sum(type(o).__name__ == "Figure" for o in gc.get_objects()) == figures == 0
 
 
 def test_same_input_same_bytes(line, tmp_path):

@@ -1,4 +1,5 @@
 // Kernels: the blocks of a grid one after the other, the threads of a block in turns, shared memory and its guards.
+#include "copies.hpp"
 #include "emulated.hpp"
 #include "fibres.hpp"
 
@@ -72,6 +73,11 @@ struct Kernel {
 };
 Kernel* computed = nullptr;
 
+BlockCopies& copies() {
+    static BlockCopies* const made = new BlockCopies;
+    return *made;
+}
+
 Fibres& fibres() {
     static Fibres* const made = new Fibres;
     return *made;
@@ -94,6 +100,7 @@ std::string run_blocks(dim3 grid, dim3 block, Kernel& kernel, const std::functio
         const std::uint64_t at = dev.late() ? order[b] : b;
         place.block = {static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
                        static_cast<unsigned>(at / (std::uint64_t{grid.x} * grid.y))};
+        copies().begin_block(threads);
         kernel.dynamic.clear();
         for (Shared& array : kernel.arrays)
             array.clear();
@@ -130,6 +137,29 @@ void* shared_array(const void* site, std::size_t bytes) {
     Shared& made = computed->arrays.emplace_back(bytes);
     made.site = site;
     return made.data();
+}
+
+namespace {
+
+Copies& copies_of_thread() {
+    const uint3& t = place.thread;
+    return copies().of(t.x + place.block_size.x * (t.y + place.block_size.y * t.z));
+}
+
+} // namespace
+
+void start_copy(void* to, const void* from, std::size_t bytes) {
+    if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % bytes != 0)
+        complain_of_alignment();
+    copies_of_thread().begin(to, from, bytes);
+}
+
+void commit_copies() {
+    copies_of_thread().end_group(device().random());
+}
+
+void wait_for_copies(int ahead) {
+    copies_of_thread().wait(ahead);
 }
 
 void barrier(int site) {

@@ -7,6 +7,9 @@
 //   shared
 //              arrays of a block, which SUBSALT_SHARED and SUBSALT_SHARED_ARRAY of device.hpp make: there is no
 //              __shared__
+//   copies     asynchronous ones to shared memory arrive when their thread waits for them, not before (copies.hpp)
+//   roots      approximations are wrong by what PTX allows (approximations.cpp); what the compiler makes of sqrtf and /
+//              is rounded correctly, by the host
 //   failures   no device, an old driver, too little memory, a device that is lost
 //
 // It stops, as for an illegal address, at what a real device forbids but may not notice: arguments that point to memory
@@ -133,6 +136,16 @@ void* shared_array(const void* site, std::size_t bytes);
 /// `site`: the line; all threads of a block that wait must wait at one.
 void barrier(int site);
 void complain_of_alignment();
+/// Asynchronous copies of the thread that is computed now.
+void start_copy(void* to, const void* from, std::size_t bytes);
+void commit_copies();
+void wait_for_copies(int ahead);
+/// 1 / sqrt(a) and 1 / a as the hardware approximates them; `steps`: how
+/// many numbers from the nearest, where that is allowed.
+float approximate_inverse_root(float a);
+float approximate_inverse(float a);
+float approximate_inverse_root(float a, int steps);
+float approximate_inverse(float a, int steps);
 /// Stop the device when an argument holds the address of host memory; whether it did.
 bool names_host_memory(const void* argument, std::size_t bytes);
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,

@@ -13,6 +13,7 @@ PARTS = (
     "files",
     "traces",
     "survey",
+    "first_breaks",
     "prestack",
     "models",
     "physics",

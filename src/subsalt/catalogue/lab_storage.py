@@ -20,7 +20,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E963": (
         "No ReFrame",
         "`subsalt lab scaling --engine reframe` drives ReFrame, which is not installed here, or is older than 4.7.",
-        "`pip install 'subsalt[lab]'`, or use --engine own: this process makes the runs, one after the other.",
+        "`pip install 'subsalt-imaging[lab]'` (in a clone `pip install -e '.[lab]'`), "
+        "or use --engine own: this process makes the runs, one after the other.",
     ),
     "E964": (
         "A run failed in ReFrame",

@@ -147,4 +147,56 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Many nodes have one value far below all others.",
         "Fill the model where it is not known.",
     ),
+    "W426": (
+        "Axes look exchanged",
+        "Velocity rises along a horizontal axis in nearly all lines, and changes faster there than along the last "
+        "axis, as it does along depth in every model; or neighbouring values are alike only in another order of the "
+        "file.",
+        'The message gives the table to paste: axes = "zx" says the order in the file, slowest first.',
+    ),
+    "E427": (
+        "Shear velocities",
+        "vp is 0 in water: these are velocities of S waves, which water does not have.",
+        "Give the file of P velocities.",
+    ),
+    "W427": (
+        "Velocities of S waves",
+        "Much of the model is slower than water where rocks are wet, as only S waves are.",
+        "Give the file of P velocities. Gas and dry ground are slower too, but not in a tenth of a model.",
+    ),
+    "E428": (
+        "Null value",
+        "Some nodes hold a value that no medium has and that is far from all others: what a program writes where it "
+        "knows nothing.",
+        "Fill these nodes with values of their neighbours before migrating.",
+    ),
+    "W429": (
+        "epsilon and delta look exchanged",
+        "delta exceeds epsilon almost everywhere and is nowhere smaller; in layered rocks it is the other way.",
+        "The message gives both tables to paste; nothing to do if they are as they should be.",
+    ),
+    "E430": (
+        "Last axis not in metres",
+        "The last axis of the model has steps of thousandths where the others have steps of metres: seconds of a model "
+        "in time, or kilometres.",
+        "Convert a velocity in time to depth; spacing and origin of one in km are in the message.",
+    ),
+    "W431": (
+        "Model sampled like the records",
+        "The last axis of the model has as many samples as the records, with as many metres between them as the "
+        "records have milliseconds: perhaps a velocity in time.",
+        "Convert it to depth first; nothing to do if it is in depth.",
+    ),
+    "W432": (
+        "Tilt does not fit the layers",
+        "Where layers of vp dip, the symmetry axis is far from their normals; with the other sign, or counted from the "
+        "horizontal, it would fit. theta is counted from the downward vertical, positive towards +x.",
+        "The message gives the table to paste: scale and shift mend the angles. Nothing to do if the axis is meant so.",
+    ),
+    "W433": (
+        "A towed cable in no water",
+        "Receivers below the surface move with the sources, as a streamer does, but the model has another velocity "
+        "there than water: its water layer is missing, or it holds other velocities.",
+        "Give a model that begins at the sea surface, with water down to the sea bottom.",
+    ),
 }

@@ -5,7 +5,8 @@ ENTRIES = {
         "MPI cannot be used",
         "A launcher (mpiexec, srun) started several ranks, but mpi4py is missing, finds no MPI library, or the ranks "
         "have no way to reach each other. Every rank would compute the whole survey.",
-        "`pip install 'subsalt[mpi]'`, or name the site's MPI with MPI4PY_LIBMPI; under Slurm use `srun --mpi=pmi2` or "
+        "`pip install 'subsalt-imaging[mpi]'` (in a clone `pip install -e '.[mpi]'`), "
+        "or name the site's MPI with MPI4PY_LIBMPI; under Slurm use `srun --mpi=pmi2` or "
         "`--mpi=pmix`; `SUBSALT_MPI=off` for independent runs.",
     ),
     "E712": (

@@ -97,7 +97,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E654": (
         "No compressor",
         'compression = "zfp" needs the package zfpy, which is not installed.',
-        "pip install 'subsalt[zfp]', or leave [checkpoint] compression out.",
+        "`pip install 'subsalt-imaging[zfp]'` (in a clone `pip install -e '.[zfp]'`), "
+        "or leave [checkpoint] compression out.",
     ),
     "E660": (
         "A rank has too little memory",
@@ -165,6 +166,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The device or instruction set is not available here.",
         "`subsalt doctor` shows what is.",
     ),
+    "E545": (
+        "Seed not possible",
+        "SUBSALT_BATCH, with which tests draw how many time steps are done at a time, is not a whole number from 0 "
+        "upwards.",
+        "Unset it: results do not depend on it.",
+    ),
     "E701": (
         "Unknown device",
         "The device does not exist, or its compiled kernels are missing.",
@@ -205,7 +212,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E780": (
         "No MPI launcher",
         "Ranks are started by mpiexec (or srun); none was found, or the one named with --launcher is not on PATH.",
-        "`pip install 'subsalt[mpi]'` brings one; on a cluster name that of the site, such as --launcher srun.",
+        "`pip install 'subsalt-imaging[mpi]'` (in a clone `pip install -e '.[mpi]'`) brings "
+        "one; on a cluster name that of the site, such as --launcher srun.",
     ),
     "E781": (
         "A measured command failed",

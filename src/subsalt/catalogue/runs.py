@@ -28,6 +28,18 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The folder holds shots that another job or model made.",
         "Choose another folder with --out.",
     ),
+    "E812": (
+        "The demo's image is wrong",
+        "A reflector whose depth is known is imaged more than one and a half cells away from it: this build of the "
+        "program computes wrongly on this machine.",
+        "Run `subsalt doctor`, which tests the kernels one by one, and report what it says.",
+    ),
+    "W812": (
+        "The demo's image has other bytes",
+        "The samples of the demo's image differ from those recorded for this class of instruction sets. Its model is "
+        "smoothed by SciPy, so another release of it may explain a difference; with the pinned packages nothing does.",
+        "`make setup` installs the pinned packages; report a difference that remains.",
+    ),
     "E820": (
         "No shot succeeded",
         "Every shot failed or was set aside, so there is no image.",
@@ -81,6 +93,24 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A time that is none",
         "--time-limit, --wait or --every is no time, or out of range.",
         "Write seconds, or for --time-limit 45m, 3h, 2d or 1:30:00.",
+    ),
+    "E844": (
+        "A setting empties the image",
+        "The image, or the set of gathers, would be zero throughout: a mute, an aperture, a filter or the imaging "
+        "condition leaves nothing of traces that hold something. No image was written.",
+        "The message names the step. What was computed is kept: after a change of [imaging] top_mute or filter the "
+        "same run directory goes on from its partial images; other changes need --recompute.",
+    ),
+    "E845": (
+        "Nothing in the traces",
+        "The image would be zero throughout, since the traces hold nothing but zeros, or values too small to be "
+        "summed. No image was written.",
+        "Look at the files with `subsalt scan`: sample format, scaling, how they were copied.",
+    ),
+    "E846": (
+        "Image not finite",
+        "Values of the image are infinite or no numbers: traces or model hold absurd values. No image was written.",
+        "The message names the step; look for absurd amplitudes with `subsalt scan`, and for zeros in the model.",
     ),
     "E871": (
         "A scheme without a folder",

@@ -66,6 +66,36 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A source or receiver lies above the free surface.",
         "Correct its depth, or use an absorbing top.",
     ),
+    "E314": (
+        "A mute leaves nothing",
+        "The top mute of the image, the mute of the traces, or the stretch mute of a time migration removes "
+        "everything: the image would be zero throughout.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
+    "W314": (
+        "A mute leaves next to nothing",
+        "Less than a tenth of rows, samples or reflections is left by a mute, or only what the records do not reach.",
+        "The message says what is left and of what; check the unit of the key that it names.",
+    ),
+    "W315": (
+        "Midpoints on edges of bins",
+        "Many midpoints lie on the edges between bins, and noise of their coordinates of more than a few centimetres "
+        "puts them on either side by chance. The area that a trace stands for is shared by the traces of its bin, so "
+        "that amplitudes are off by some per cent. Noise up to 5 cm does no harm: such midpoints all count to the "
+        "upper bin.",
+        'Move the bins by half of one, so that midpoints lie in their middle; or [kirchhoff] weighting = "uniform".',
+    ),
+    "E316": (
+        "Records begin minutes from their shots",
+        "The first samples lie half a minute or more from time zero: milliseconds were taken for seconds.",
+        'Write the delay with its unit: [data.fix] delay = "100 ms".',
+    ),
+    "E318": (
+        "The model lies in other depths",
+        "Not one source or receiver lies between the first and the last depth of the model: its origin is wrong, or "
+        "depths count from another level.",
+        "The message gives the tables with the origin at zero.",
+    ),
     "E320": (
         "Shot away from the model",
         "Sources and receivers of a shot lie farther from the model than its aperture.",
@@ -172,5 +202,30 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The records end before the vertical echo of the model's bottom arrives: what lies deeper "
         "cannot be imaged.",
         "Cut the model there, or use longer records.",
+    ),
+    "E342": (
+        "Line without an origin",
+        "The model varies along x, the 2-D line does not run along map x, and neither the job nor the model says "
+        "where on the line x = 0 lies: the image would be shifted, or mirrored.",
+        "One of the ways that the message lists, with the numbers found: [data] frame = {x0, y0, azimuth}, "
+        '[data] line = "x" or "y", or a model with map coordinates.',
+    ),
+    "E343": (
+        "Line away from local x",
+        "A 2-D line is projected on a local x axis to which it is turned by more than 8 degrees, or from which it "
+        "lies farther than its own length: offsets and positions along the line are wrong.",
+        "Correct the frame, or [data.fix] swap_xy where x and y are exchanged; the message says which, and the frame "
+        "along the line itself.",
+    ),
+    "W342": (
+        "Line beside local x",
+        "A 2-D line lies more than 2 % of its length beside the local x axis on which it is projected.",
+        "Correct the frame, or take a model along the line; the message gives the frame along the line itself.",
+    ),
+    "W343": (
+        "init: the model's place is not known",
+        "The shots lie on a line that does not run along map x, the model varies along x, and nothing says where on "
+        "the line its x = 0 lies. `subsalt init` writes what it found, as comments.",
+        "Take the # away from the frame that is true, or write your own; `subsalt check` refuses the job until then.",
     ),
 }

@@ -26,7 +26,25 @@ __all__ = [
 
 
 #: subjects in the order of their rules: a wrong unit silences what would only repeat it
-SUBJECTS = ("units", "tilt", "grids", "geometry", "taper", "traces", "stability", "spectrum", "machine")
+SUBJECTS = (
+    "units",
+    "orientation",
+    "model_kind",
+    "tilt",
+    "tilt_structure",
+    "grids",
+    "line",
+    "geometry",
+    "mutes",
+    "taper",
+    "traces",
+    "moveout",
+    "first_breaks",
+    "polarity",
+    "stability",
+    "spectrum",
+    "machine",
+)
 
 
 def load_rules() -> list[Rule]:

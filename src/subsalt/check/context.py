@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -140,6 +141,8 @@ class Parameter:
         Unit that the job or the file declares for the values of a file.
     findings : list of Finding
         What the reader of the file noticed.
+    given : dict
+        The keys of its table in the job, for cures that can be pasted.
     """
 
     name: str
@@ -150,6 +153,14 @@ class Parameter:
     source: str = ""
     unit: str | None = None
     findings: list[Finding] = field(default_factory=list)
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def table(self, **changes: object) -> str:
+        """Return the parameter as the job would give it with other keys: ``vp = {file = "vp.rsf", unit = "ft/s"}``."""
+        keys = {"file": self.source} | self.given | changes
+        # a JSON text or number is one of TOML, too
+        inside = ", ".join(f"{k} = {json.dumps(v)}" for k, v in keys.items() if v is not None)
+        return f"{self.name} = {{{inside}}}"
 
     @property
     def volume(self) -> NDArray[Any] | Planes:
@@ -217,6 +228,9 @@ class Context:
 
     def has(self, part: str) -> bool:
         """Return whether a part of the context is there and not empty."""
+        if part in ("model", "velocity") and self.facts.get("_grid_wrong"):
+            # positions, steps and frequencies against it would only repeat that
+            return False
         value = getattr(self, part)
         return value is not None and (not isinstance(value, list | dict) or len(value) > 0)
 

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
+from subsalt.check.line import exchange_key, exchanged, line_of
 from subsalt.errors import Finding
+from subsalt.grid import Frame
 from subsalt.io import header_cures
 from subsalt.io.exclude import leave_out, spans
 from subsalt.io.headers import Fix
-from subsalt.io.line import fit_line, to_local
+from subsalt.io.line import fit_stations, to_local
 from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
+from subsalt.model import ModelLike
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
@@ -51,7 +54,7 @@ def overlap(context: Context) -> Iterator[Finding]:
     """Survey and model in different frames: not one position lies on the model."""
     lay = _layout(context)
     both = np.concatenate([lay.src, lay.rcv])
-    if lay.inside_share(both) > 0:
+    if lay.inside_share(both) > 0 or context.facts.get("_line_unplaced"):
         return
     centre = (lay.low + lay.high) / 2
     offset = centre - (both.min(axis=0) + both.max(axis=0)) / 2
@@ -64,27 +67,62 @@ def overlap(context: Context) -> Iterator[Finding]:
     yield error(
         "E330",
         f"survey and model do not overlap: {where}",
-        _guess(lay, both, context) or _shift(context, offset, shift),
+        _exchange(lay, both, context)
+        or _guess(lay, both, context)
+        or _origin_cure(lay, both, context) + _shift(context, offset, shift),
         offset=[float(offset[i]) for i in lay.axes],
     )
 
 
+def _origin_cure(lay: Layout, points: Points, context: Context) -> str:
+    """Return the cure of a model whose origin is wrong: one at 0 that holds the survey; empty when it does not."""
+    vp = context.parameters.get("vp")
+    if vp is None or vp.grid is None or context.resampling or not any(vp.grid.origin):
+        return ""
+    moved = points + np.where(np.isin(np.arange(3), lay.axes), lay.low, 0.0)
+    if lay.inside_share(moved) < 0.99:
+        return ""
+    origin = [0.0] * (vp.grid.ndim - 1) + [vp.grid.origin[-1]]
+    return f"if the origin of the model is wrong: {_with_origin(context, origin)}; else "
+
+
+def _with_origin(context: Context, origin: list[float]) -> str:
+    """Return the tables of all volumes with another origin."""
+    volumes = [p for p in context.parameters.values() if p.grid is not None]
+    return f"[model] {'; '.join(p.table(origin=origin) for p in volumes)}"
+
+
 def _shift(context: Context, offset: Points, shift: str) -> str:
-    """Return the cure for two frames: the key that brings the centres together, when it is that simple."""
-    text = f"to bring the centres together, shift the survey by {shift}"
+    """Return the cure for two frames: the key that brings the centres together."""
     assert context.survey is not None
-    frame = context.survey.frame
-    if (frame.x0, frame.y0, frame.azimuth) != (0.0, 0.0, 0.0):
-        return f"{text} ([data.frame] x0, y0)"
-    return f"{text}: [data] frame = {{x0 = {0.0 - offset[0]:.10g}, y0 = {0.0 - offset[1]:.10g}}}"
+    old = context.survey.frame
+    text = f"to bring the centres together, shift the survey by {shift}"
+    if context.modelling or old.flip:
+        return text
+    x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0
+    turned = f", azimuth = {math.degrees(old.azimuth):.10g}" if old.azimuth else ""
+    return f"{text}: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}{turned}}}"
+
+
+def _exchange(lay: Layout, points: Points, context: Context) -> str:
+    """Return the cure of exchanged axes when exchanging them on the map puts the survey on the model."""
+    assert context.survey is not None
+    if 1 not in lay.axes:
+        line = line_of(context)
+        cure = exchanged(context, line) if line else ""
+    else:
+        frame = context.survey.frame
+        there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
+        cure = exchange_key(context) if lay.inside_share(there) > 0.99 else ""
+    return (
+        f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
+    )
 
 
 def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if tried := _tried(lay, context):
         return f"if the scalar (byte 71) or the unit is wrong: {tried}"
-    if 1 in lay.axes and lay.inside_share(points[:, [1, 0, 2]]) > 0.99:
-        return "if x and y are exchanged: [data.fix] swap_xy = true"
     cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
     cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
     cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
@@ -106,11 +144,11 @@ def _tried(lay: Layout, context: Context) -> str:
         return ""
     scan, frame = context.scan, context.survey.frame
     # a line that nobody placed begins where its stations do, also under another scalar
-    loose = context.survey.ndim == 2 and fit_line(_stations(stations)).frame == frame
+    loose = context.survey.ndim == 2 and _fitted(stations) == frame
 
     def good(files: list[ScannedFile], fix: Fix) -> bool:
         both = _stations(files)
-        local = to_local(both, fit_line(both).frame if loose else frame)
+        local = to_local(both, _fitted(files) if loose else frame)
         ratios = [r for s in files if (r := header_cures.offset_ratio(s)) is not None]
         agree = all(0.8 <= r <= 1.25 for r in ratios)
         extent = float(np.ptp(local[:, 0])) if len(local) else 0.0
@@ -119,6 +157,12 @@ def _tried(lay: Layout, context: Context) -> str:
 
     candidates = [{"scalar": v} for v in header_cures.SCALARS] + [{"unit": u} for u in ("ft", "m")]
     return header_cures.cure(stations, scan.fix, candidates, good)
+
+
+def _fitted(files: list[ScannedFile]) -> Frame:
+    """Return the frame that the stations of files give a line."""
+    src, rcv = (np.concatenate([getattr(s.positions, n)[s.live] for s in files]) for n in ("src", "rcv"))
+    return fit_stations(src, rcv).frame
 
 
 def _stations(files: list[ScannedFile]) -> Points:
@@ -152,7 +196,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
     """Some sources or receivers beside the model."""
     lay = _layout(context)
     both = np.concatenate([lay.src, lay.rcv])
-    if lay.inside_share(both) == 0:
+    if lay.inside_share(both) == 0 or context.facts.get("_line_unplaced"):
         return
     clean = True
     out = lay.outside(lay.src)
@@ -201,8 +245,27 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
     """Return the guess when it explains clearly more than what is inside now; a model that is too small
     cannot be told from it.
     """
-    guess = _guess(lay, points, context) if lay.inside_share(points) < 0.5 else ""
+    if context.facts.get("_axes_wrong"):
+        return "if axes of the model are exchanged, mend that first; else "
+    if lay.inside_share(lay.src) == 1.0:
+        # one mistake in all headers would have moved the sources, too
+        return _receivers_alone(lay)
+    inside = lay.inside_share(points)
+    guess = _exchange(lay, points, context) if inside < 0.95 else ""
+    if inside < 0.5:
+        guess = guess or _guess(lay, points, context)
     return f"{guess}; else " if guess else ""
+
+
+def _receivers_alone(lay: Layout) -> str:
+    """Return the cure of receivers that are far away while all sources lie on the model; empty when some are near."""
+    if not lay.outside(lay.rcv).all():
+        return ""
+    away = float(np.median(np.abs(lay.rcv[:, 0] - lay.src[0, 0])))
+    return (
+        f"all sources lie on the model, no receiver does ({away:.4g} m away): their coordinates are of another zone, "
+        "unit or place in the headers ([data.bytes] receiver_x, receiver_y), or give them in [data.geometry]; else "
+    )
 
 
 @rule("geometry", "model", "survey")
@@ -210,6 +273,9 @@ def depths(context: Context) -> Iterator[Finding]:
     """Sources or receivers above the surface or below the model."""
     lay = _layout(context)
     top, bottom = float(lay.low[2]), float(lay.high[2])
+    if (wrong := _model_elsewhere(lay, context)) is not None:
+        yield wrong
+        return
     for code, name, points, key in (
         ("E333", "sources", lay.src, "source_depth"),
         ("E334", "receivers", lay.rcv, "receiver_depth"),
@@ -218,11 +284,7 @@ def depths(context: Context) -> Iterator[Finding]:
         if above.any():
             highest = float(points[:, 2].min())
             mirrored = bool((-points[above, 2] <= bottom).all() and (-points[above, 2] >= top).all())
-            cure = (
-                "if elevations are depths, positive down: [data.fix] z_sign = -1; or "
-                if mirrored and name == "receivers"
-                else ""
-            )
+            cure = _other_sign(points[above], name, context) if mirrored else ""
             yield error(
                 code,
                 f"{int(above.sum())} of {len(points)} {name} lie above the surface of the model, "
@@ -240,6 +302,37 @@ def depths(context: Context) -> Iterator[Finding]:
                 _depth_scalar(float(points[:, 2].max()), bottom, context) + "extend the model",
                 count=int(below.sum()),
             )
+
+
+def _model_elsewhere(lay: Layout, context: Context) -> Finding | None:
+    """Return the finding on a model in whose range of depths not one position lies."""
+    both = np.concatenate([lay.src, lay.rcv])[:, 2]
+    top, bottom = float(lay.low[2]), float(lay.high[2])
+    vp = context.parameters.get("vp")
+    if vp is None or vp.grid is None or context.resampling or not top or not len(both):
+        return None
+    if ((both >= top).any() and (both <= bottom).any()) or both.min() < 0 or both.max() > bottom - top:
+        return None
+    origin = [*vp.grid.origin[:-1], 0.0]
+    return error(
+        "E318",
+        f"the model spans depths from {top:.6g} to {bottom:.6g} m, sources and receivers lie at {both.min():.4g} to "
+        f"{both.max():.4g} m: none of {len(both)} is inside",
+        f"if its origin is wrong: {_with_origin(context, origin)}; else give depths that count from where those of "
+        "the model do",
+        top=top,
+        bottom=bottom,
+    )
+
+
+def _other_sign(above: Points, name: str, context: Context) -> str:
+    """Return the cure of depths with the other sign, which would lie inside."""
+    if name == "receivers":
+        return "if elevations are depths, positive down: [data.fix] z_sign = -1; or "
+    depths = np.unique(np.round(-above[:, 2], 2))
+    if context.modelling or len(depths) != 1:
+        return ""
+    return f"if depths are negative there: [data.fix] source_depth = {depths[0]:g}; or "
 
 
 def _depth_scalar(deepest: float, bottom: float, context: Context) -> str:
@@ -283,10 +376,17 @@ def repeated_positions(context: Context) -> Iterator[Finding]:
     twice = counts > 1
     if twice.any():
         ids = [context.survey.shots[int(i)].id for i in first[twice][:5]]
+        everywhere = len(counts) == 1
+        at = ", ".join(f"{v:g}" for v in src[0])
         yield warning(
             "W337",
-            f"{int((counts[twice] - 1).sum())} shots stand where another does (as shots {ids})",
-            "check the shot key and the coordinates, or leave repeated shots out with [data] shots",
+            f"all {len(src)} shots stand at one place ({at})"
+            if everywhere
+            else f"{int((counts[twice] - 1).sum())} shots stand where another does (as shots {ids})",
+            "take source coordinates from where they are: [data.bytes] source_x, source_y, or [data.geometry]; nothing "
+            "to do for one source that was repeated"
+            if everywhere
+            else "check the shot key and the coordinates, or leave repeated shots out with [data] shots",
             shots=ids,
         )
     for shot in context.survey.shots:
@@ -320,7 +420,10 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     """A crooked line: positions far from the straight line they are projected on."""
     assert context.survey is not None
     line = context.survey.notes.get("line")
-    misfit = line.get("misfit_max_m", 0.0) if isinstance(line, dict) else 0.0
+    # from its own best line: where that lies beside local x, W342 says so
+    misfit = (
+        float(line.get("bend_max_m") or line.get("misfit_max_m") or 0.0) if isinstance(line, dict) else 0.0
+    )
     low, high = context.survey.bounds
     length = float(high[0] - low[0])
     if misfit > 0.02 * length:
@@ -361,9 +464,19 @@ def thin_window(context: Context) -> Iterator[Finding]:
             "W340",
             f"the aperture of {aperture:g} m is {aperture / widest:.2g} cells: dipping reflectors will be "
             "missing",
-            "use about the depth of the target",
+            _in_km(aperture, context) + "use about the depth of the target",
             aperture=aperture,
         )
+
+
+def _in_km(aperture: float, context: Context) -> str:
+    """Return the cure of an aperture that was written in kilometres; empty when that is no likely one."""
+    assert context.model is not None
+    grid = context.model.grid
+    widest = max((n - 1) * h for n, h in zip(grid.shape, grid.spacing, strict=True))
+    if not 10 * max(grid.spacing) <= 1e3 * aperture <= 2 * widest:
+        return ""
+    return f'lengths are in metres: for kilometres [imaging] aperture = "{aperture:g} km"; else '
 
 
 @rule("geometry", "velocity", "survey")
@@ -371,12 +484,7 @@ def record_length(context: Context) -> Iterator[Finding]:
     """A record too short for the depth of the model."""
     assert context.model is not None
     assert context.survey is not None
-    grid, vp = context.model.grid, context.model.volume("vp")
-    assert vp is not None
-    across = tuple(range(grid.ndim - 1))
-    total = sum((1.0 / part).sum(axis=across, dtype=np.float64) for _, part in slabs(vp))
-    slowness = total * (grid.shape[-1] / grid.size)
-    two_way = 2 * np.concatenate([[0.0], np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])])
+    grid, two_way = context.model.grid, two_way_time(context.model)
     record = context.survey.time.duration
     if record < 0.9 * float(two_way[-1]):
         reach = float(np.interp(record, two_way, grid.axis(-1)))
@@ -390,3 +498,14 @@ def record_length(context: Context) -> Iterator[Finding]:
             reach=reach,
             two_way=float(two_way[-1]),
         )
+
+
+def two_way_time(model: ModelLike) -> NDArray[np.float64]:
+    """Return the vertical two-way time from the top of a model to each of its rows, s, by its mean slowness."""
+    grid, vp = model.grid, model.volume("vp")
+    assert vp is not None
+    across = tuple(range(grid.ndim - 1))
+    total = sum((1.0 / part).sum(axis=across, dtype=np.float64) for _, part in slabs(vp))
+    slowness = total * (grid.shape[-1] / grid.size)
+    layers = np.cumsum(0.5 * (slowness[1:] + slowness[:-1]) * grid.spacing[-1])
+    return np.asarray(2 * np.concatenate([[0.0], layers]))

@@ -27,7 +27,7 @@ def values_possible(context: Context) -> Iterator[Finding]:
     """Values that are not finite, or that no medium has."""
     for name, lowest in LOWEST.items():
         p = context.parameters.get(name)
-        if p is None:
+        if p is None or context.facts.get(f"_null_{name}"):
             continue
         found, what, code = p.summary, "not finite", "E410"
         count, first = found.bad, found.first_bad
@@ -103,15 +103,17 @@ def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Fi
         )
 
 
-@rule("grids", "model")
+@rule("grids", "velocity")
 def depth_axis(context: Context) -> Iterator[Finding]:
-    """Depth axis flipped, or not the last one.
+    """Depth axis flipped, or not the last one, where `orientation` has not said so.
 
     Velocity grows with depth. A mean profile that falls steadily downwards, or one that is level along z and
     steady along x, is an axis in the wrong place. Both need a steep, nearly monotonous trend, so salt does
     not disturb them.
     """
     assert context.model is not None
+    if context.facts.get("_axes_wrong"):
+        return
     low, high = context.model.limits("vp")
     shape = context.model.grid.shape
     if shape[-1] < 16 or high < 1.05 * low:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.check.units import LATEST, late_records
 from subsalt.errors import Finding
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.classes import Classes
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
     from subsalt.imaging.kirchhoff.placing import Placement
+    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
     from subsalt.options_kirchhoff import KirchhoffOptions
     from subsalt.survey import TimeAxis
@@ -51,6 +53,8 @@ class KirchhoffContext:
         The traces are those of a 2-D line.
     classes : Classes or None
         Of the gathers.
+    velocity : FieldVelocity or None
+        Of the job.
     facts : dict
         Numbers for people and programs.
     """
@@ -61,6 +65,7 @@ class KirchhoffContext:
     options: KirchhoffOptions | None = None
     line: bool = False
     classes: Classes | None = None
+    velocity: FieldVelocity | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,12 +121,17 @@ def right_angles(placement: Placement) -> Iterator[Finding]:
 def times(grid: ImageGrid, record: TimeAxis) -> Iterator[Finding]:
     """Warn of image times that the records do not reach, or that are coarser than their samples."""
     t = grid.time
+    if abs(record.t0) > LATEST:
+        yield late_records(record)
     if t.duration > record.duration + 0.5 * record.dt:
+        meant = 1e-3 * t.duration <= record.duration + 0.5 * record.dt
         yield Finding(
             "W761",
             "warning",
             f"the image ends at {t.duration:g} s, the records at {record.duration:g} s: what is later stays zero",
-            f"set [kirchhoff] time = {{last = {record.duration:g}}}",
+            f'if it is in milliseconds: [kirchhoff] time = {{last = "{t.duration:g} ms"}}'
+            if meant and t.duration > LATEST
+            else f"set [kirchhoff] time = {{last = {record.duration:g}}}",
             {"image_s": t.duration, "record_s": record.duration},
         )
     if t.dt > record.dt * (1 + 1e-6):

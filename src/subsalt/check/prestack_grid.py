@@ -14,6 +14,7 @@ from subsalt.check.context import error, ok, warning
 from subsalt.check.prestack_map import text_map
 from subsalt.errors import Finding
 from subsalt.imaging.kirchhoff.reach import reach
+from subsalt.imaging.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
 from subsalt.io.prestack import TraceTable
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _WIDE = (0.1, 20)
 _POWERS = (10.0, 100.0, 1000.0, 0.1, 0.01, 0.001)
 _FOOT = 0.3048
 _PIECE = 1 << 18
+#: midpoints that are looked at for edges of bins, and m of noise that coordinates in whole metres have
+_EDGES, _NOISE = 100_000, 0.5
 
 
 def midpoint_fold(table: TraceTable, grid: ImageGrid) -> NDArray[np.int64]:
@@ -117,11 +120,36 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
             f"midpoints on the output grid: {on} of {n}, {within - on} beside it within the aperture, "
             f"{n - within} out of reach"
         )
+    yield from edges_of_bins(table, grid)
     empty = int((fold == 0).sum())
     if on and empty == 0:
         yield ok(f"fold {int(fold.min())} to {int(fold.max())}, every bin has a midpoint")
     elif on:
         yield ok(f"fold up to {int(fold.max())}; {empty} of {fold.size} bins have no midpoint")
+
+
+def edges_of_bins(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
+    """Yield midpoints on the edges of bins that noise of their coordinates puts on either side by chance."""
+    middle = table.midpoint[:: max(1, len(table.midpoint) // _EDGES)]
+    axes = [("crossline", 1)] if grid.is_line else [("inline", 0), ("crossline", 1)]
+    for name, axis in axes:
+        at, spacing = fractional_bins(middle, grid)[axis], grid.numbered_spacing[axis]
+        close, near = min(EDGE / spacing, 0.25), min(_NOISE / spacing, 0.25)
+        below, above = on_edges(at, near)
+        # what is as close as centimetres is taken to the edge it was meant for
+        snapped = sum(on_edges(at, close)) > 0.9 * (below + above)
+        if snapped or min(below, above) < 0.05 or not many_on_edges(below, above, near):
+            continue
+        yield warning(
+            "W315",
+            f"{below:.0%} of the midpoints lie up to {_NOISE:g} m below an edge between {name} bins and {above:.0%} "
+            "as near above one: noise puts neighbours into one bin and leaves others empty; amplitudes are off by some "
+            "per cent",
+            '[kirchhoff] weighting = "uniform"; or move the bins by half of one: '
+            f"{0.5 * spacing:.5g} m along the {name} numbers",
+            below=below,
+            above=above,
+        )
 
 
 def covered(fold: NDArray[np.int64]) -> float:

@@ -85,3 +85,18 @@ def data_band(context: Context) -> Iterator[Finding]:
             share=above,
             peak=peak,
         )
+    f0 = context.wavelet.f0
+    inside = float(total[(f >= 0.5 * f0) & (f <= context.wavelet.fmax)].sum() / total.sum())
+    # the recorded pulse of a wavelet peaks between half its frequency (a line source, absorption) and twice (ghosts):
+    # three times is beyond both; first breaks may have said that the interval is wrong
+    wrong_interval = "interval" in context.facts.get("first_breaks", {}).get("verdicts", {})
+    if 0 < peak < f0 / 3 and inside < 0.25 and not wrong_interval:
+        yield warning(
+            "W357",
+            f"the data peak at {peak:.3g} Hz, the wavelet at {f0:.3g} Hz; {inside:.0%} of the data's energy lies "
+            f"between {0.5 * f0:.3g} and {context.wavelet.fmax:.3g} Hz",
+            f"use [source] f0 near {peak:.3g} Hz"
+            + ("; a frequency in mHz or kHz needs its unit" if f0 > 100 * peak else ""),
+            share=inside,
+            peak=peak,
+        )

@@ -37,7 +37,7 @@ def time_step(context: Context) -> Iterator[Finding]:
         yield error(
             "E501",
             f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
-            f"use [propagation] dt <= {0.95e3 * bound:.4g} ms, or leave dt out",
+            _milliseconds(dt, bound) + f"use [propagation] dt <= {0.95e3 * bound:.4g} ms, or leave dt out",
             dt=dt,
             bound=bound,
         )
@@ -50,6 +50,11 @@ def time_step(context: Context) -> Iterator[Finding]:
             dt=dt,
             bound=bound,
         )
+
+
+def _milliseconds(dt: float, bound: float) -> str:
+    """Return the cure of a time step that was written in milliseconds; empty when that does not mend it."""
+    return f'if it is in milliseconds: [propagation] dt = "{dt:g} ms"; else ' if 1e-3 * dt <= bound else ""
 
 
 @rule("stability", "model")

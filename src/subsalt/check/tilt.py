@@ -45,6 +45,17 @@ def looks_like_radians(name: str, summary: Summary) -> bool:
     return 0 < size <= 1.001 * limit
 
 
+def _within_half_turn(summary: Summary) -> bool:
+    """Return whether angles of both signs, or from 0, reach less than half a turn in radians, and do vary."""
+    return summary.low != summary.high and max(abs(summary.low), abs(summary.high)) <= 1.001 * math.pi
+
+
+def _share_beyond(parameter: Parameter) -> float:
+    """Return the share of nodes with an angle that nobody writes: a few are null values, many another unit."""
+    count = sum(int(np.count_nonzero(np.abs(a) > WIDEST[parameter.name])) for _, a in slabs(parameter.volume))
+    return count / parameter.summary.size
+
+
 def impossible(parameter: Parameter) -> bool:
     """Return whether a parameter is an angle beyond any that is ever written."""
     s = parameter.summary
@@ -53,7 +64,7 @@ def impossible(parameter: Parameter) -> bool:
 
 def _cure(parameter: Parameter, unit: str) -> str:
     if parameter.grid is not None:
-        return f'[model] {parameter.name} = {{file = "{parameter.source}", unit = "{unit}"}}'
+        return f"[model] {parameter.table(unit=unit)}"
     sample = 30 if unit == "degrees" else 0.5
     return f'write the values of [model] {parameter.name} with their unit, as in "{sample} {unit}"'
 
@@ -72,7 +83,7 @@ def angle_unit(context: Context) -> Iterator[Finding]:
             if low == high
             else f"{name} runs from {low:.4g} to {high:.4g} degrees"
         )
-        if impossible(p) and radians:
+        if impossible(p) and radians and _share_beyond(p) > 0.01:
             raw = f"{math.radians(low):.4g} to {math.radians(high):.4g}"
             yield error(
                 "E423",
@@ -90,7 +101,17 @@ def angle_unit(context: Context) -> Iterator[Finding]:
                 max=high,
             )
         elif looks_like_radians(name, p.summary) and not radians:
-            yield from _perhaps_radians(p, span)
+            for finding in _perhaps_radians(p, span):
+                context.facts["_radians"] = context.facts.get("_radians") or finding.code == "E421"
+                yield finding
+        elif name == "theta" and p.unit is None and p.grid is not None and _within_half_turn(p.summary):
+            yield warning(
+                "W422",
+                f"{span}: radians would look so, where a few exceed a quarter turn",
+                f'if they are: {_cure(p, "radians")}; if these are degrees, say so: unit = "degrees"',
+                min=low,
+                max=high,
+            )
 
 
 def _perhaps_radians(p: Parameter, span: str) -> Iterator[Finding]:

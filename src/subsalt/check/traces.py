@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.units import frequency_cure
 from subsalt.errors import Finding
+from subsalt.wavelet import Wavelet
 
 #: samples larger than this are no pressure in any unit: IBM floats read as IEEE, or the reverse
 HUGE = 1e25
@@ -162,8 +164,17 @@ def wavelet_fits(context: Context) -> Iterator[Finding]:
         yield error(
             "E289",
             f"the wavelet peaks at {context.wavelet.peak_time:.3g} s, the record ends at {record:.3g} s",
-            "check the units of [source] f0 and t0, and the sampling interval",
+            _peak_cure(context.wavelet, record),
         )
+
+
+def _peak_cure(wavelet: Wavelet, record: float) -> str:
+    """Return what was meant by a wavelet that peaks after the record: a frequency in kHz, a time in ms."""
+    if wavelet.f0 < 0.5:
+        return frequency_cure(wavelet.f0)
+    if 1e-3 * wavelet.peak_time < record:
+        return f'if it is in milliseconds: [source] t0 = "{wavelet.peak_time:g} ms"'
+    return "check the units of [source] f0 and t0, and the sampling interval"
 
 
 @rule("traces", "survey", "wavelet")
@@ -178,7 +189,9 @@ def sampling(context: Context) -> Iterator[Finding]:
             "E533",
             f"the wavelet peaks at {context.wavelet.f0:g} Hz, the records carry nothing above {nyquist:g} "
             "Hz (Nyquist)",
-            "lower [source] f0, or sample finer",
+            f"{frequency_cure(context.wavelet.f0)}; else lower it, or sample finer"
+            if context.wavelet.f0 > 2000
+            else "lower [source] f0, or sample finer",
             nyquist=nyquist,
         )
     elif fmax > nyquist:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from subsalt.check.context import Context, Parameter, error, rule, warning
 from subsalt.errors import Finding
+from subsalt.survey import TimeAxis
 
 #: P velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 150.0, 9500.0
 #: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
 FINEST, COARSEST = 5e-5, 0.05
+#: s after the shot at which no reflection record begins any more, deep water included
+LATEST = 30.0
 #: the velocity of water in ft/s
 WATER_FEET = 4650.0, 5150.0
 
@@ -18,13 +22,13 @@ WATER_FEET = 4650.0, 5150.0
 def _cure(parameter: Parameter, unit: str) -> str:
     """Return how to declare the unit of a parameter."""
     if parameter.grid is not None:
-        return f'[model] {parameter.name} = {{file = "{parameter.source}", unit = "{unit}"}}'
+        return f"[model] {parameter.table(unit=unit)}"
     return f"write the values of [model] {parameter.name} with their unit, or in SI"
 
 
 @rule("units", "parameters")
 def velocity_unit(context: Context) -> Iterator[Finding]:
-    """Velocity in km/s, ft/s, mm/s, or slowness; then velocities that no medium has."""
+    """Velocity in km/s, ft/s, mm/s, or slowness."""
     vp = context.parameters.get("vp")
     if vp is None or vp.summary.bad == vp.summary.size:
         return
@@ -32,54 +36,100 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
     if wrong is not None:
         context.facts["_vp_wrong"] = True
         yield wrong
-    else:
-        yield from _unusual_velocity(vp)
+
+
+#: code, unit, factor and power that make m/s, and in what the values look like, by what they would be
+READINGS: tuple[tuple[str, str, float, float, str], ...] = (
+    ("E412", "km/s", 1e3, 1.0, "km/s"),
+    ("E413", "s/m", 1.0, -1.0, "slowness in s/m"),
+    ("E413", "s/km", 1e3, -1.0, "slowness in s/km"),
+    ("E413", "us/m", 1e6, -1.0, "slowness in us/m"),
+    ("E413", "us/ft", 0.3048e6, -1.0, "slowness in us/ft"),
+    ("E414", "s2/m2", 1.0, -0.5, "squared slowness in s2/m2"),
+    ("E413", "s2/km2", 1e3, -0.5, "squared slowness in s2/km2"),
+    ("E415", "mm/s", 1e-3, 1.0, "mm/s"),
+)
+#: velocities of most models begin and end within these, m/s
+USUAL = (1400.0, 2700.0), (2000.0, 7000.0)
+#: m; a model that is as deep holds rocks faster than 720 m/s, the largest that slowness in us/m is
+DEEP = 200.0
+
+
+def readings(vp: Parameter) -> list[tuple[float, str, str, str, tuple[float, float]]]:
+    """Return how vp could be read, the likeliest first: distance from the usual, code, unit, words, range in m/s."""
+    out = []
+    mid, low, high = vp.summary.median, vp.summary.low, vp.summary.high
+    if mid <= 0:
+        return []
+    for code, unit, factor, power, words in READINGS:
+        # a null value must not decide: where the lowest cannot be read the median stands for it
+        ends = sorted(factor * (v if v > 0 else mid) ** power for v in (low, high))
+        centre = factor * mid**power
+        if not (ends[0] >= SLOWEST and ends[1] <= 1.05 * FASTEST and 1000 <= centre <= 8000):
+            continue
+        away = sum(max(0.0, math.log(a / v), math.log(v / b)) for v, (a, b) in zip(ends, USUAL, strict=True))
+        out.append((away, code, unit, words, (ends[0], ends[1])))
+    return sorted(out)
 
 
 def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     """Return the finding when vp is in another unit than m/s.
 
     Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s
-    lie far below, so the median tells the unit. Feet per second need more: their range overlaps that of fast
-    rocks, so all of the model must lie above 4500 and its fastest above 10000.
+    lie far below, so the median tells the unit; of several that are possible the one is named whose velocities are
+    usual. Feet per second need more: their range overlaps that of fast rocks, so all of the model must lie above 4500
+    or its median above 6500, and its fastest above 10000. So does slowness in microseconds, which only soils have as
+    velocities: the model must be deeper than soils.
     """
     mid, low, high = vp.summary.median, vp.summary.low, vp.summary.high
-    text = f"vp median {mid:.3g}: looks like"
-    found: tuple[str, str, str] | None = None
-    if mid <= 0:
-        found = None
-    elif mid < 7e-5:
-        found = "E414", f"{text} squared slowness in s2/m2", _cure(vp, "s2/m2")
-    elif mid < 1e-2:
-        found = "E413", f"{text} slowness in s/m", _cure(vp, "s/m")
-    elif mid < 0.9 and high <= 1.05:
-        cure = _cure(vp, "s/km") + ' (or unit = "s2/km2")'
-        found = "E413", f"{text} slowness in s/km, or squared slowness in s2/km2", cure
-    elif mid < 15:
-        found = "E412", f"{text} km/s", _cure(vp, "km/s")
-    elif mid > 100_000:
-        found = "E415", f"{text} mm/s, or not like a velocity", _cure(vp, "mm/s")
-    elif low >= 4500 and high > 10_000:
-        found = "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s")
-    return None if found is None else error(*found, median=mid, min=low, max=high)
+    evidence = {"median": mid, "min": low, "max": high}
+    deep = vp.grid is not None and (vp.grid.shape[-1] - 1) * vp.grid.spacing[-1] >= DEEP
+    if (low >= 4500 or mid > 6500) and 10_000 < high < 40_000:
+        return error(
+            "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence
+        )
+    if mid <= 0 or (15 <= mid <= 100_000 and not (deep and mid < 720)):
+        return None
+    found = readings(vp)
+    if not found:
+        return _no_velocity(vp, evidence) if not 15 <= mid <= 100_000 else None
+    _, code, unit, words, ends = found[0]
+    cure = f"{_cure(vp, unit)}, which gives {ends[0]:.0f} to {ends[1]:.0f} m/s"
+    if len(found) > 1 and found[1][0] < found[0][0] + 0.5:
+        _, _, other, _, ends = found[1]
+        cure += f"; or {_cure(vp, other)}: {ends[0]:.0f} to {ends[1]:.0f} m/s"
+    return error(code, f"vp median {mid:.3g}: looks like {words}", cure, **evidence)
 
 
-def _unusual_velocity(vp: Parameter) -> Iterator[Finding]:
+def _no_velocity(vp: Parameter, evidence: dict[str, float]) -> Finding | None:
+    """Return the finding on values that no unit makes velocities, by the unit that is nearest."""
+    mid = evidence["median"]
+    limits = ((7e-5, "E414", "s2/m2"), (1e-2, "E413", "s/m"), (0.9, "E413", "s/km"), (15.0, "E412", "km/s"))
+    code, unit = next(((c, u) for most, c, u in limits if mid < most), ("E415", "mm/s"))
+    if code == "E412" and evidence["max"] > 1e3:
+        return None  # a null value: said by another rule
+    return error(
+        code,
+        f"vp median {mid:.3g}: looks like {unit}, but values from {evidence['min']:.3g} to {evidence['max']:.3g} "
+        "are velocities in no unit",
+        f"look for null values in {vp.source or 'vp'}; if there are none: {_cure(vp, unit)}",
+        **evidence,
+    )
+
+
+@rule("units", "parameters")
+def water_in_feet(context: Context) -> Iterator[Finding]:
+    """A slowest velocity that is that of water in ft/s."""
+    vp = context.parameters.get("vp")
+    if vp is None or vp.summary.bad == vp.summary.size or context.facts.get("_vp_wrong"):
+        return
     low, high = vp.summary.low, vp.summary.high
     if WATER_FEET[0] <= low <= WATER_FEET[1]:
+        context.facts["_perhaps_feet"] = True
         yield warning(
             "W420",
             f"vp from {low:.4g} to {high:.4g} m/s: the slowest is what water has in ft/s",
             f"if it is: {_cure(vp, 'ft/s')}",
-            min=low,
-            max=high,
-        )
-    elif high > FASTEST or (0 < low < SLOWEST):
-        yield warning(
-            "W417",
-            f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to "
-            f"{FASTEST:g})",
-            "check the unit, and null values in the file",
             min=low,
             max=high,
         )
@@ -93,6 +143,8 @@ def thomsen_unit(context: Context) -> Iterator[Finding]:
         if p is None or p.summary.bad == p.summary.size:
             continue
         size = max(abs(p.summary.low), abs(p.summary.high))
+        if size > 100.0 or p.summary.low < -100:
+            continue  # null values, said by another rule
         if size > 1.0:
             yield error(
                 "E418",
@@ -115,12 +167,24 @@ def grid_unit(context: Context) -> Iterator[Finding]:
     deepest = (grid.shape[-1] - 1) * grid.spacing[-1]
     # small grids are right for small waves: only far too many points per wavelength betray kilometres
     wavelength = context.model.slowest / context.wavelet.fmax if context.wavelet is not None else 10.0
+    depth = grid.spacing[-1]
     if largest < 0.2 and deepest < 40 and wavelength > 200 * largest:
+        context.facts["_grid_wrong"] = True
         yield error(
             "E440",
             f"grid spacing {grid.spacing}: looks like km (depth {deepest:.3g}, shortest wavelength "
             f"{wavelength:.3g} m)",
-            "give spacing and origin in metres, or with a unit",
+            _in_metres(context, [1000.0] * grid.ndim),
+            spacing=grid.spacing,
+        )
+    elif depth <= 0.05 and largest >= 100 * depth:
+        context.facts["_grid_wrong"] = True
+        factors = [1.0] * (grid.ndim - 1) + [1000.0]
+        yield error(
+            "E430",
+            f"the last axis of the model has steps of {depth:g} to {deepest:.4g}, the others of {largest:g}: "
+            "seconds or kilometres, not metres of depth",
+            f"a velocity in time must be converted to depth first; if these are km: {_in_metres(context, factors)}",
             spacing=grid.spacing,
         )
     elif deepest > 60_000:
@@ -196,4 +260,47 @@ def frequency_unit(context: Context) -> Iterator[Finding]:
     assert context.wavelet is not None
     f0 = context.wavelet.f0
     if not 0.5 <= f0 <= 2000:
-        yield warning("W532", f"the wavelet peaks at {f0:g} Hz", "check the unit of [source] f0", f0=f0)
+        yield warning("W532", f"the wavelet peaks at {f0:g} Hz", f"{frequency_cure(f0)}", f0=f0)
+
+
+def frequency_cure(f0: float) -> str:
+    """Return the frequency that was meant where it was written in kilohertz or in millihertz."""
+    meant = 1e3 * f0 if f0 < 0.5 else 1e-3 * f0
+    if 0.5 <= meant <= 500:
+        return f'if it was in {"kHz" if f0 < 0.5 else "mHz"}: [source] f0 = "{meant:g} Hz"'
+    return "check the unit of [source] f0"
+
+
+@rule("units", "survey")
+def delay_unit(context: Context) -> Iterator[Finding]:
+    """Records that begin minutes before or after their shots: milliseconds taken for seconds."""
+    assert context.survey is not None
+    if abs(context.survey.time.t0) > LATEST:
+        yield late_records(context.survey.time)
+
+
+def late_records(time: TimeAxis) -> Finding:
+    """Return the finding on records whose first sample lies further from the shot than any does."""
+    return error(
+        "E316",
+        f"the records begin {time.t0:g} s after their shots and are {time.duration - time.t0:.4g} s long: looks like "
+        "milliseconds",
+        f'[data.fix] delay = "{time.t0:g} ms"',
+        delay=time.t0,
+    )
+
+
+def _in_metres(context: Context, factors: list[float]) -> str:
+    """Return the tables of the model's volumes with spacing and origin multiplied; else the cure in words."""
+    volumes = [p for p in context.parameters.values() if p.grid is not None]
+    if not volumes or context.resampling:
+        return "give spacing and origin in metres, or with a unit"
+    tables = []
+    for p in volumes:
+        assert p.grid is not None
+        given = {
+            name: [float(f"{f * v:.10g}") for f, v in zip(factors, getattr(p.grid, name), strict=True)]
+            for name in ("spacing", "origin")
+        }
+        tables.append(p.table(**given))
+    return f"[model] {'; '.join(tables)}"

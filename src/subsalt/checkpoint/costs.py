@@ -116,8 +116,9 @@ def name_of(scheme: Scheme) -> str:
     """Return strategy and place of a scheme, as candidates are called."""
     place: str = scheme.snapshots_on
     if scheme.strategy == "revolve":
-        if scheme.disk_slots:
-            place = "both" if scheme.memory_slots else "disk"
+        moves = scheme.moves
+        if moves.disk:
+            place = "both" if moves.memory else "disk"
         elif place == "device" and scheme.device_slots < scheme.memory_slots:
             place = "memory"
     return f"{scheme.strategy}, {place}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.checkpoint.sizes import Sizes, chunks_of
-from subsalt.checkpoint.two_level import memory_uses, moves_of
+from subsalt.checkpoint.two_level import memory_uses
 
 #: snapshots, or pieces of shells, that are on their way over the link: one is filled or imaged, another moves
 STAGING = 2
@@ -38,7 +38,7 @@ def split(arrays: dict[str, int], scheme: Scheme, sizes: Sizes) -> tuple[dict[st
             device[name] = host.pop(name)
     if "states" in host:
         del host["states"]
-        used = moves_of(scheme.blocks, scheme.slots).memory
+        used = scheme.moves.memory
         there = min(scheme.device_slots, used)
         device["states"] = there * sizes.state
         host["pinned states"] = (used - there) * sizes.state

@@ -9,7 +9,6 @@ from subsalt.checkpoint.pieces import STAMP, cut, stored_bytes
 from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.checkpoint.shell import FLOAT, reversal_disk, reversal_memory
 from subsalt.checkpoint.sizes import Sizes, chunks_of
-from subsalt.checkpoint.two_level import moves_of
 
 __all__ = ["Footprint", "Sizes", "disk_traffic", "footprint", "shell_traffic"]
 
@@ -62,10 +61,11 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         disk = reversal_disk(chunks_of(scheme, sizes), sizes.shell) if on_disk else 0
     elif scheme.strategy == "revolve":
         # both wavefields are under way at the same time
-        arrays["second wavefield"] = sizes.state
-        arrays["states"] = moves_of(scheme.blocks, scheme.slots).memory * sizes.state
-        buffers += sizes.state_buffers if scheme.disk_slots else 0
-        disk = scheme.disk_slots * sizes.state_file
+        arrays["second wavefield"] = sizes.state_memory
+        moves = scheme.moves
+        arrays["states"] = moves.memory * sizes.state_memory
+        buffers += sizes.state_buffers if moves.disk else 0
+        disk = moves.disk * sizes.state_file
     held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
     files = scheme.samples * sizes.snapshot_file
     kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from subsalt import fixedmath
 from subsalt.checkpoint.file_store import FileStore, last_wanted
 from subsalt.checkpoint.store import Store, StoreCounts
-from subsalt.errors import ConfigError, SnapshotDamaged
+from subsalt.errors import ConfigError, SnapshotDamaged, install
 
 #: how records may be stored
 CODECS = ("none", "zfp")
@@ -50,7 +50,7 @@ def zfp() -> Any:
     except ImportError as e:
         raise ConfigError(
             f'compression = "zfp" needs the package zfpy ({e})',
-            "pip install 'subsalt[zfp]', or leave [checkpoint] compression out",
+            f"{install('zfp')}; or leave [checkpoint] compression out",
             code="E654",
         ) from e
     return zfpy

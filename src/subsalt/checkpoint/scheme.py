@@ -133,13 +133,18 @@ class Scheme:
 
     def slot_on_device(self, slot: int) -> bool:
         """Return whether a memory slot lies on the device: the last ones do, which are stored and loaded most often."""
-        used = moves_of(self.blocks, self.slots).memory
+        used = self.moves.memory
         return used - self.device_slots <= slot < used
 
     @property
     def slots(self) -> Slots:
         """What the schedule has to choose with; costs in hundredths of a time step."""
         return Slots(self.memory_slots, self.disk_slots, *self.disk_costs, 100 * self.block * self.image_step)
+
+    @property
+    def moves(self) -> Moves:
+        """What the schedule of ``revolve`` does, and the slots that it uses of those it has; nothing of the others."""
+        return moves_of(self.blocks, self.slots) if self.strategy == "revolve" else Moves()
 
     @property
     def piece(self) -> int:
@@ -240,7 +245,7 @@ def counts_of(scheme: Scheme) -> Counts:
         for task in tasks_of(scheme):
             tally.add(task)
         return tally.counts()
-    moves = moves_of(scheme.blocks, scheme.slots) if scheme.strategy == "revolve" else Moves()
+    moves = scheme.moves
     samples, k = scheme.samples, scheme.image_step
     within = samples + 1 - scheme.blocks  # each block's first sample is where its state stands
     read = samples if scheme.snapshots_on == "disk" else 0

@@ -29,6 +29,8 @@ class Sizes:
         Why it cannot.
     on_device : bool
         Wavefields are in the memory of a GPU: what lies on the host or on disk goes over the link.
+    state_held : int
+        Bytes of memory that the arrays of a state take; as many as it has when 0.
     """
 
     steps: int
@@ -39,6 +41,12 @@ class Sizes:
     level: int = 0
     no_boundary: str = "there is no inner part of the wavefield to rebuild"
     on_device: bool = False
+    state_held: int = 0
+
+    @property
+    def state_memory(self) -> int:
+        """Bytes of memory of a state."""
+        return self.state_held or self.state
 
     @property
     def samples(self) -> int:

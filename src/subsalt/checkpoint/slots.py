@@ -21,11 +21,13 @@ def with_slots(
             memory = min(options.slots, useful)
         else:
             beside = footprint(scheme, sizes).memory
-            memory = max(0, min(useful, (limits.memory - beside) // sizes.state))
+            memory = max(0, min(useful, (limits.memory - beside) // sizes.state_memory))
     if place == "memory":
         return replace(scheme, memory_slots=memory)
     left = useful - memory
-    if place == "both" and (memory == 0 or left <= 0):
+    if place == "both" and left <= 0:
+        return _as_asked(replace(scheme, memory_slots=memory), options)
+    if place == "both" and memory == 0 and options.place != "both":
         return None
     disk = (
         min(left, limits.disk // sizes.state_file)
@@ -35,15 +37,30 @@ def with_slots(
     if options.slots is None and place == "both" and disk:
         # the buffers of the file store take the place of a slot or two
         beside = footprint(replace(scheme, disk_slots=disk), sizes).memory
-        memory = max(0, min(memory, (limits.memory - beside) // sizes.state))
-        if memory == 0:
+        memory = max(0, min(memory, (limits.memory - beside) // sizes.state_memory))
+        if memory == 0 and options.place != "both":
             return None
     if disk <= 0:
-        return None if place == "both" else replace(scheme, disk_slots=max(0, min(1, left)))
+        if place == "both":
+            return _as_asked(replace(scheme, memory_slots=memory), options)
+        return _on_disk(replace(scheme, disk_slots=max(0, min(1, left))), left > 0)
     write, read = (not_hidden(scheme, sizes, rates, rate) / rates.step for rate in (rates.put, rates.get))
     # slots that somebody asked for are used; others where they are worth their time
     costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
-    return replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
+    found = replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
+    if place == "both" and not found.moves.disk:
+        return _as_asked(replace(scheme, memory_slots=memory), options)
+    return found if place == "both" else _on_disk(found, options.place != "disk")
+
+
+def _on_disk(scheme: Scheme, must: bool) -> Scheme | None:
+    """Return a scheme with states on disk; None where it must have some and its schedule has no use for any."""
+    return None if must and scheme.blocks > 1 and not scheme.moves.disk else scheme
+
+
+def _as_asked(scheme: Scheme, options: CheckpointOptions) -> Scheme | None:
+    """Return what ``both`` is where no state is worth its way to disk, or all fit into memory: for who asks for it."""
+    return scheme if options.place == "both" else None
 
 
 def with_device_slots(
@@ -73,7 +90,7 @@ def with_device_slots(
     else:
         disk = min(left, limits.disk // sizes.state_file)
     if place == "both" and (device + host == 0 or disk <= 0):
-        return None
+        return _as_asked(replace(scheme, memory_slots=device + host, device_slots=device), options)
     if disk <= 0:
         return replace(scheme, disk_slots=max(0, min(1, left)))
     if options.slots is None and host:
@@ -87,4 +104,6 @@ def with_device_slots(
             for rate, link in ((rates.put, rates.down), (rates.get, rates.up))
         )
         costs = round(100 * write), round(100 * read)
-    return replace(scheme, memory_slots=device + host, device_slots=device, disk_slots=disk, disk_costs=costs)
+    kept = replace(scheme, memory_slots=device + host, device_slots=device)
+    found = replace(kept, disk_slots=disk, disk_costs=costs)
+    return _as_asked(kept, options) if place == "both" and not found.moves.disk else found

@@ -273,7 +273,7 @@ def two_level(length: int, slots: Slots) -> Iterator[Action]:
 
 
 class Moves(NamedTuple):
-    """What a schedule does: blocks advanced, stores and loads by level, memory slots it really uses."""
+    """What a schedule does: blocks advanced, stores and loads by level, slots of memory and of disk it really uses."""
 
     advances: int = 0
     stored_memory: int = 0
@@ -281,6 +281,7 @@ class Moves(NamedTuple):
     loaded_memory: int = 0
     loaded_disk: int = 0
     memory: int = 0
+    disk: int = 0
 
 
 @lru_cache(maxsize=1 << 12)
@@ -290,7 +291,7 @@ def moves_of(length: int, slots: Slots) -> Moves:
     if not way.segments:
         return _multistage_moves(length, slots._replace(disk=way.disk))
     done = {("store", "memory"): 0, ("store", "disk"): 0, ("load", "memory"): 0, ("load", "disk"): 0}
-    here = advances = most = 0
+    here = advances = most = disk = 0
     for action in segments(length, way.segments, slots):
         if action.kind == "advance":
             advances += action.block - here
@@ -298,9 +299,11 @@ def moves_of(length: int, slots: Slots) -> Moves:
             done[action.kind, action.level] += 1  # type: ignore[index]
             if action.level == "memory":
                 most = max(most, action.slot + 1)
+            else:
+                disk = max(disk, action.slot + 1)
         here = action.block if action.kind != "drop" else here
     stored, loaded = ((done[kind, "memory"], done[kind, "disk"]) for kind in ("store", "load"))
-    return Moves(advances, *stored, *loaded, memory=most)
+    return Moves(advances, *stored, *loaded, memory=most, disk=disk)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -323,4 +326,4 @@ def _multistage_moves(length: int, slots: Slots) -> Moves:
     used, disk = uses(length, total), on_disk(length, slots)
     memory = [d for d in range(1, total) if used[d][0] and d not in disk]
     stored, loaded = ((sum(used[d][i] for d in memory), sum(used[d][i] for d in disk)) for i in (0, 1))
-    return Moves(forward_steps(length, total), *stored, *loaded, memory=len(memory))
+    return Moves(forward_steps(length, total), *stored, *loaded, memory=len(memory), disk=len(disk))

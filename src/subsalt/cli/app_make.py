@@ -17,12 +17,15 @@ def demo(
     out: Annotated[
         Path, typer.Option("--out", "-o", readable=False, help="Folder for everything the demo makes.")
     ] = Path("demo"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One line of four shots over the salt: a quarter of the time.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
     from subsalt.cli import commands
 
-    commands.demo(out, json)
+    commands.demo(out, quick, json)
 
 
 @app.command(short_help="Examine this machine and test the program on it.", epilog=example("subsalt doctor"))
@@ -38,18 +41,39 @@ def doctor(
     commands.doctor(scratch, json)
 
 
-@app.command(short_help="Show what SEG-Y and SU files hold.", epilog=example("subsalt scan shots/*.sgy"))
+@app.command(
+    short_help="Show what SEG-Y and SU files hold.",
+    epilog=example("subsalt scan shots/*.sgy", "subsalt scan shots/*.sgy --first-breaks -o breaks.png"),
+)
 def scan(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.", readable=False)
     ],
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
+    first_breaks: Annotated[
+        bool,
+        typer.Option(
+            "--first-breaks",
+            help="Pick first breaks and fit a line to those of each shot: table and picture.",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="PNG of the first breaks; first-breaks.png when left out."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities."""
+    """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities.
+
+    --first-breaks picks the first arrivals of at most 200 shots and 64 traces of each, evenly spread, and fits lines to
+    them: velocity and intercept on each side of the source. They tell reversed or shifted channels, a wrong sampling
+    interval, and a wrong time zero.
+    """
     from subsalt.cli import commands
 
-    commands.scan(files, preset, json)
+    commands.scan(files, preset, json, first_breaks, out)
 
 
 @app.command(

@@ -12,21 +12,28 @@ import typer
 
 from subsalt.cli import ranks
 from subsalt.cli.output import Out, finding_dict, phase_table, plain
-from subsalt.errors import CannotCreateError, ConfigError, Finding, FindingsError, MissingInputError
+from subsalt.errors import (
+    CannotCreateError,
+    ConfigError,
+    DataError,
+    Finding,
+    FindingsError,
+    MissingInputError,
+)
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.run.going_on import GoingOn
 
 
-def demo(out_dir: Path, as_json: bool) -> None:
+def demo(out_dir: Path, quick: bool, as_json: bool) -> None:
     """Run the demo and say where everything is."""
     from subsalt.demo.demo import run_demo
     from subsalt.run import progress
 
     out = Out(as_json)
     with progress.for_stream("demo") as bar:
-        result = run_demo(out_dir, progress=bar, say=out.say)
+        result = run_demo(out_dir, quick=quick, progress=bar, say=out.say)
     out.json(result)
 
 
@@ -49,14 +56,27 @@ def doctor(scratch: Path, as_json: bool) -> None:
         raise typer.Exit(70)
 
 
-def scan(files: list[Path], preset: str, as_json: bool) -> None:
-    """Describe SEG-Y and SU files."""
+def scan(
+    files: list[Path], preset: str, as_json: bool, first_breaks: bool = False, picture: Path | None = None
+) -> None:
+    """Describe SEG-Y and SU files, and their first breaks when asked."""
     from subsalt.io import segy
 
+    if picture is not None and not first_breaks:
+        raise ConfigError(
+            "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
+        )
     out = Out(as_json)
-    result = segy.scan(files, segy.HeaderBytes.preset(preset))
+    header = segy.HeaderBytes.preset(preset)
+    result = segy.scan(files, header)
     out.say(result.describe())
-    out.json(result)
+    if first_breaks:
+        from subsalt.cli import first_breaks_command
+
+        told = first_breaks_command.show(files, header, picture, out)
+        out.json(result.to_dict() | {"first_breaks": told})
+    else:
+        out.json(result)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)
 
@@ -94,8 +114,20 @@ def init(
     result = starters[method](job, files, **given[method], preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
-    out.row("next", f"subsalt check {job}")
-    out.json({"job": job, "findings": [finding_dict(f) for f in result.findings]})
+    out.row("read", "; ".join(result.read) or "nothing")
+    out.row("made up", "; ".join(result.made_up) or "nothing")
+    wrong = any(f.level == "error" for f in result.findings)
+    out.row("next", f"mend the errors above, then subsalt check {job}" if wrong else f"subsalt check {job}")
+    out.json(
+        {
+            "job": job,
+            "findings": [finding_dict(f) for f in result.findings],
+            "read": result.read,
+            "made_up": result.made_up,
+        }
+    )
+    if wrong:
+        raise typer.Exit(DataError.exit_code)
 
 
 def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_json: bool) -> None:
@@ -206,9 +238,13 @@ def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
+    from subsalt.comm import world
     from subsalt.run import progress
+    from subsalt.run.identity import keep_place
     from subsalt.run.migrate import migrate_job
 
+    if job.method == "rtm":
+        keep_place(job, run, world())
     check_or_stop(job, out, strict)
     with ranks.together():
         if job.data is None:

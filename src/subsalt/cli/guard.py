@@ -97,7 +97,7 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         result = typer.main.get_command(app).main(args=argv, prog_name="subsalt", standalone_mode=False)
         sys.stdout.flush()
         if result == 130:  # how typer returns a KeyboardInterrupt in some versions
-            return _stopped(KeyboardInterrupt(), out, 130, "interrupted")
+            return _stopped(KeyboardInterrupt(), out, 130, "interrupted", command_of(argv))
         return result if isinstance(result, int) else 0
     except SubsaltError as error:
         if debug and ranks.shows(error):
@@ -106,9 +106,10 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     except typer.Exit as leave:
         return int(leave.exit_code)
     except (typer.Abort, KeyboardInterrupt) as stop:
-        return _stopped(stop, out, 130, "interrupted")
+        return _stopped(stop, out, 130, "interrupted", command_of(argv))
     except Terminated as stop:
-        return _stopped(stop, out, stop.exit_code, "stopped" if stop.exit_code == 75 else "terminated")
+        word = "stopped" if stop.exit_code == 75 else "terminated"
+        return _stopped(stop, out, stop.exit_code, word, command_of(argv))
     except BrokenPipeError:
         return ranks.leave(141)
     except SystemExit as leave:
@@ -120,10 +121,12 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         return _other(error, out, debug)
 
 
-def _stopped(stop: BaseException, out: Any, code: int, word: str) -> int:
-    error = SubsaltError(
-        f"{word}; what was finished is kept", "the same command goes on from there", code="E801"
-    )
+def _stopped(stop: BaseException, out: Any, code: int, word: str, command: str) -> int:
+    if command in (*GO_ON, "demo"):
+        what, fix = "what was finished is kept", "the same command goes on from there"
+    else:
+        what, fix = "no file is left half-written", "start the command again"
+    error = SubsaltError(f"{word}; {what}", fix, code="E801")
     error.exit_code = code
     return ranks.end(stop, error, out)
 

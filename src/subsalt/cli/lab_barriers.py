@@ -35,7 +35,14 @@ def barriers(
         Path | None,
         typer.Option("--from", readable=False, help="An audit kept with --out, whose sites are tried."),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, max=1000, help="Timed runs of each way, with --try.")] = 10,
+    rounds: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Timed runs of each way, with --try; 5 at least.",
+        ),
+    ] = 10,
     outputs: Annotated[
         list[str] | None,
         typer.Option(help="Files to compare byte by byte (globs); what is printed when left out."),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from subsalt.cli.lab_commands import finish, nothing_kept, possible, prepared, progress, show
+from subsalt.cli.lab_commands import finish, possible, prepared, progress, show
 from subsalt.cli.output import Out, plain
 from subsalt.io.publish import publish_text
 from subsalt.lab.asked import wrong
-from subsalt.lab.network import asked, tables
+from subsalt.lab.network import asked, rows, tables
 from subsalt.lab.network import measure as measurement
 from subsalt.lab.network.messages import Settings
+from subsalt.lab.result import Result
 
 THREAD_LEVELS = ("multiple", "single")
 
@@ -43,6 +46,16 @@ def settings(
     return Settings(asked.ranks(ranks), wanted, launcher, library, *short, threads=thread_level)
 
 
+def _keep(out: Out, measured: list[dict[str, Any]], wanted: Settings, how: str, file: Path | None) -> None:
+    """Print what was measured before a stop, and write it to FILE; machine.json stays as it was."""
+    note = "stopped before the end: these are the starts that had ended"
+    partial = Result("network", asdict(wanted), measured, rows.UNITS, {}, [note])
+    show(out, partial, tables.tables(partial.rows, how), how)
+    if file is not None:
+        publish_text(file, json.dumps(plain(partial.to_dict()), indent=1, allow_nan=False) + "\n")
+    progress(f"kept: {len(measured)} rows" + (f" in {file}" if file is not None else ", printed above"))
+
+
 def beside(hpcc: bool, memory: float, imb: bool) -> measurement.Beside:
     """Return what is measured beside our own messages."""
     return measurement.Beside(memory if hpcc else 0.0, imb)
@@ -60,8 +73,14 @@ def network(
     path = prepared(machine, how)
     possible(file, how)
     out = Out(as_json)
-    with nothing_kept():
-        result = measurement.measure(wanted, more, say=progress)
+    measured: list[dict[str, Any]] = []
+    try:
+        result = measurement.measure(wanted, more, say=progress, measured=measured)
+    except BaseException as stop:
+        # KeyboardInterrupt, or the signal of a batch system: hours of measuring may lie behind
+        if not isinstance(stop, Exception) and measured:
+            _keep(out, measured, wanted, how, file)
+        raise
     show(out, result, tables.tables(result.rows, how), how)
     if file is not None:
         publish_text(file, json.dumps(plain(result.to_dict()), indent=1, allow_nan=False) + "\n")

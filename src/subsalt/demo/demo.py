@@ -1,7 +1,7 @@
 """The demo: a small 3-D VTI salt survey, modelled to SEG-Y and migrated from those files, checked against the truth.
 
-It goes the way every survey goes: job files, `model_job`, `migrate_job`. Then the image is read at the known
-reflectors.
+It goes the way every survey goes: job files, `model_job`, `migrate_job`. Then the image is judged twice: at the known
+reflectors, and by its hash, which is recorded here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from subsalt.demo.model import GRID, REFLECTORS, Reflector, true_model
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, DemoFailure, Finding
 from subsalt.io import volume
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.job.job import Job
+from subsalt.kernels import cpu
 from subsalt.model import EarthModel
 from subsalt.report import write as write_report
 from subsalt.run.migrate import RunResult, migrate_job
@@ -30,9 +31,19 @@ from subsalt.run.model import ModelResult, model_job
 F0 = 10.0
 #: Gaussian smoothing of the migration model, m
 SMOOTHING = 30.0
+#: a reflector imaged further off than this many cells is a failure; the migration model is smoothed over two cells,
+#: and moves the events by half a cell at most
+MOST_CELLS_OFF = 1.5
+#: shots along x and y of the whole demo, and of the quick one: one line of them over the middle of the salt
+SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
+#: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
+RECORDED = {
+    ("fma", 16): "11bbbb4846e3934cfffa79121177310630e11eca3e812113259af6a8c37f1665",
+    ("fma", 4): "ec7b1e404900bf17bfa7be5e0c350c15ed118a6575cbb22d7a13233402d553d9",
+}
 
 MODEL_JOB = """\
-# The survey of the demo: 16 shots over a patch of fixed receivers, modelled in the true model.
+# The survey of the demo: {count} shots over a patch of fixed receivers, modelled in the true model.
 title = "demo survey"
 
 [model]
@@ -44,7 +55,7 @@ delta = "model/delta.rsf"
 f0 = {f0}
 
 [acquisition]
-shots = {{ first = [300, 225, 15], last = [1200, 825, 15], n = [4, 4] }}
+shots = {{ first = [300, {y0}, 15], last = [1200, {y1}, 15], n = [{nx}, {ny}] }}
 receivers = {{ first = [0, 0, 15], last = [1500, 1050, 15], n = [51, 36] }}
 record_length = 1.25
 dt = 0.004
@@ -99,7 +110,11 @@ class ImagedReflector:
 
 
 def run_demo(
-    out: Path, *, progress: Callable[..., None] | None = None, say: Callable[[str], None] = print
+    out: Path,
+    *,
+    quick: bool = False,
+    progress: Callable[..., None] | None = None,
+    say: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Build, model, migrate and check the demo in `out`.
 
@@ -107,6 +122,8 @@ def run_demo(
     ----------
     out : Path
         Gets ``job.toml``, ``shots/``, ``model/``, ``run/``. What is already finished there is not computed again.
+    quick : bool
+        One line of shots over the salt instead of four: what it lights is imaged well, the shallow layer less so.
     progress : callable, optional
         ``progress(done, total, message)``.
     say : callable
@@ -115,14 +132,21 @@ def run_demo(
     Returns
     -------
     dict
-        Reflectors with true and imaged depth in metres, seconds by phase, and where everything is.
+        Reflectors with true and imaged depth in metres, seconds by phase, where everything is, the hash of the image
+        and the findings about it.
+
+    Raises
+    ------
+    DemoFailure
+        When a reflector is imaged more than `MOST_CELLS_OFF` cells off; everything is written before.
     """
+    shots = QUICK_SHOTS if quick else SHOTS
     out = make_folder(out)
     truth = true_model()
-    claim(out, truth)
+    claim(out, truth, shots)
     make_folder(out / "model")
     write_models(truth, out / "model")
-    publish_text(out / "model.toml", MODEL_JOB.format(f0=F0))
+    publish_text(out / "model.toml", model_job_text(shots))
     publish_text(out / "job.toml", MIGRATE_JOB.format(f0=F0))
     nx, ny, nz = GRID.shape
     say(
@@ -136,35 +160,80 @@ def run_demo(
     job = Job.from_toml(out / "job.toml")
     pictures = draw(out / "run", image, truth, job)
     write_report(out / "run")  # again, with the pictures that show the truth
-    for line in lines(found, modelled, result, pictures):
+    digest = hashlib.sha256(image.tobytes()).hexdigest()
+    said = compare_hash(digest, shots)
+    for line in [*lines(found, modelled, result, pictures), f"{said.level:<11}{said.message}"]:
         say(line)
+    judge(found)
     return {
         "reflectors": [vars(f) for f in found],
-        "phases": {"modelling": modelled.phases, "migration": result.phases},
         "seconds": modelled.phases["wall"] + result.phases["wall"],
         "point_steps": modelled.point_steps + result.point_steps,
         "out": str(out),
         "job": str(out / "job.toml"),
         "pictures": [str(p) for p in pictures],
+        "samples_sha256": digest,
+        "findings": [vars(said)],
         **result.to_dict() | {"phases": {"modelling": modelled.phases, "migration": result.phases}},
     }
 
 
-def claim(out: Path, truth: EarthModel) -> None:
+def model_job_text(shots: tuple[int, int]) -> str:
+    """Return the job file that models the survey, with that many shots along x and y."""
+    y0, y1 = (225, 825) if shots[1] > 1 else (525, 525)
+    return MODEL_JOB.format(f0=F0, count=shots[0] * shots[1], nx=shots[0], ny=shots[1], y0=y0, y1=y1)
+
+
+def compare_hash(digest: str, shots: tuple[int, int]) -> Finding:
+    """Compare the samples of the image with what is recorded for this numerics class.
+
+    Notes
+    -----
+    Every instruction set of a class gives the same bits. The model is smoothed by SciPy, and another release of it may
+    round otherwise: with other packages than the pinned ones a difference says little, so it is a warning.
+    """
+    recorded = RECORDED.get((str(cpu.describe()["class"]), shots[0] * shots[1]))
+    if recorded is None:
+        return Finding("I812", "ok", f"samples {digest[:16]}; none are recorded for this instruction set")
+    if recorded == digest:
+        return Finding("I812", "ok", f"samples {digest[:16]}, as recorded")
+    return Finding(
+        "W812",
+        "warning",
+        f"samples {digest[:16]} of the image differ from the recorded {recorded[:16]}",
+        "make setup installs the packages it was recorded with; if they are those, please report it",
+    )
+
+
+def judge(found: list[ImagedReflector]) -> None:
+    """Refuse an image whose reflectors are not where they are known to be."""
+    most = MOST_CELLS_OFF * GRID.spacing[2]
+    wrong = [f for f in found if not abs(f.error) <= most]
+    if wrong:
+        each = ", ".join(f"{f.name} by {f.error:+.1f} m" for f in wrong)
+        raise DemoFailure(
+            f"reflectors of the demo are imaged more than {most:g} m off: {each}",
+            "run subsalt doctor; if it finds nothing wrong, please report this with its output",
+        )
+
+
+def claim(out: Path, truth: EarthModel, shots: tuple[int, int] = SHOTS) -> None:
     """Tie the folder to this demo's model and jobs, or refuse it before anything in it is touched.
 
     Raises
     ------
     ConfigError
-        When the folder holds the demo of another version.
+        When the folder holds the demo of another version, or the whole one and the quick one is asked for.
     """
-    digest = hashlib.sha256((MODEL_JOB + MIGRATE_JOB + f"{F0} {SMOOTHING}").encode())
+    digest = hashlib.sha256((model_job_text(shots) + MIGRATE_JOB + f"{F0} {SMOOTHING}").encode())
     for values in (truth.vp, truth.epsilon, truth.delta):
         digest.update(b"" if values is None else values.tobytes())
     note = out / "demo.json"
     if note.exists() and json.loads(note.read_text(encoding="utf-8")).get("demo") != digest.hexdigest():
         raise ConfigError(
-            f"{out} holds the demo of another version", "choose another folder with --out", code="E811"
+            f"{out} holds the demo of another version or size",
+            "choose another folder with --out",
+            code="E811",
         )
     publish_text(note, json.dumps({"demo": digest.hexdigest()}) + "\n")
 

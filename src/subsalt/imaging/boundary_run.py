@@ -107,7 +107,8 @@ def image_by_reversal(
     scratch : Scratch or None
         Where shells on disk go.
     clock : Phases
-        Takes the seconds of ``source`` (both ways) and ``receivers``.
+        Takes the seconds of ``source`` (both ways), ``receivers`` and ``scratch``; what is left, memory and what is
+        made in it, belongs to the phase of the caller.
     reached : callable
         Called with the steps done of ``2 steps``.
     pool : SnapshotPool, optional
@@ -163,7 +164,8 @@ def image_by_reversal(
             done.source_steps, done.receiver_steps = reversal.source_steps, reversal.receiver_steps
             break
         finally:
-            reversal.shelf.close()
+            with clock("scratch"):
+                reversal.shelf.close()
             done.storage += reversal.shelf.counts
     return done
 
@@ -190,8 +192,10 @@ class _Reversal:
 
     def run(self) -> None:
         """Do both."""
+        # memory for states is made, and given back, outside of both sweeps: the caller's clock counts it
+        state = self.prop.new_state()
         with self.clock("source"):
-            state, at_end = self.forward()
+            at_end = self.forward(state)
         behind = Backwards(self.chunks.last)
         back = behind.state(state)
         del state  # nobody needs its layer any more
@@ -205,10 +209,9 @@ class _Reversal:
                 self.receive(receivers, fields)
             self.receive(receivers, {}, self.sweeps.steps)
 
-    def forward(self) -> tuple[State, dict[int, NDArray]]:
-        """Advance the source wavefield to the last sample; return it, and the samples that its two levels hold."""
+    def forward(self, state: State) -> dict[int, NDArray]:
+        """Advance the source wavefield to the last sample; return the samples that its two levels hold."""
         prop, sweeps, last = self.prop, self.sweeps, self.chunks.last
-        state = prop.new_state()
         at_end = dict(zip((n for n in self.samples if n >= last - 1), self.room, strict=False))
         snapshots = sweeps.condition.snapshots({n: at_end.get(n) for n in self.samples}, sweeps.scale)
 
@@ -231,7 +234,7 @@ class _Reversal:
             with self.shelf.writing(number, end + 1 - first) as rows:
                 advance(end, Shells(self.shell, rows, first))
         advance(last)
-        return state, at_end
+        return at_end
 
     def backward(self, bare: Propagator, back: State, source: Source, number: int) -> dict[int, NDArray]:
         """Run the source wavefield back over a chunk; return its imaged samples by time index."""

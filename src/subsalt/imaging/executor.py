@@ -13,7 +13,6 @@ from subsalt.checkpoint.pieces import Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
 from subsalt.checkpoint.tasks import tasks_of
-from subsalt.checkpoint.two_level import moves_of
 from subsalt.errors import ConfigError
 from subsalt.imaging.boundary_run import image_by_reversal
 from subsalt.imaging.restart import Point, RestartPoints
@@ -80,7 +79,9 @@ class Files:
             {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
         )
         meta["dtype"] = state.arrays()[0].dtype.str
-        store = self._open("states", record, STATE_BUFFERS, meta, 0, keep=False, resume=resume)
+        # with restart points some that were dropped stay for a while
+        records = 0 if self.scheme.restart_every else count * self.scheme.moves.disk
+        store = self._open("states", record, STATE_BUFFERS, meta, records, keep=False, resume=resume)
         return Pieces(store, floats, copy)
 
     def _open(
@@ -147,7 +148,7 @@ def image_by_scheme(
         Called with the steps done.
     """
     on_disk = scheme.snapshots_on == "disk" or scheme.writes_source
-    if scratch is None and (on_disk or scheme.disk_slots or scheme.restart_every):
+    if scratch is None and (on_disk or scheme.moves.disk or scheme.restart_every):
         raise ConfigError(
             f"shot {shot}: a scheme that writes to disk without a folder for it",
             "give a scratch, or a scheme in memory",
@@ -166,7 +167,7 @@ def image_by_scheme(
         if scheme.strategy == "revolve":
             steps = scheme.block * scheme.image_step
             slots = _slots(prop, scheme, source, steps)
-            for slot in range(moves_of(scheme.blocks, scheme.slots).memory):
+            for slot in range(scheme.moves.memory):
                 slots.room(slot)  # a lack of memory shows before the first time step
     files = Files(scheme, scratch, shot)
     points = point = None
@@ -202,21 +203,22 @@ def _by_reversal(
 ) -> Done:
     """Let the source wavefield run backwards from what its edges left."""
     k = scheme.image_step
-    done = image_by_reversal(
-        shooting.prop,
-        shooting.source,
-        shooting.receivers,
-        shooting.condition,
-        samples=range(k, scheme.steps + 1, k),
-        scale=shooting.scale,
-        steps=scheme.steps,
-        scheme=scheme,
-        shot=shot,
-        scratch=scratch,
-        clock=clock,
-        reached=reached,
-        pool=pool,
-    )
+    with clock("setup"):
+        done = image_by_reversal(
+            shooting.prop,
+            shooting.source,
+            shooting.receivers,
+            shooting.condition,
+            samples=range(k, scheme.steps + 1, k),
+            scale=shooting.scale,
+            steps=scheme.steps,
+            scheme=scheme,
+            shot=shot,
+            scratch=scratch,
+            clock=clock,
+            reached=reached,
+            pool=pool,
+        )
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
@@ -262,7 +264,7 @@ def _sweeps(
             file = files.samples("source", shooting, keep=scheme.keep != "none", resume=resume)
         if scheme.keep == "both":
             kept = files.samples("receiver", shooting, keep=True, resume=resume)
-        if slots is not None and scheme.disk_slots:
+        if slots is not None and scheme.moves.disk:
             slots.disk = files.states(states[0], shooting.prop.kernels.copy, resume=resume)
         if points is not None:
             points.files = [f for f in (file, kept) if f is not None]

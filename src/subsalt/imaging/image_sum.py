@@ -8,7 +8,7 @@ to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -103,18 +103,35 @@ class ImageSum:
         light : float, optional
             `light` of the whole image, handed on through its parts; of this part, then the whole, when left out.
         """
+        image = np.zeros(0)
+        for _, image in self.steps(light):  # noqa: B007 - the last one is the image
+            pass
+        return self._as_image(self._wanted(image))
+
+    def steps(self, light: float | None = None) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Yield the image on `held` after every step that makes it, with the name of the step.
+
+        Parameters
+        ----------
+        light : float, optional
+            As of `finish`.
+        """
         grid, imaging = self.setup.model.grid, self.setup.imaging
         box = Box((self.held[0], 0, 0), (self.held[1], *grid.shape3[1:]))
         if not box.size:
-            return self._as_image(np.zeros(box.shape))
+            yield "imaging condition", np.zeros(box.shape)
+            return
         if self.by_shot:
             image = self.fields["image"]
         else:
             known = self.light() if light is None else light, grid.size
             image = self.condition.finish(self._sums(self.fields, box, known))
+        yield "imaging condition", image
         if imaging.filter == "laplacian":
             image = -laplacian(image, grid)
-        return self._as_image(top_mute(self._wanted(image), grid, imaging.top_mute))
+            yield "filter", image
+        if imaging.top_mute > 0:
+            yield "top_mute", top_mute(image, grid, imaging.top_mute)
 
     def illumination(self) -> NDArray[np.float32] | None:
         """Return the source illumination on `planes` summed over shots, when the condition accumulates it."""

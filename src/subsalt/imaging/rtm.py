@@ -50,7 +50,10 @@ class ShotImage:
     sums : dict of ndarray, shape of the box, float32
         Accumulated fields of the imaging condition.
     point_steps : int
-        Grid points times time steps of both wavefields, layer included.
+        Points of both wavefields that were computed, layer included, of all their time steps: those that a wave has not
+        reached are not.
+    grid_point_steps : int
+        Grid points times time steps of both wavefields.
     seconds : float
         Wall time.
     traffic : Traffic
@@ -75,6 +78,7 @@ class ShotImage:
     storage: StoreCounts = field(default_factory=StoreCounts)
     recomputed: int = 0
     resumed: int = 0
+    grid_point_steps: int = 0
 
 
 def migrate_shot(
@@ -148,7 +152,8 @@ def migrate_shot(
     shooting = Shooting(prop, source, receivers, condition, setup.image_step * setup.axis.dt, prop.group)
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
-    with prop:
+    # the memory of the wavefields is given back in it
+    with clock("setup"), prop:
         done = image_by_scheme(
             shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
         )
@@ -160,20 +165,21 @@ def migrate_shot(
         sums = {name: np.asarray(a, dtype=np.float32) for name, a in found.items()}
     seconds = time.perf_counter() - begin
     counts = done.counts
-    point_steps = (
+    grid_point_steps = (
         counts.source_steps + counts.receiver_steps + done.recomputed - done.resumed
     ) * prop.point_count
     return ShotImage(
         shot.id,
         prop.image_box,
         sums,
-        point_steps,
+        prop.points_advanced,
         seconds,
         prop.traffic,
         counts,
         done.storage,
         done.recomputed,
         done.resumed,
+        grid_point_steps,
     )
 
 

@@ -6,7 +6,7 @@ import math
 
 from subsalt import kernels, physics
 from subsalt.fields import FIELDS, MEMORY
-from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, domain_of, layer_sizes
+from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, allocated, domain_of, layer_bytes, layer_sizes
 from subsalt.imaging.reversal import shell_of
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.survey import Shot
@@ -36,6 +36,21 @@ def state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
         return word_of(setup) * padded * (levels + kinds * setup.model.grid.ndim)
     layer = layer_sizes(domain.layout, options.layer_cells, options.free_surface, sum(domain.held_widths[:2]))
     return FLOAT * (padded * levels + kinds * sum(layer))
+
+
+def held_state_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:
+    """Return the bytes of memory that the arrays of a state take: large ones lie on whole huge pages of their own."""
+    options = setup.propagation
+    if kernels.get(options.device).WHOLE_MEMORY_FIELDS:
+        return state_bytes(setup, shot, part)
+    domain = domain_of(setup.model, options, setup.window(shot), shot, part)
+    medium = physics.medium_of(setup.model, options.medium)
+    levels = 2 * len(FIELDS[medium]) * allocated(FLOAT * math.prod(domain.layout.padded_shape))
+    widths = sum(domain.held_widths[:2])
+    kinds = len(MEMORY[medium])
+    return levels + layer_bytes(
+        domain.layout, options.boundary, options.layer_cells, options.free_surface, kinds, widths
+    )
 
 
 def level_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:

@@ -18,7 +18,7 @@ from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.device_memory import device_memory
 from subsalt.imaging.memory import check_memory, domain_of, largest_shots, shot_memory
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.options import CheckpointOptions
 from subsalt.survey import Shot
 
@@ -126,6 +126,7 @@ class Ways:
             shell_bytes(setup, shot),
             level_bytes(setup, shot),
             on_device=on_device(setup),
+            state_held=0 if on_device(setup) else held_state_bytes(setup, shot),
         )
         domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
         rates = Rates(domain.held.size / POINTS, DISK, DISK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, MissingInputError
 from subsalt.io.files import InputFile
 from subsalt.io.image_traces import ImageTraces, open_image_traces
-from subsalt.io.npy import write_npz
+from subsalt.io.npy import grid_file, write_npz
 from subsalt.io.publish import atomic_write, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rsf import data_of, header_text
@@ -137,13 +138,24 @@ def _facts(traces: ImageTraces, shape: tuple[int, ...]) -> dict[str, NDArray]:
     return out | {"offset_m": traces.offset[:each]} if each > 1 else out
 
 
+def _on_map(facts: dict[str, NDArray]) -> dict[str, list[float]]:
+    """Return the map position of the first location, and the map vectors from one line number to the next, m."""
+    xy, out = facts["xy_m"], {"corner_m": facts["xy_m"][0, 0]}
+    for axis, name in enumerate(("inline", "crossline")):
+        n = facts[name]
+        last = xy[-1, 0] if axis == 0 else xy[0, -1]
+        # a line has one inline, and no direction across
+        out[f"per_{name}_m"] = (last - xy[0, 0]) / max(1, int(n[-1] - n[0]))
+    return {k: [round(float(x), 6) for x in v] for k, v in out.items()}
+
+
 def _write_rsf(traces: ImageTraces, shape: tuple[int, ...], target: Path) -> None:
     facts, data = _facts(traces, shape), data_of(target)
     with atomic_write(data, size=4 * int(np.prod(shape))) as f:
         for part in _inlines(traces, shape):
             f.write(raw_bytes(np.ascontiguousarray(part, "<f4")))
     axes = [(traces.time.nt, traces.time.dt, traces.time.t0, "time", "s")]
-    extra = {}
+    extra = {k: f"{v[0]!r} {v[1]!r}" for k, v in _on_map(facts).items()}
     if len(shape) == 4:
         axes.append((shape[2], 1.0, 0.0, "class", ""))
         extra["class_offsets_m"] = " ".join(f"{x:g}" for x in facts["offset_m"])
@@ -161,3 +173,11 @@ def _write_npz(traces: ImageTraces, shape: tuple[int, ...], target: Path) -> Non
 def _write_npy(traces: ImageTraces, shape: tuple[int, ...], target: Path) -> None:
     with atomic_write(target) as f:
         np.lib.format.write_array(f, np.stack(list(_inlines(traces, shape))), allow_pickle=False)
+    facts = _facts(traces, shape)
+    said = {
+        "shape": shape,
+        "axes": ["inline", "crossline", *["class"] * (len(shape) == 4), "t"],
+        **_on_map(facts),
+    }
+    lists = {k: facts[k].tolist() for k in ("inline", "crossline", "time_s", "offset_m") if k in facts}
+    publish_text(grid_file(target), json.dumps(said | lists) + "\n")

@@ -123,6 +123,19 @@ PRESETS: dict[str, HeaderBytes] = {
 }
 
 
+#: what values that are refused should be
+_FIX_CURES = {
+    "dt": 'give seconds below 10, or a unit: dt = 0.004, dt = "4 ms", dt = "4000 us"',
+    "ns": "give the samples of a trace, 1 or more",
+    "z_sign": "use 1 or -1",
+    "endian": 'use "big" or "little"',
+    "unit": 'use "m" or "ft"',
+    "dead": 'use "skip" or "zero"',
+    "nan": 'use "error" or "zero"',
+    "truncated": 'use "error" or "drop"',
+}
+
+
 @dataclass(frozen=True)
 class Fix:
     """What the user knows better than the headers; every value left None is read from the file.
@@ -169,6 +182,10 @@ class Fix:
         Refuse traces that are there twice, use the first of them, or use all.
     noisy : {"error", "keep"}
         Refuse traces that are far stronger than their neighbours, or use them.
+    polarity : {1, -1}, optional
+        -1 changes the sign of every sample.
+    channels : {"reversed"}, optional
+        The traces of a shot stand in the reverse order of their places: the first has the place of the last.
     """
 
     scalar: int | None = None
@@ -195,6 +212,8 @@ class Fix:
     exclude: tuple[Exclusion, ...] = ()
     duplicates: Literal["error", "first", "keep"] = "error"
     noisy: Literal["error", "keep"] = "error"
+    polarity: int | None = None
+    channels: Literal["reversed"] | None = None
 
     def __post_init__(self) -> None:
         checks = {
@@ -204,6 +223,8 @@ class Fix:
             "kind": self.kind in (None, "segy", "su"),
             "text_headers": self.text_headers is None or self.text_headers >= 0,
             "unit": self.unit in (None, "m", "ft"),
+            "polarity": self.polarity in (None, 1, -1),
+            "channels": self.channels in (None, "reversed"),
             "dead": self.dead in ("skip", "zero"),
             "nan": self.nan in ("error", "zero"),
             "truncated": self.truncated in ("error", "drop"),
@@ -213,7 +234,8 @@ class Fix:
         for name, good in checks.items():
             if not good:
                 raise ConfigError(
-                    f"fix {name} = {getattr(self, name)!r}", "see the allowed values in docs/job.md"
+                    f"fix {name} = {getattr(self, name)!r}",
+                    _FIX_CURES.get(name, "see the allowed values in docs/job.md"),
                 )
 
 

@@ -1,9 +1,10 @@
-"""2-D lines: the straight line nearest to all stations, and local coordinates along it."""
+"""2-D lines: the straight line nearest to all stations, where it lies on the map, and local coordinates along it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,21 @@ from subsalt.grid import Frame
 
 #: a survey wider than this share of its length is 3-D unless told otherwise
 LINE_WIDTH = 0.05
+#: a line counts as one along map x when its ends lie beside that direction by no more than this part of the distance
+#: of neighbouring stations: over 100 stations 25 m apart, 2.5 m at the ends and 1.3 mm along the line
+BESIDE = 0.1
+#: stations that are kept with a survey to draw its line on the map
+MOST_STATIONS = 200
+
+#: what says where x = 0 of a 2-D survey lies; `NOBODY`: nothing does, and x = 0 is put at the end of the line
+JOB, GIVEN, RUN, MAP_X, AXIS, NOBODY = (
+    "[data] frame",
+    "model",
+    "run",
+    "map x",
+    "[data] line",
+    "end of the line",
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +43,8 @@ class LineFit:
         Extent of the stations along and across the line, m.
     misfit_rms, misfit_max : float
         Distances of the stations from the line, m.
+    low, high : float
+        Local x of its ends, m.
     """
 
     frame: Frame
@@ -34,6 +52,13 @@ class LineFit:
     width: float
     misfit_rms: float
     misfit_max: float
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """Map coordinates (2, 2) of the ends of the line, m, by growing local x."""
+        return self.frame.to_world(np.array([[self.low, 0.0, 0.0], [self.high, 0.0, 0.0]]))[:, :2]
 
     def to_dict(self) -> dict[str, float]:
         """Return plain values for the report."""
@@ -46,8 +71,15 @@ class LineFit:
         }
 
 
-def fit_line(points: NDArray[np.float64]) -> LineFit:
+def fit_line(points: NDArray[np.float64], beside: float = 0.0) -> LineFit:
     """Return the line with the least squared distances to points (n, 2+).
+
+    Parameters
+    ----------
+    points : ndarray, (n, 2+), float64
+        Map coordinates, m.
+    beside : float
+        A line whose ends lie no farther than this (m) beside the direction of map x counts as one along map x.
 
     Notes
     -----
@@ -69,21 +101,135 @@ def fit_line(points: NDArray[np.float64]) -> LineFit:
     else:
         # nine digits of a radian move the end of a 100 km line by 0.1 mm
         azimuth = round(0.5 * math.atan2(2 * cxy, cxx - cyy), 9)
+        if abs(azimuth) < math.pi / 4 and math.tan(abs(azimuth)) * float(np.ptp(dx)) <= beside:
+            azimuth = 0.0
     if azimuth == 0.0:
-        frame = Frame(0.0, y0 + my)
+        frame = Frame(0.0, round(y0 + my, 6))
     else:
         frame = Frame(x0 + mx, y0 + my, azimuth)
     local = frame.to_local(np.column_stack([points[:, :2], np.zeros(len(points))]))
     low, high = float(local[:, 0].min()), float(local[:, 0].max())
+    length = high - low
     if azimuth != 0.0:
         end = frame.to_world(np.array([[low, 0.0, 0.0]]))[0]
-        frame = Frame(round(float(end[0]), 6), round(float(end[1]), 6), azimuth)
+        frame = Frame(round(float(end[0]), 6) + 0.0, round(float(end[1]), 6) + 0.0, azimuth)
+        low, high = 0.0, length
     return LineFit(
         frame,
-        high - low,
+        length,
         float(local[:, 1].max() - local[:, 1].min()),
         math.sqrt(float((local[:, 1] ** 2).mean())),
         float(np.abs(local[:, 1]).max()),
+        low,
+        high,
+    )
+
+
+def station_distance(points: NDArray[np.float64]) -> float:
+    """Return the mean distance of neighbouring stations along the line through points (n, 2+), m."""
+    xy = points[:: max(1, len(points) // 100_000)]
+    fit = fit_line(xy)
+    x = fit.frame.to_local(np.column_stack([xy[:, :2], np.zeros(len(xy))]))[:, 0]
+    return fit.length / max(1, len(np.unique(np.round(x, 2))) - 1)
+
+
+def fit_stations(src: NDArray[np.float64], rcv: NDArray[np.float64], exact: bool = False) -> LineFit:
+    """Return the line through sources and receivers (n, 3); see `BESIDE` for what counts as along map x.
+
+    `exact` counts only lines that lie on map x to the last digit, as versions up to 0.7 did.
+    """
+    both = np.concatenate([src, rcv])
+    return fit_line(both, 0.0 if exact else BESIDE * station_distance(both))
+
+
+def settled(
+    src: NDArray[np.float64], fit: LineFit, ndim: int | None, along: str, frame: Frame | None
+) -> tuple[int, Frame, str]:
+    """Return the dimension of a survey, the frame of its local coordinates, and what says so.
+
+    Parameters
+    ----------
+    src : ndarray, (n, 3), float64
+        Sources, map coordinates, m.
+    fit : LineFit
+        The line through all stations.
+    ndim : {2, 3}, optional
+        2 for stations in a narrow strip when left out.
+    along : {"project", "x", "y"}
+        2-D: local x runs along the line, or is map x or map y.
+    frame : Frame, optional
+        That somebody gives; it goes before all else.
+    """
+    if ndim is None:
+        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
+    if frame is not None:
+        return ndim, frame, GIVEN
+    if ndim == 3:
+        return ndim, Frame(), GIVEN
+    if along == "x":
+        return ndim, Frame(0.0, float(src[0, 1])), AXIS
+    if along == "y":
+        return ndim, Frame(float(src[0, 0]), 0.0, np.pi / 2), AXIS
+    return ndim, fit.frame, MAP_X if fit.frame.azimuth == 0.0 else NOBODY
+
+
+def line_facts(
+    src: NDArray[np.float64], rcv: NDArray[np.float64], fit: LineFit, frame: Frame, says: str
+) -> dict[str, Any]:
+    """Return where a 2-D survey lies on the map, as plain values for findings, reports and maps.
+
+    Parameters
+    ----------
+    src, rcv : ndarray, (n, 3), float64
+        Map coordinates, m; sources in the order of shooting.
+    fit : LineFit
+        The line through them.
+    frame : Frame
+        Of the local coordinates.
+    says : str
+        What says where x = 0 lies: `JOB`, `GIVEN`, `RUN`, `MAP_X`, `AXIS` or `NOBODY`.
+
+    Returns
+    -------
+    dict
+        ``start`` and ``end`` of the best line in the order of shooting and its ``direction_deg`` (from map x towards
+        map y); ``origin`` and ``azimuth_deg`` of local x; ``misfit_*`` from local x, ``bend_max_m`` from the best line.
+    """
+    both = np.concatenate([src, rcv])
+    across = to_local(both, frame)[:, 1]
+    x = to_local(src, fit.frame)[:, 0]
+    order = np.arange(len(x)) - 0.5 * (len(x) - 1)
+    backwards = float(np.dot(order, x - x.mean())) < 0
+    ends = fit.ends[::-1] if backwards else fit.ends
+    dx, dy = (float(v) for v in ends[1] - ends[0])
+    some = both[np.argsort(to_local(both, fit.frame)[:, 0], kind="stable")]
+    some = some[np.unique(np.linspace(0, len(some) - 1, MOST_STATIONS).astype(int))]
+    return {
+        **fit.to_dict(),
+        "azimuth_deg": math.degrees(frame.azimuth),
+        "misfit_rms_m": float(np.sqrt((across**2).mean())),
+        "misfit_max_m": float(np.abs(across).max()),
+        "bend_max_m": fit.misfit_max,
+        "origin": [frame.x0, frame.y0],
+        "start": [round(float(v), 3) + 0.0 for v in ends[0]],
+        "end": [round(float(v), 3) + 0.0 for v in ends[1]],
+        "direction_deg": round(math.degrees(math.atan2(dy, dx)), 4) % 360.0,
+        "says": says,
+        "stations": [[round(float(v), 2) for v in p[:2]] for p in some],
+    }
+
+
+def heading(degrees: float) -> str:
+    """Return a direction in words: counted from map x (east), and as a compass has it."""
+    return f"{degrees:.2f} degrees from map x towards map y ({(90.0 - degrees) % 360.0:.2f} from north)"
+
+
+def described(line: dict[str, Any]) -> str:
+    """Return the line of a survey in words: ends, direction, how crooked it is."""
+    (ax, ay), (bx, by) = ((x + 0.0, y + 0.0) for x, y in (line["start"], line["end"]))
+    return (
+        f"from ({ax:.2f}, {ay:.2f}) to ({bx:.2f}, {by:.2f}) in the order of shooting, {line['length_m']:.6g} m, "
+        f"direction {heading(line['direction_deg'])}, stations up to {line['bend_max_m']:.2f} m beside it"
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subsalt.errors import DataError, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
-from subsalt.io.frames import frame_from
+from subsalt.io.frames import MAP_NAMES, frame_from, map_axes
 from subsalt.io.planes import FileBytes, RawPlanes, to_float32
 from subsalt.io.publish import atomic_write, human
 from subsalt.planes import Held, Planes
@@ -92,6 +92,12 @@ def _fill(
     data[:] = values
     data.long_name = name.encode("ascii", "replace")
     data.grid_mapping = b"frame"
+    data.coordinates = " ".join(MAP_NAMES).encode()
+    for place, at in zip(MAP_NAMES, map_axes(grid, frame), strict=True):
+        v = nc.createVariable(place, "f8", dims[:-1])
+        v[:] = at
+        v.units, v.long_name = b"m", f"map {place[-1]} of each column".encode()
+        v.standard_name = f"projection_{place[-1]}_coordinate".encode()
     nc.flush()
 
 
@@ -129,7 +135,7 @@ def open_netcdf(
 def _variable(
     path: str | os.PathLike[str], nc: Any, key: str | None
 ) -> tuple[Grid | None, Frame, Planes, str]:
-    names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3)]
+    names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3) and n not in MAP_NAMES]
     if key is None and len(names) == 1:
         key = names[0]
     if key is None or key not in names:

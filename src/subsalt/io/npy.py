@@ -5,6 +5,7 @@ pickle.
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 import zipfile
@@ -16,15 +17,18 @@ from numpy.typing import NDArray
 
 from subsalt.comm import Comm
 from subsalt.errors import ModelError
+from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.planes import AcrossPlanes, Bytes, FileBytes, RawPlanes
-from subsalt.io.publish import atomic_write, human
+from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
 from subsalt.planes import Planes
 
 #: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
 _LARGEST = 1 << 42
+#: bytes of a side file that are read
+_MOST_TEXT = 1 << 16
 
 
 def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype, bool]:
@@ -244,6 +248,57 @@ def write_array_planes(
         if comm.is_root:
             f.write_at(0, head.getvalue())
         f.write_at(head.tell() + first * plane, raw_bytes(a))
+
+
+def grid_file(path: str | os.PathLike[str]) -> Path:
+    """Return the name of the side file that says where the array of a ``.npy`` file lies."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def write_grid_file(path: str | os.PathLike[str], grid: Grid, frame: Frame) -> None:
+    """Write the side file of ``NAME.npy``, ``NAME.npy.json``: shape, spacing, origin, axes and frame."""
+    said = {
+        "shape": grid.shape,
+        "spacing_m": grid.spacing,
+        "origin_m": grid.origin,
+        "axes": ["x", "z"] if grid.ndim == 2 else ["x", "y", "z"],
+        "frame": [frame.x0, frame.y0, frame.azimuth, int(frame.flip)],
+    }
+    publish_text(grid_file(path), json.dumps(said) + "\n")
+
+
+def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict[str, list[float]]:
+    """Return ``spacing_m``, ``origin_m`` and ``frame`` of the side file of an array; empty when there is none.
+
+    Raises
+    ------
+    ModelError
+        When the file is not ours or tells of an array of another shape.
+    """
+    beside = grid_file(path)
+    if not beside.is_file():
+        return {}
+    with InputFile(beside, ModelError) as file:
+        text = file.read_at(0, min(file.size, _MOST_TEXT))
+    try:
+        said = json.loads(text)
+        if "frame" not in said:
+            return {}  # an image in time, which lies by its line numbers
+        found = {k: [float(v) for v in said[k]] for k in ("spacing_m", "origin_m", "frame")}
+        like = [int(n) for n in said["shape"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as e:
+        raise ModelError(
+            f"{beside} does not say where {path} lies: {str(e)[:200]}",
+            "export the array anew, or remove this file and give spacing and origin in the job",
+            code="E224",
+        ) from e
+    if tuple(like) != shape or len(found["frame"]) != 4:
+        raise ModelError(
+            f"{beside} tells of an array {tuple(like)}, {path} holds {shape}",
+            "export the array anew, or remove this file and give spacing and origin in the job",
+            code="E224",
+        )
+    return found
 
 
 def write_npz(path: str | os.PathLike[str], arrays: dict[str, NDArray]) -> None:

@@ -170,6 +170,8 @@ def open_traces(
     }
     src, rcv = place(columns, header, line if bins is None else bins, notes)
     del columns["said"]
+    if fix.channels == "reversed":
+        rcv = _reversed(columns["ffid"], rcv)
     d = rcv - src
     offset = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
     return TraceTable(
@@ -230,4 +232,16 @@ def _files(
     if late is not None:
         shift = np.zeros(int(scan.first[-1]), np.int32)
         shift[number] = late
-    return TraceFiles(scan.layouts, scan.stamps, scan.first, time, shift, scan.kept_dead, fix.nan)
+    return TraceFiles(
+        scan.layouts, scan.stamps, scan.first, time, shift, scan.kept_dead, fix.nan, fix.polarity or 1
+    )
+
+
+def _reversed(ffid: NDArray[np.int32], rcv: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the places of receivers (n, 2) in the reverse order within each field record."""
+    order = np.argsort(ffid, kind="stable")
+    ends = np.searchsorted(ffid[order], ffid[order], side="right")
+    begins = np.searchsorted(ffid[order], ffid[order], side="left")
+    out = np.empty_like(rcv)
+    out[order] = rcv[order[begins + ends - 1 - np.arange(len(order))]]
+    return out

@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from subsalt.io.geometry import POSITION_NAMES, TracePositions, column, position
 from subsalt.io.header_cures import thinned
 from subsalt.io.headers import PRESETS, Fix, HeaderBytes
 from subsalt.io.layout import find_layout
+from subsalt.io.line import fit_stations, line_facts, settled
 from subsalt.io.sampling import settle_dt
 from subsalt.io.scan_findings import file_findings, said_once, set_findings
 from subsalt.io.scan_text import describe
@@ -95,7 +97,10 @@ class FileFacts:
 
 @dataclass
 class ScanResult:
-    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``."""
+    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``.
+
+    Shots along a line have `line`: where it lies on the map, see `subsalt.io.line.line_facts`.
+    """
 
     files: list[FileFacts]
     findings: list[Finding]
@@ -112,6 +117,7 @@ class ScanResult:
     #: headers of some traces of all files and how they were read, on which corrections are tried
     stations: list[ScannedFile] = field(default_factory=list, repr=False, compare=False)
     fix: Fix = field(default_factory=Fix, repr=False, compare=False)
+    line: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
@@ -333,3 +339,14 @@ def _totals(result: ScanResult, scanned: list[ScannedFile]) -> None:
     else:
         offset = np.abs(np.concatenate([s.positions.offset[s.live] for s in scanned]))
     result.offsets = (float(offset.min()), float(offset.max()))
+    if result.kind == "shots" and result.has_sources and result.has_receivers:
+        result.line = _line(src, rcv)
+
+
+def _line(src: NDArray[np.float64], rcv: NDArray[np.float64]) -> dict[str, Any] | None:
+    """Return where the line of 2-D shots lies on the map; None of a survey that has an area."""
+    fit = fit_stations(src, rcv)
+    ndim, frame, says = settled(src, fit, None, "project", None)
+    if ndim == 3 or fit.length == 0:
+        return None
+    return {k: v for k, v in line_facts(src, rcv, fit, frame, says).items() if k != "stations"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from subsalt.io.line import MAP_X, described
 from subsalt.io.publish import human
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def describe(result: ScanResult) -> str:
                 out.append(f"  {name} x {x} m   y {y} m   depth {z} m")
             elif box:
                 out.append(f"  {name} coordinates are all zero")
+        if result.line is not None:
+            out += _line(result.line)
         scalars = [f.headers.get("coordinate_scalar", (0, 0, 1))[:2] for f in files]
         out.append(f"  scalar (byte 71) {_join([str(a) if a == b else f'{a}..{b}' for a, b in scalars])}")
         stats = [
@@ -68,6 +71,19 @@ def describe(result: ScanResult) -> str:
             )
     out += _findings(result)
     return "\n".join(out)
+
+
+def _line(line: dict[str, Any]) -> list[str]:
+    """Return where a 2-D line lies, and what a job has to say of it."""
+    x0, y0 = line["origin"]
+    if line["says"] == MAP_X:
+        said = "it runs along map x, which is local x"
+    else:
+        said = (
+            f"local x = 0 is put at its end ({x0:.2f}, {y0:.2f}), azimuth {line['azimuth_deg']:.6g} degrees; for a "
+            "model that varies along x the job or the model has to say where it is"
+        )
+    return [f"  line     {described(line)}", f"           {said}"]
 
 
 def _content(result: ScanResult) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from subsalt.comm import Comm, single
 from subsalt.errors import DataError
 from subsalt.grid import Frame, Grid
+from subsalt.io.frames import map_axes
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, trace_rows
 from subsalt.io.second_reader import Expectation
@@ -27,6 +28,7 @@ DESCRIPTION = (
     "INLINE 189",
     "CDP X 181",
     "THE DEPTH STEP IS",
+    "FRAME",
 )
 #: bytes of traces that are made and written at one time
 _BLOCK_BYTES = 4 << 20
@@ -41,6 +43,23 @@ def _first_depth(z0: float) -> tuple[int, int]:
         if abs(value) < 32768 and abs(value - round(value)) < 1e-6 * max(1.0, abs(value)):
             return round(value), scalar
     return round(max(-32768.0, min(32767.0, z0))), 1
+
+
+#: lines of the textual header that say where local coordinates lie, beside the map coordinates of the traces
+PLACE = (
+    "FRAME: LOCAL (0, 0) IS MAP X {} Y {}",
+    "FRAME: AZIMUTH {} RADIANS FROM MAP X TO Y, FLIP {}",
+    "FRAME: FIRST TRACE AT LOCAL X {} Y {}",
+)
+
+
+def _place(grid: Grid, frame: Frame) -> list[str]:
+    """Return the lines that say where local coordinates lie; none where they are map coordinates."""
+    if frame == Frame():
+        return []
+    x, y, _ = grid.origin3
+    values = ((frame.x0, frame.y0), (frame.azimuth, int(frame.flip)), (x, y))
+    return [line.format(*(repr(v) for v in two)) for line, two in zip(PLACE, values, strict=True)]
 
 
 class ImageRows:
@@ -72,10 +91,7 @@ class ImageRows:
                 "write RSF, or choose another spacing",
                 code="E274",
             )
-        x, y = grid.axis(0), (grid.axis(1) if grid.ndim == 3 else np.zeros(1))
-        nodes = np.zeros((nx, ny, 3))
-        nodes[..., 0], nodes[..., 1] = x[:, None], y[None, :]
-        self.world = frame.to_world(nodes)[..., :2]
+        self.world = np.stack(map_axes(grid, frame), axis=-1).reshape(nx, ny, 2)
         self.scalar = scalar = choose_scalar(self.world.reshape(-1), "coordinates")
         if abs(interval - dz * 1000) > 1e-6 * interval:
             text = [*text, "THE DEPTH STEP IS NO WHOLE NUMBER OF MILLIMETRES: THE VALUE ABOVE COUNTS"]
@@ -87,6 +103,7 @@ class ImageRows:
                 "DELAY FIELD (BYTE 109, SCALAR 215) HOLDS THE FIRST DEPTH IN METRES",
                 f"INLINE 189: 1..{nx if grid.ndim == 3 else 1}, CROSSLINE 193: 1..{ny if grid.ndim == 3 else nx}",
                 f"CDP X 181, CDP Y 185, SCALAR (71) {scalar}",
+                *_place(grid, frame),
                 *text,
             ]
         )

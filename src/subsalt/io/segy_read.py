@@ -17,7 +17,7 @@ from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry import POSITION_NAMES, column
 from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.line import LINE_WIDTH, fit_line, side_by_side, to_local
+from subsalt.io.line import fit_line, fit_stations, line_facts, settled, side_by_side, to_local
 from subsalt.io.repeats import first_of_repeats
 from subsalt.io.scan import ScannedFile, open_headers
 from subsalt.io.scan_findings import geometry_errors
@@ -81,6 +81,8 @@ class TraceReader:
                 continue
             for row, trace, late in zip(own, samples, self.shift[index[own]], strict=True):
                 out[row, late : late + lay.ns] = trace
+        if self.fix.polarity == -1:
+            np.negative(out, out=out)
         return out
 
     def _check(self, samples: NDArray[np.float32], lay: FileLayout, traces: NDArray[np.int64]) -> None:
@@ -111,6 +113,7 @@ def read_survey(
     select: Sequence[int] | None = None,
     shot_key: Literal["auto", "ffid", "source"] = "auto",
     receivers: Literal["coordinates", "offset"] = "coordinates",
+    exact_line: bool = False,
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -133,12 +136,14 @@ def read_survey(
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.
+    exact_line : bool
+        Only a line that lies on map x to the last digit keeps map x as local x, see `subsalt.io.line.fit_stations`.
 
     Returns
     -------
     Survey
-        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, line (azimuth and
-        misfit).
+        Shots by ascending number, with `notes`: shot_key, dead_traces, auxiliary_traces, swap_xy, line (where it
+        lies, `subsalt.io.line.line_facts`).
 
     Raises
     ------
@@ -188,7 +193,9 @@ def read_survey(
 
     table = shot_table(ffid, src, shot_key)
     notes["shot_key"] = table.key
-    src, rcv, dims, frame = _local(src, rcv, offset, ndim, line, frame, receivers, notes)
+    notes["swap_xy"] = fix.swap_xy
+    rcv = _receivers(src, rcv, offset, line, receivers)
+    src, rcv, dims, frame = _local(src, rcv, ndim, line, frame, exact_line, notes)
     time, shift = common_time_axis(layouts, delay, use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
@@ -208,7 +215,8 @@ def read_survey(
         if wanted is not None and int(table.ids[k]) not in wanted:
             continue
         rows = order[bounds[k] : bounds[k + 1]]
-        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[rows], trace_index=index[rows]))
+        places = rows[::-1] if fix.channels == "reversed" else rows
+        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 
@@ -240,17 +248,10 @@ def refuse(findings: list[Finding]) -> None:
             raise SegyError(f.message, f.fix, code=f.code)
 
 
-def _local(
-    src: NDArray[np.float64],
-    rcv: NDArray[np.float64],
-    offset: NDArray[np.float64],
-    ndim: int | None,
-    line: str,
-    frame: Frame | None,
-    receivers: str,
-    notes: dict[str, object],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
-    """Return sources and receivers in local coordinates, the dimension and the frame."""
+def _receivers(
+    src: NDArray[np.float64], rcv: NDArray[np.float64], offset: NDArray[np.float64], line: str, receivers: str
+) -> NDArray[np.float64]:
+    """Return the receivers on the map: as the headers have them, or placed by offsets."""
     if line not in ("project", "x", "y") or receivers not in ("coordinates", "offset"):
         raise ConfigError(
             f"line = {line!r}, receivers = {receivers!r}",
@@ -261,8 +262,8 @@ def _local(
             raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
         turn = Frame(0.0, 0.0, fit_line(src).frame.azimuth if src[:, :2].any() else 0.0)
         step = turn.to_world(np.column_stack([offset, np.zeros((len(offset), 2))]))
-        rcv = np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
-    elif not rcv[:, :2].any():
+        return np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
+    if not rcv[:, :2].any():
         hint = ""
         if offset.any():
             hint = '; the offsets (byte 37) are set: [data] receivers = "offset" uses them'
@@ -271,7 +272,7 @@ def _local(
             f"say where they are: [data.bytes] receiver_x = ..., or give a CSV{hint}",
             code="E322",
         )
-    elif not src[:, :2].any() and len(src) > 1 and offset.any():
+    if not src[:, :2].any() and len(src) > 1 and offset.any():
         # a source at the origin is possible; then offsets agree with the receivers' distances
         d = np.sqrt(rcv[:, 0] ** 2 + rcv[:, 1] ** 2)
         if np.abs(d - np.abs(offset)).max() > 1.0 + 0.02 * d.max():
@@ -280,28 +281,25 @@ def _local(
                 "say where they are: [data.bytes] source_x = ..., or give a CSV",
                 code="E323",
             )
-    both = np.concatenate([src, rcv])
-    fit = fit_line(both)
-    if ndim is None:
-        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
-    if frame is None:
-        if ndim == 3:
-            frame = Frame()
-        elif line == "x":
-            frame = Frame(0.0, float(both[0, 1]))
-        elif line == "y":
-            frame = Frame(float(both[0, 0]), 0.0, np.pi / 2)
-        else:
-            frame = fit.frame
+    return rcv
+
+
+def _local(
+    src: NDArray[np.float64],
+    rcv: NDArray[np.float64],
+    ndim: int | None,
+    line: str,
+    frame: Frame | None,
+    exact: bool,
+    notes: dict[str, object],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
+    """Return sources and receivers in local coordinates, the dimension and the frame."""
+    fit = fit_stations(src, rcv, exact)
+    ndim, frame, says = settled(src, fit, ndim, line, frame)
+    if ndim == 2:
+        notes["line"] = line_facts(src, rcv, fit, frame, says)
     src, rcv = to_local(src, frame), to_local(rcv, frame)
     if ndim == 2:
-        across = np.concatenate([src[:, 1], rcv[:, 1]])
-        notes["line"] = {
-            **fit.to_dict(),
-            "azimuth_deg": float(np.degrees(frame.azimuth)),
-            "misfit_rms_m": float(np.sqrt((across**2).mean())),
-            "misfit_max_m": float(np.abs(across).max()),
-        }
         if (cables := side_by_side(src, rcv)) is not None:
             notes["cables"] = cables
         src, rcv = src.copy(), rcv.copy()

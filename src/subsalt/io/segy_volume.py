@@ -21,9 +21,12 @@ from subsalt.io.lattice import Lattice, fit_lattice
 from subsalt.io.planes import BLOCK, FilePlanes
 from subsalt.io.samples import FORMATS
 from subsalt.io.scan import open_headers
-from subsalt.io.segy_image import SIGNATURE
+from subsalt.io.segy_image import PLACE, SIGNATURE
 from subsalt.io.trace_headers import read_traces
 
+_PLACE = re.compile(r"\s+C\s*\d+ +".join(re.escape(line).replace(r"\{\}", r"(\S+)") for line in PLACE))
+#: m by which the coordinates of traces may miss those that the textual header says: headers hold centimetres
+PLACE_LOST = 0.05
 _DEPTHS = re.compile(r"DEPTH STEP (\S+) M, FIRST DEPTH (\S+) M")
 #: header values that say where the traces of a volume stand
 VOLUME_HEADERS = (
@@ -199,11 +202,35 @@ def open_segy_volume(
     lay = one.layout
     length = unit_factor(lay, fix)
     lattice = fit_lattice(one.values, lay, fix, length, spacing is not None)
+    _keep_place(lattice, lay)
     findings = [f for f in lay.findings if f.code not in ("E214", "E215", "W214", "E238")] + lattice.findings
     dz, z0 = _depths(lay, one.values, fix, length, spacing, findings)
     grid = _grid(path, lattice, lay.ns, dz, z0, spacing, origin)
     planes = SegyPlanes(lay, lattice.order, grid.shape)
     return OpenVolume(grid, lattice.frame, planes, lattice.lines, findings)
+
+
+def _keep_place(lattice: Lattice, lay: FileLayout) -> None:
+    """Give a volume that we wrote the local coordinates that its textual header names, where its traces lie there."""
+    text = " ".join(lay.text)
+    found = _PLACE.search(text)
+    if SIGNATURE not in text or found is None:
+        return
+    try:
+        x0, y0, azimuth, flip, x, y = (float(v) for v in found.groups())
+    except ValueError:
+        return
+    frame, first = Frame(x0, y0, azimuth, bool(flip)), (x, y)
+    # on the map, the first trace and the corner opposite to it, by what the text and by what the headers say
+    far = [(n - 1) * (h or 0.0) for n, h in zip(lattice.shape, lattice.spacing, strict=True)]
+    if lattice.shape[0] == 1:
+        far = far[::-1]
+    told, read = (
+        f.to_world(np.array([[*at, 0.0], [at[0] + far[0], at[1] + far[1], 0.0]]))
+        for f, at in ((frame, first), (lattice.frame, lattice.origin))
+    )
+    if math.isfinite(told.sum()) and np.abs(told - read).max() <= PLACE_LOST:
+        lattice.frame, lattice.origin = frame, first
 
 
 def first_sample(values: dict[str, NDArray], n: int) -> float:

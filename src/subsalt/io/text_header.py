@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import re
+import string
 from collections.abc import Sequence
 
 TEXT_HEADER = 3200
 _LINES, _COLUMNS = 40, 80
 
+#: what texts are made of, in the codes of either encoding
+_USUAL = {
+    name: (string.ascii_letters + string.digits + " .,:;-/()=+").encode(name) for name in ("cp037", "latin-1")
+}
+
 
 def _printable(text: str) -> str:
     """Return text in which nothing can steer a terminal: other characters become a dot."""
-    return "".join(c if " " <= c <= "~" else "." for c in text)
+    return re.sub(r"[^ -~]", ".", text)
+
+
+def _usual(raw: bytes, encoding: str) -> int:
+    """Return how many characters are what texts are made of."""
+    return len(raw) - len(raw.translate(None, _USUAL[encoding]))
 
 
 def decode_text(raw: bytes) -> tuple[list[str], str]:
     """Return the 40 lines and the encoding, ``"EBCDIC"``, ``"ASCII"`` or ``"unreadable"``."""
-
-    def score(text: str) -> int:
-        return sum(c.isalnum() or c in " .,:;-/()=+" for c in text if c <= "~")
-
-    ebcdic, ascii_ = raw.decode("cp037"), raw.decode("latin-1")
-    name, text = ("EBCDIC", ebcdic) if score(ebcdic) >= score(ascii_) else ("ASCII", ascii_)
+    score, name, encoding = max(
+        (_usual(raw, "cp037"), "EBCDIC", "cp037"),
+        (_usual(raw, "latin-1"), "ASCII", "latin-1"),
+        key=lambda s: s[0],
+    )
     # NUL pads many headers and says nothing about the encoding
-    if score(text) + text.count("\0") < 0.5 * max(len(text), 1):
+    if score + raw.count(b"\0") < 0.5 * max(len(raw), 1):
         name = "unreadable"
-    text = _printable(text.replace("\0", " ")).ljust(TEXT_HEADER)
+    text = _printable(raw.decode(encoding).replace("\0", " ")).ljust(TEXT_HEADER)
     return [text[i : i + _COLUMNS].rstrip() for i in range(0, TEXT_HEADER, _COLUMNS)], name
 
 

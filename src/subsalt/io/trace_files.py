@@ -45,6 +45,8 @@ class TraceFiles:
         Numbers, ascending, of traces to be returned as zeros.
     nan : {"error", "zero"}
         Refuse samples that are not finite, or set them to zero.
+    polarity : {1, -1}
+        -1 changes the sign of every sample.
     """
 
     layouts: list[FileLayout]
@@ -54,6 +56,7 @@ class TraceFiles:
     shift: NDArray[np.int32] | None
     dead: NDArray[np.int64]
     nan: Literal["error", "zero"] = "error"
+    polarity: int = 1
 
     @property
     def paths(self) -> list[str]:
@@ -105,6 +108,8 @@ class TraceFiles:
         for f in np.flatnonzero(np.diff(ends)):
             own = slice(int(ends[f]), int(ends[f + 1]))
             read += self._read_file(int(f), number[own], out[own])
+        if self.polarity == -1:
+            np.negative(out, out=out)
         return read
 
     def _read_file(self, f: int, number: NDArray[np.int64], out: NDArray[np.float32]) -> int:

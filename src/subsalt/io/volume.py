@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.grid import Frame, Grid
 from subsalt.io.frames import frame_from
-from subsalt.io.npy import NpzFile, open_npy
+from subsalt.io.npy import NpzFile, grid_file, open_npy, read_grid_file
 from subsalt.io.rsf import open_rsf
 from subsalt.io.volume_write import suffix_of, write
 from subsalt.planes import Planes
@@ -188,9 +188,17 @@ def _grid(
     return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
 
 
-def _open_npy(path: str | os.PathLike[str], key: str | None, spacing: object, origin: object) -> OpenVolume:
+def _open_npy(
+    path: str | os.PathLike[str],
+    key: str | None,
+    spacing: Sequence[float] | None,
+    origin: Sequence[float] | None,
+) -> OpenVolume:
     a = open_npy(path)
-    return OpenVolume(_grid(path, a.shape, spacing, origin), Frame(), a)  # type: ignore[arg-type]
+    said = read_grid_file(path, a.shape)
+    frame = frame_from(said["frame"], grid_file(path)) if said else Frame()
+    spacing, origin = spacing or said.get("spacing_m"), origin or said.get("origin_m")
+    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a)
 
 
 def _open_npz(

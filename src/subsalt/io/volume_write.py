@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subsalt.comm import Comm
 from subsalt.errors import ConfigError, ModelError
 from subsalt.grid import Frame, Grid
-from subsalt.io.npy import write_array_planes, write_npz
+from subsalt.io.npy import write_array_planes, write_grid_file, write_npz
 from subsalt.io.publish import publish_array
 from subsalt.io.rsf import write_rsf
 
@@ -45,7 +45,7 @@ def write(
     values : ndarray, grid.shape
         Written as float32.
     frame : Frame, optional
-        Where the grid lies on the map; kept by every format but ``.npy``.
+        Where the grid lies on the map; of ``NAME.npy`` it stands in ``NAME.npy.json``.
     meta : mapping of str, optional
         More provenance, as lines ``key: value``.
     text : sequence of str
@@ -113,6 +113,9 @@ def write_planes(
         _write_rsf(path, grid, a, frame or Frame(), lines, name, first=first, planes=grid.shape[0], comm=comm)
     elif suffix == ".npy":
         write_array_planes(path, grid.shape, first, a, comm)
+        with comm.together():
+            if comm.is_root:
+                write_grid_file(path, grid, frame or Frame())
     else:
         raise ConfigError(
             f"{path}: ranks cannot write {suffix} together", f"use one of {', '.join(PLANE_FORMATS)}"
@@ -156,6 +159,7 @@ def _write_npy(
     path: str | os.PathLike[str], grid: Grid, a: NDArray, frame: Frame, text: Sequence[str], name: str
 ) -> None:
     publish_array(path, a)
+    write_grid_file(path, grid, frame)
 
 
 def _write_sgy(

@@ -46,6 +46,9 @@ def write_vti(
     # row-major matrix whose columns are the directions of the x, y and depth axes
     direction = [ax, bx, 0.0, ay, by, 0.0, 0.0, 0.0, -1.0]
 
+    # local coordinates: VTK has the map's alone
+    place = (frame.x0, frame.y0, frame.azimuth, float(frame.flip))
+
     def numbers(values: Sequence[float]) -> str:
         return " ".join(repr(float(v) + 0.0) for v in values)
 
@@ -56,7 +59,10 @@ def write_vti(
 <ImageData WholeExtent="{extent}" Origin="{numbers([first[0], first[1], -first[2]])}"
  Spacing="{numbers(grid.spacing3)}" Direction="{numbers(direction)}">
 <FieldData><Array type="String" Name="provenance" NumberOfTuples="1" format="ascii">{codes}
-0</Array></FieldData> <Piece Extent="{extent}"><PointData Scalars={quoteattr(name)}>
+0</Array>
+<DataArray type="Float64" Name="frame" NumberOfTuples="4" format="ascii">{numbers(place)}</DataArray>
+<DataArray type="Float64" Name="local_origin" NumberOfTuples="3" format="ascii">{numbers(grid.origin3)}</DataArray>
+</FieldData> <Piece Extent="{extent}"><PointData Scalars={quoteattr(name)}>
 <DataArray type="Float32" Name={quoteattr(name)} format="appended" offset="0"/>
 </PointData><CellData/></Piece>
 </ImageData>
@@ -105,8 +111,35 @@ def open_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
         stored = np.dtype("<" + dtype)
         data, begin = _payload(path, file, first, encoding, math.prod(shape) * stored.itemsize)
     grid, frame, upward = _place(path, shape, spacing, origin, direction)
+    if not upward:
+        grid, frame = _as_written(image, grid, frame)
     flat = tuple(shape[i] for i in (0, 2)) if grid.ndim == 2 else shape
     return grid, frame, AcrossPlanes(data, begin, flat, stored, upward)
+
+
+def _as_written(image: ET.Element, grid: Grid, frame: Frame) -> tuple[Grid, Frame]:
+    """Return grid and frame in the local coordinates that our own files name, where they lie at the same place."""
+    said = {a.get("Name"): (a.text or "").split() for a in image.findall("FieldData/DataArray")}
+    try:
+        x0, y0, azimuth, flip = (float(v) for v in said["frame"])
+        first = tuple(float(v) for v in said["local_origin"])
+    except (KeyError, ValueError):
+        return grid, frame
+    keep = (0, 2) if grid.ndim == 2 else (0, 1, 2)
+    if len(first) != 3 or not all(math.isfinite(v) and abs(v) < 1e12 for v in (x0, y0, azimuth, *first)):
+        return grid, frame
+    own, local = (
+        Frame(x0, y0, azimuth, bool(flip)),
+        Grid(grid.shape, grid.spacing, tuple(first[i] for i in keep)),
+    )
+    corners = [
+        f.to_world(
+            np.array([g.origin3, np.array(g.origin3) + np.array(g.spacing3) * (np.array(g.shape3) - 1)])
+        )
+        for f, g in ((own, local), (frame, grid))
+    ]
+    same = np.abs(corners[0] - corners[1]).max() <= 1e-3 * min(grid.spacing)
+    return (local, own) if same else (grid, frame)
 
 
 def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, int]:

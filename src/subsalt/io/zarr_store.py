@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.grid import Frame, Grid
-from subsalt.io.frames import frame_from
+from subsalt.io.frames import MAP_NAMES, frame_from, map_axes
 from subsalt.io.planes import FilePlanes, to_float32
 from subsalt.io.publish import publish_folder
 from subsalt.planes import Planes
@@ -58,7 +58,10 @@ def write_zarr(
             name, shape=grid.shape, chunks=chunks, dtype="float32", dimension_names=dims, fill_value=0.0
         )
         array[...] = values
-        array.attrs["grid_mapping"] = "frame"
+        array.attrs.update({"grid_mapping": "frame", "coordinates": " ".join(MAP_NAMES)})
+        for name_, places in zip(MAP_NAMES, map_axes(grid, frame), strict=True):
+            column_of = group.create_array(name_, data=places, dimension_names=dims[:-1])
+            column_of.attrs.update({"units": "m", "standard_name": f"projection_{name_[-1]}_coordinate"})
         group.attrs.update(
             {
                 "Conventions": "CF-1.8",
@@ -79,7 +82,7 @@ def open_zarr(
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
     try:
         group = zarr.open_group(os.fspath(path), mode="r")
-        names = [n for n, a in group.arrays() if len(a.shape) in (2, 3)]
+        names = [n for n, a in group.arrays() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
         if key is None and len(names) == 1:
             key = names[0]
         if key is None or key not in names:

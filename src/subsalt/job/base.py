@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from pydantic import Field, PrivateAttr, ValidationError
 
 from subsalt.errors import ConfigError, Finding, MissingInputError
+from subsalt.grid import Frame
 from subsalt.job import errors as job_errors
 from subsalt.job.types import Section
 
 #: tables that cannot change the image of any method, hence are no part of the run id
 WITHOUT_INFLUENCE = ("title", "output", "parallel")
+
+#: place of a run directory of 0.7 or before: it does not say the frame of its line, which is found as it was then
+BEFORE_FRAMES = "as in 0.7"
 
 
 class BaseJob(Section):
@@ -37,6 +41,7 @@ class BaseJob(Section):
     _base: Path = PrivateAttr(Path("."))
     _name: str = PrivateAttr("")
     _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
+    _run_place: Frame | str | None = PrivateAttr(None)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -79,6 +84,7 @@ class BaseJob(Section):
         raw[section] = {**raw.get(section, {}), **values}
         job = type(self)._build(raw, "", None)
         job._path, job._base, job._name = self._path, self._base, self._name
+        job._run_place = self._run_place
         return job
 
     @classmethod
@@ -112,6 +118,17 @@ class BaseJob(Section):
     def base(self) -> Path:
         """Folder from which relative names count."""
         return self._base
+
+    @property
+    def run_place(self) -> Frame | str | None:
+        """The frame of the local coordinates in the run directory where the job goes on; None for a new one."""
+        return self._run_place
+
+    def goes_on_at(self, place: Frame | str | None) -> None:
+        """Say the frame of the run directory where the job goes on; what was read in another one is dropped."""
+        if place != self._run_place:
+            self._run_place = place
+            self.forget()
 
     @property
     def default_run_dir(self) -> Path:

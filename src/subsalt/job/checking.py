@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
             quiet = Loader()
             context.model = quiet(reader.model)
             _keep_new(load, quiet)
+            _one_frame(context)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
     if context.survey is not None and job.data is not None:
         context.samples = load(lambda: _samples(context.survey)) or []
@@ -122,6 +124,16 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         _memory(job, context, findings + load.findings, load)
     return CheckResult(_merged(load.findings, findings), context, load.codes)
+
+
+def _one_frame(context: check.Context) -> None:
+    """Let model and survey lie in one frame: recorded shots bring theirs, modelled ones take the model's."""
+    if context.model is None or context.survey is None:
+        return
+    if context.modelling:
+        context.survey = replace(context.survey, frame=context.model.frame)
+    else:
+        context.model = context.model.moved_to(context.survey.frame)
 
 
 def no_gpu(device: str) -> list[Finding]:
@@ -224,13 +236,14 @@ def _wavelet_dt(job: Job, context: check.Context) -> float:
     """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse
     for it.
 
-    A velocity in the wrong unit makes the time step useless; that is the finding, not the wavelet.
+    A velocity or a grid in the wrong unit makes the time step useless; that is the finding, not the wavelet.
     """
-    dt = job.propagation_options.dt
-    if context.model is not None:
-        dt = dt or 0.95 * context.model.stable_dt(job.propagation.order)
-    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
     highest = [f for f in (job.source.f0, job.source.f4) if isinstance(f, float)]
+    dt = job.propagation_options.dt
+    if context.model is not None and not dt:
+        # a thousand steps in a period and more say nothing of the wavelet
+        dt = max(0.95 * context.model.stable_dt(job.propagation.order), 1e-3 / max(highest, default=100.0))
+    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
     return min(dt, 0.05 / max(highest)) if highest else dt
 
 
@@ -278,7 +291,7 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loa
             job.output.formats,
             machine_if_known(),
         )
-        return group_size(setup, survey.shots, world, checkpointing=how)
+        return group_size(setup, survey.shots, world, checkpointing=how, pictures=job.output.pictures)
 
     found = load(plan)
     if found is not None:

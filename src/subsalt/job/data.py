@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from subsalt.comm import Comm, single
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.grid import Frame
+from subsalt.io.line import GIVEN, JOB, RUN
+from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.geometry_table import numbered_headers, place
 from subsalt.job.inputs import expand_files
@@ -55,6 +57,18 @@ def survey_frame(job: Job) -> Frame | None:
     return Frame(section.x0, section.y0, math.radians(section.azimuth))
 
 
+def frame_given(job: Job, model: Frame | None) -> tuple[Frame | None, str]:
+    """Return the frame that somebody gives for the local coordinates of a job, and who: `[data] frame`, the run
+    directory in which the job goes on, or the model; None leaves it to the line itself.
+    """
+    own = survey_frame(job)
+    if own is not None:
+        return own, JOB
+    if isinstance(job.run_place, Frame):
+        return job.run_place, RUN
+    return model, GIVEN
+
+
 def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) -> Survey:
     """Return the survey of `[data]`; traces stay in the files until they are asked for.
 
@@ -63,7 +77,7 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
     job : Job
         With a `[data]` table.
     frame : Frame, optional
-        Local frame, for example of the model file; the job's own goes before.
+        Local frame of the model file; the job's own goes before, and that of a run directory that goes on.
     comm : Comm, optional
         Ranks that all want it: the first one reads the headers of all traces. Then this is collective.
     """
@@ -76,7 +90,8 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
         from subsalt.io.slice_survey import slice_survey
 
         files = expand_files(job, section.files)
-        dense = slice_survey(files, section.slices.sources, section.slices.depth, survey_frame(job) or frame)
+        place, _ = frame_given(job, frame)
+        dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
         return with_treatment(select_shots(dense, section.shots), section)
     survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
     return with_treatment(survey, section)
@@ -89,22 +104,28 @@ def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
     header, fix = header_options(section)
     files = expand_files(job, section.files)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
-    frame = survey_frame(job) or frame
+    frame, says = frame_given(job, frame)
+    before = job.run_place == BEFORE_FRAMES
+    along: Any = section.line if section.line in ("x", "y") else "project"
     if section.geometry is not None:
         numbers = segy.read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
         tables = (job.resolve(section.geometry.shots), job.resolve(section.geometry.receivers))
-        survey = place(numbers, *tables, ndim, frame)
+        along = "project" if before else along
+        survey = place(numbers, *tables, ndim, frame, line=along, exact=before)
     else:
         survey = segy.read_survey(
             files,
             header,
             fix,
             ndim=ndim,
-            line=section.line if section.line in ("x", "y") else "project",  # type: ignore[arg-type]
+            line=along,
             frame=frame,
             shot_key=section.shot_key,
             receivers=section.receivers,
+            exact_line=before,
         )
+    if isinstance(line := survey.notes.get("line"), dict) and (frame is not None or before):
+        line["says"] = RUN if before else says
     return select_shots(survey, section.shots)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import GeometryError
 from subsalt.grid import Frame
-from subsalt.io.line import LINE_WIDTH, fit_line, to_local
+from subsalt.io.line import fit_stations, line_facts, settled, to_local
 from subsalt.job.tables import read_table
 from subsalt.survey import Shot, Survey
 
@@ -29,7 +29,14 @@ def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:
 
 
 def place(
-    survey: Survey, sources: Path, receivers: Path, ndim: int | None = None, frame: Frame | None = None
+    survey: Survey,
+    sources: Path,
+    receivers: Path,
+    ndim: int | None = None,
+    frame: Frame | None = None,
+    *,
+    line: str = "project",
+    exact: bool = False,
 ) -> Survey:
     """Return a survey read with `numbered_headers`, its numbers replaced by the positions of the tables.
 
@@ -43,6 +50,10 @@ def place(
         2-D when the positions lie near a line, unless told.
     frame : Frame, optional
         Local coordinates to use.
+    line : {"project", "x", "y"}
+        2-D without a frame: local x runs along the best line, or is map x or map y.
+    exact : bool
+        Only a line that lies on map x to the last digit keeps map x as local x.
 
     Raises
     ------
@@ -54,19 +65,16 @@ def place(
         (int(r[0]), int(r[1])): r[2:] for r in read_table(receivers, ("shot", "chan", "gx", "gy", "gz"))
     }
     shots = [_placed(shot, src_at, rcv_at, sources, receivers) for shot in survey.shots]
-    points = np.concatenate([np.concatenate([s.src[None], s.rcv]) for s in shots])
-    fit = fit_line(points)
-    if ndim is None:
-        ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3
-    if frame is None:
-        frame = fit.frame if ndim == 2 else Frame()
-    notes = dict(survey.notes)
-    if ndim == 2:
-        notes["line"] = {**fit.to_dict(), "misfit_max_m": float(np.abs(to_local(points, frame)[:, 1]).max())}
+    src, rcv = np.stack([s.src for s in shots]), np.concatenate([s.rcv for s in shots])
+    fit = fit_stations(src, rcv, exact)
+    dims, frame, says = settled(src, fit, ndim, line, frame)
+    notes = {**survey.notes, "positions": "tables"}
+    if dims == 2:
+        notes["line"] = line_facts(src, rcv, fit, frame, says)
     local = [
-        replace(s, src=_local(s.src[None], frame, ndim)[0], rcv=_local(s.rcv, frame, ndim)) for s in shots
+        replace(s, src=_local(s.src[None], frame, dims)[0], rcv=_local(s.rcv, frame, dims)) for s in shots
     ]
-    return replace(survey, shots=local, ndim=ndim, frame=frame, notes=notes)
+    return replace(survey, shots=local, ndim=dims, frame=frame, notes=notes)
 
 
 def _placed(

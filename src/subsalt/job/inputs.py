@@ -86,10 +86,12 @@ def input_files(job: Job) -> dict[str, list[Path]]:
 
 
 def with_payload(path: Path) -> list[Path]:
-    """Return a model file and, for an RSF header, the binary beside it."""
+    """Return a model file and what belongs to it: the binary of an RSF header, the side file of an array."""
     if path.suffix == ".rsf":
         names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])
         payload = path.parent / names[-1] if names and names[-1] != "stdin" else None
         if payload is not None and payload.is_file():
             return [path, payload]
+    if path.suffix == ".npy" and path.with_name(f"{path.name}.json").is_file():
+        return [path, path.with_name(f"{path.name}.json")]
     return [path]

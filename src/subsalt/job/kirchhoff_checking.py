@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from subsalt import devices, kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
+from subsalt.check.mutes import stretch_mute
 from subsalt.check.prestack import prestack_facts, prestack_findings
+from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
 from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
@@ -87,10 +89,13 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
             c.facts["grid"] = grid.to_dict() | {"from": placed[0].how if placed else ""}
             velocity = load(lambda: job.open_velocity(grid))
             if velocity is not None:
+                c.velocity = velocity
                 said, feet = job.velocity.unit is not None, bool(table.notes.get("feet"))
                 found += velocity_findings(
                     velocity, grid, c.options, unit_said=said, feet=feet, facts=c.facts
                 )
+                if c.options is not None and not any(f.level == "error" for f in found):
+                    found += stretch_mute(table, grid, c.options, velocity)
         c.classes = load(lambda: job.classes(table))
     else:
         # the grid of the job alone may be wrong as well
@@ -125,6 +130,7 @@ def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,
+        pictures=job.output.pictures,
     )
     c.facts["memory_bytes"] = layout.total
     if layout.error is not None:
@@ -136,7 +142,11 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
     fix = header_options(job.data)[1]
-    return list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    # nothing to learn of traces that are wrong already
+    if not any(f.level == "error" for f in found):
+        found += break_findings(c.table, c.velocity)
+    return found
 
 
 def _grid_without_traces(job: KirchhoffJob) -> None:

@@ -94,7 +94,7 @@ def write_time_job(
     text = "\n".join(p for p in parts if p)
     job_class("kirchhoff").from_dict(tomllib.loads(text), path.parent)
     publish_text(path, text)
-    return InitResult(path, text, survey.findings)
+    return InitResult(path, text, survey.findings, survey.read, survey.made_up)
 
 
 class _Survey:
@@ -106,6 +106,8 @@ class _Survey:
         from subsalt.job.image_grid import is_line
 
         self.findings: list[Finding] = []
+        self.read: list[str] = []
+        self.made_up: list[str] = []
         self.table: TraceTable | None = None
         self.line = False
         header = segy.HeaderBytes.preset(preset)
@@ -119,7 +121,7 @@ class _Survey:
             self.findings += table.findings
             self.line = is_line(table)
         except SubsaltError as error:
-            self.findings.append(Finding(error.code, "warning", error.message, error.fix))
+            self.findings.append(Finding(error.code, "error", error.message, error.fix))
 
     @property
     def record(self) -> float:
@@ -147,6 +149,7 @@ def _data(files: Sequence[str], folder: Path, preset: str, spacing: float | None
     if survey.table is not None:
         t = survey.table.time
         comments["files"] = f"{len(survey.table)} traces, {t.nt} samples of {t.dt * 1e3:g} ms"
+        survey.read.append(comments["files"])
     if preset != "rev1":
         items["preset"] = preset
     if spacing is not None and survey.table is not None:
@@ -159,6 +162,7 @@ def _velocity(vrms: str | None, folder: Path, survey: _Survey) -> str:
     if vrms is None:
         end = math.ceil(survey.record)
         guess = {"t": [0.0, float(end)], "value": [1500.0, 1500.0 + 400.0 * end]}
+        survey.made_up.append("v")
         return toml_out.table(
             "velocity", {"v": guess}, {"v": 'rms, a guess: put yours here, or file = "vrms.txt"'}
         )
@@ -185,15 +189,19 @@ def _kirchhoff(survey: _Survey) -> str:
         if table is not None and table.line is None:
             items["corners"] = [[*p, *corners[p]] for p in points]
             comments["corners"] = f"[inline, crossline, x, y], from {how}"
+            survey.read.append("lines and corners")
     elif table is not None:
         items |= _guessed_grid(table)
         comments["origin"] = "a guess, the headers have no line numbers: put the bins of your survey here"
+        survey.made_up.append(f"lines, origin, azimuth, spacing {BIN:g} m")
     if table is not None:
         t = table.time
         items["time"] = {"first": 0.0, "last": round(t.duration, 6), "step": round(t.dt, 9)}
         size = float(np.hypot(*np.ptp(table.midpoint, axis=0)))
         wide = round_down(max(200.0, min(0.5 * size, 600.0 * t.duration)))
         items["aperture"] = wide
+        survey.read.append("time")
+        survey.made_up.append(f"aperture {wide:g} m")
         comments["aperture"] = (
             "metres from output location to midpoint; larger images steeper dips, and takes longer"
         )

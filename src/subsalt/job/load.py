@@ -17,6 +17,7 @@ from subsalt.grid import Frame, Grid
 from subsalt.job import director, units
 from subsalt.job.inputs import PARAMETERS, existing
 from subsalt.job.regrid import resample, same_grid, smooth
+from subsalt.job.volumes import Turned
 from subsalt.model import EarthModel
 from subsalt.planes import Mapped, Planes
 
@@ -45,10 +46,15 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
         return Parameter(name, float(section.value), source=f"[model] {name}")
     vol = job.remember(f"volume {name}", lambda: open_file(job, name))
     unit = section.unit or known_unit(vol.unit, PARAMETERS[name])
-    values: NDArray[Any] | Planes = Mapped(vol.planes, partial(to_si, unit=unit, kind=PARAMETERS[name]))
+    planes, grid = turned(vol, section)
+    convert = partial(_converted, unit=unit, kind=PARAMETERS[name], section=section)
+    values: NDArray[Any] | Planes = Mapped(planes, convert)
     if not job.streaming:
-        values = to_si(vol.planes.read(0, len(vol.planes)), unit, PARAMETERS[name])
-    return Parameter(name, values, vol.grid, vol.frame, source=section.file, unit=unit, findings=vol.findings)
+        values = convert(planes.read(0, len(planes)))
+    given = section.model_dump(exclude_none=True)
+    return Parameter(
+        name, values, grid, vol.frame, source=section.file, unit=unit, findings=vol.findings, given=given
+    )
 
 
 def open_file(job: Job, name: str) -> OpenVolume:
@@ -62,7 +68,44 @@ def open_file(job: Job, name: str) -> OpenVolume:
         key=section.key or (name if path.suffix == ".npz" else None),
         spacing=section.spacing,
         origin=section.origin,
+        last=volume.DEPTH if section.axes is None else ("x", "y", "inline", "crossline", *volume.DEPTH),
     )
+
+
+def turned(vol: OpenVolume, section: ValueSection) -> tuple[Planes, Grid]:
+    """Return the planes of a file and their grid with the axes as the job says that they are in the file.
+
+    Raises
+    ------
+    ConfigError
+        When `axes` or `flip` name other axes than the file has.
+    """
+    usual = "xz" if len(vol.grid.shape) == 2 else "xyz"
+    axes, flip = section.axes or usual, section.flip or ""
+    if sorted(axes) != sorted(usual) or not set(flip) <= set(usual):
+        raise ConfigError(
+            f"{section.file} has {len(usual)} axes; axes = {axes!r}, flip = {flip!r}",
+            f"name {', '.join(usual)}, slowest in the file first",
+            code="E104",
+        )
+    if axes == usual and not flip:
+        return vol.planes, vol.grid
+    order = tuple(axes.index(letter) for letter in usual)
+    planes = Turned(vol.planes, order, tuple(usual.index(letter) for letter in flip))
+    # a spacing or an origin of the job is that of the model; one of the file goes with its axes
+    own = tuple(range(len(usual)))
+    spacing = tuple(vol.grid.spacing[i] for i in (own if section.spacing else order))
+    origin = tuple(vol.grid.origin[i] for i in (own if section.origin else order))
+    return planes, Grid(planes.shape, spacing, origin)
+
+
+def _converted(values: NDArray[Any], unit: str | None, kind: str, section: ValueSection) -> NDArray[Any]:
+    """Return values of a file in SI, times `scale`, plus `shift`."""
+    out = to_si(values, unit, kind)
+    if section.scale is None and section.shift is None:
+        return out
+    factor, more = 1.0 if section.scale is None else section.scale, section.shift or 0.0
+    return (factor * out.astype(np.float64) + more).astype(np.float32)
 
 
 def known_unit(unit: str | None, kind: str) -> str | None:
@@ -224,9 +267,21 @@ def model_frame(job: Job) -> Frame | None:
     sections = (getattr(job.model, name) for name in PARAMETERS)
     if all(s is None or s.file is None for s in sections):
         return None
-    given = job.remember("parameters", lambda: load_parameters(job))
-    frames = [p.frame for p in given.values() if p.frame is not None and p.frame != Frame()]
-    return frames[0] if frames else None
+    return frame_of(job.remember("parameters", lambda: load_parameters(job)))
+
+
+def frame_of(given: dict[str, Parameter]) -> Frame | None:
+    """Return the frame of the first parameter whose file has one; None when none has."""
+    return next((p.frame for p in given.values() if p.frame is not None and p.frame != Frame()), None)
+
+
+def frame_of_model(job: Job, given: dict[str, Parameter]) -> Frame:
+    """Return the frame of a job's model: as the job says, or its files; for a line of which nothing says it, that of
+    the survey counts, see `subsalt.model_like.ModelLike.moved_to`.
+    """
+    from subsalt.job.data import frame_given
+
+    return frame_given(job, frame_of(given))[0] or Frame()
 
 
 def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
@@ -237,8 +292,7 @@ def build_model(job: Job, given: dict[str, Parameter]) -> EarthModel:
     resampling = job.grid is not None
     volumes = {n: on_grid(p, grid, resampling) for n, p in given.items() if PARAMETERS[n] != "angle"}
     volumes |= axis_on_grid(given, grid, resampling)
-    frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
-    return smoothed(EarthModel(grid, frame=frame, **volumes), job.model)
+    return smoothed(EarthModel(grid, frame=frame_of_model(job, given), **volumes), job.model)
 
 
 def smoothed(model: EarthModel, section: ModelSection) -> EarthModel:

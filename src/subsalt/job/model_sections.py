@@ -23,6 +23,19 @@ class ValueSection(Section):
         None, description="grid spacing, for files that do not say it"
     )
     origin: list[Length] | None = Field(None, description="grid origin, for files that do not say it")
+    axes: str | None = Field(None, description="axes in the file, slowest first, such as zx; else xz or xyz")
+    flip: str | None = Field(None, description="axes that run backwards in the file, such as z")
+    scale: float | None = Field(None, description="factor on the values, after their unit")
+    shift: float | None = Field(None, description="added to the values, after unit and factor; SI, degrees")
+
+    @field_validator("axes", "flip")
+    @classmethod
+    def _letters_of_axes(cls, value: str | None) -> str | None:
+        if value is not None and (not value or len(set(value)) != len(value) or not set(value) <= set("xyz")):
+            raise ConfigError(
+                f"{value!r} does not name axes", 'use each of x, y, z once at most, such as "zx"', code="E104"
+            )
+        return value
 
     @model_validator(mode="after")
     def _one_kind(self) -> ValueSection:
@@ -44,8 +57,9 @@ class ValueSection(Section):
                 )
         elif isinstance(self.value, list):
             raise ConfigError("a list of values needs their depths", "add z = [...]", code="E104")
-        if self.file is None and (self.key or self.spacing or self.origin):
-            raise ConfigError("key, spacing and origin go with file", "remove them", code="E104")
+        of_files = ("key", "spacing", "origin", "axes", "flip", "scale", "shift")
+        if self.file is None and any(getattr(self, k) is not None for k in of_files):
+            raise ConfigError(f"{', '.join(of_files)} go with file", "remove them", code="E104")
         return self
 
 

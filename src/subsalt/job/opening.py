@@ -15,13 +15,13 @@ import numpy as np
 
 from subsalt import tilt
 from subsalt.comm import Comm, single
-from subsalt.grid import Frame, Grid
+from subsalt.grid import Grid
 from subsalt.io.shared_headers import heard, tell
 from subsalt.io.traffic import COUNTED
 from subsalt.io.volume import suffix_of
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
-from subsalt.job.load import job_grid, load_parameters, open_file, refuse_other_grids
+from subsalt.job.load import frame_of_model, job_grid, load_parameters, open_file, refuse_other_grids
 from subsalt.job.regrid import same_grid
 from subsalt.job.volumes import Angles, Axis, Part, Resampled, Smoothed
 from subsalt.model import angle_problems, raise_problems, value_problems
@@ -57,8 +57,7 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
         if sigma > 0:
             axis = _axis_averaged(axis, grid, sigma, section.smoothing_top)
         volumes |= {"theta": axis.theta} | ({} if axis.phi is None else {"phi": axis.phi})
-    frame = next((p.frame for p in given.values() if p.frame is not None), None) or Frame()
-    options = job.propagation_options
+    frame, options = frame_of_model(job, given), job.propagation_options
     files = Files(grid, frame, volumes, comm, options.order, note=lambda nbytes: COUNTED.add(wanted=nbytes))
     model = StreamedModel(files)
     asked = options.medium if options.medium != "auto" else _likely(volumes)

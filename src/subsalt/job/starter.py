@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.check.context import summarise
+from subsalt.check.context import Parameter, summarise
+from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
+from subsalt.grid import Frame
+from subsalt.io.line import MAP_X, described
 from subsalt.job import toml_out, units
 from subsalt.job.inputs import PARAMETERS
 from subsalt.stencil import POINTS_PER_WAVELENGTH
@@ -57,12 +60,16 @@ class InitResult:
     text : str
         Its content.
     findings : list of Finding
-        Of the scan, and what was guessed.
+        Of the scan, and what was guessed; errors are what the files do not tell.
+    read, made_up : list of str
+        Numbers of the job that the files say, and those that they do not.
     """
 
     path: Path
     text: str
     findings: list[Finding] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    made_up: list[str] = field(default_factory=list)
 
 
 def round_down(value: float) -> float:
@@ -115,26 +122,35 @@ class _Guess:
 
         header = segy.HeaderBytes.preset(preset)
         self.scan = segy.scan(paths, header)
+        self.read: list[str] = []
+        self.made_up: list[str] = []
+        self.fix: dict[str, object] = {}
+        if any(f.code == "W243" for f in self.scan.findings):
+            # tried before it is written: the receivers must come to lie where they belong
+            turned = segy.scan(paths, header, segy.Fix(z_sign=-1))
+            if not any(f.code in ("W242", "W243") for f in turned.findings):
+                self.scan, self.fix = turned, {"z_sign": -1}
+        fix = segy.Fix(**self.fix)  # type: ignore[arg-type]
         self.findings: list[Finding] = [f for f in self.scan.findings if f.level != "ok"]
         self.survey: Any = None
         self.peak = 0.0
         self.receivers = "coordinates"
         try:
             try:
-                self.survey = segy.read_survey(paths, header)
+                self.survey = segy.read_survey(paths, header, fix)
             except GeometryError as error:
                 # receivers without coordinates can be placed along the line where offsets and sources are
                 # known
                 if error.code != "E322" or not self.scan.offsets[1]:
                     raise
-                self.survey = segy.read_survey(paths, header, receivers="offset")
+                self.survey = segy.read_survey(paths, header, fix, receivers="offset")
                 self.receivers = "offset"
             shot = self.survey.shots[len(self.survey.shots) // 2]
             self.peak = dominant_frequency(self.survey.traces(shot), self.survey.time.dt)
         except SubsaltError as error:
             known = {(f.code, f.message) for f in self.findings}
             if (error.code, error.message) not in known:
-                self.findings.append(Finding(error.code, "warning", error.message, error.fix))
+                self.findings.append(Finding(error.code, "error", error.message, error.fix))
 
     @property
     def f0(self) -> float:
@@ -197,13 +213,15 @@ def write_job(
     folder = path.parent
     guess = _Guess(expand(files), preset)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
+    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
+    source = _source(peak, f0 is None, guess)
     parts = [
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
         f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
-        _data(files, folder, preset, guess),
-        _model({"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}, folder, guess),
+        _data(files, folder, preset, guess) + _place(model, guess),
+        _model(model, folder, guess),
         _grid(vp, peak, guess),
-        _source(peak, f0 is None, guess),
+        source,
         OPTIONS,
     ]
     text = "\n".join(p for p in parts if p)
@@ -211,7 +229,7 @@ def write_job(
 
     Job.from_dict(tomllib.loads(text), folder)
     publish_text(path, text)
-    return InitResult(path, text, guess.findings)
+    return InitResult(path, text, guess.findings, guess.read, guess.made_up)
 
 
 def refuse_existing(path: Path, force: bool) -> None:
@@ -230,12 +248,70 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str
         t = guess.survey.time
         note += f", {t.nt} samples of {t.dt * 1e3:g} ms"
     comments = {"files": note}
+    guess.read.append(note)
+    if guess.fix:
+        items["fix"] = guess.fix
+        comments["fix"] = "byte 41 holds depths: as elevations they would lie above the surface"
+        guess.read.append("z_sign")
     if preset != "rev1":
         items["preset"] = preset
     if guess.receivers == "offset":
         items["receivers"] = "offset"
         comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"
     return toml_out.table("data", items, comments)
+
+
+def _place(model: dict[str, str | None], guess: _Guess) -> str:
+    """Return the lines of `[data]` on where a 2-D line lies, and what has to be confirmed of its x = 0."""
+    line = None if guess.survey is None else guess.survey.notes.get("line")
+    if not isinstance(line, dict):
+        return ""
+    about = [f"# The shots lie on a line {described(line)}."]
+    if line["says"] == MAP_X:
+        return "\n".join([*about, "# It runs along map x: x of the model is map x.", ""])
+    known, varying = _of_files(model)
+    if known is not None:
+        return "\n".join(
+            [*about, "# The model file says where it lies on the map: no frame is needed here.", ""]
+        )
+    ways = [(frame_key(frame), what) for frame, what in frames_along(np.array([line["start"], line["end"]]))]
+    if varying:
+        guess.findings.append(
+            Finding(
+                "W343",
+                "warning",
+                f"nothing says where on the line {', '.join(varying)} has x = 0: the line runs {described(line)}",
+                "take the # away from one of the two frames in [data] of the job, or write your own: "
+                + "; or ".join(f"{text} ({what})" for text, what in ways),
+            )
+        )
+        about.append(
+            "# Nothing says where on it the model's x = 0 lies. Take the # away from the frame that is true:"
+        )
+    else:
+        about += [
+            "# The model varies with depth alone: x = 0 is put at the end of the line. For a model that varies along x",
+            "# you have to say where its x = 0 lies. Take the # away from the frame that is true, or write your own:",
+        ]
+    return "\n".join([*about, *(f"# {text}  # {what}" for text, what in ways), ""])
+
+
+def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:
+    """Return the frame that model files give, and the files that vary along x."""
+    from subsalt.io import volume
+
+    frame, varying = None, []
+    for name, text in model.items():
+        if text is None or not Path(text).exists():
+            continue
+        try:
+            found = volume.open_volume(Path(text), key=name if Path(text).suffix == ".npz" else None)
+        except SubsaltError:
+            continue  # said where the file is looked at for its values
+        frame = frame or (found.frame if found.frame != Frame() else None)
+        if varies_along_x(Parameter(name, found.planes, found.grid)):
+            varying.append(text)
+    return frame, varying
 
 
 def common_pattern(files: Sequence[str]) -> str:
@@ -263,7 +339,7 @@ def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object
     try:
         found = volume.read(path, key=parameter if path.suffix == ".npz" else None)
     except SubsaltError as error:
-        guess.findings.append(Finding(error.code, "warning", error.message, error.fix))
+        guess.findings.append(Finding(error.code, "error", error.message, error.fix))
         return name
     if kind == "angle":
         radians = not found.unit and looks_like_radians(parameter, summarise(found.values))
@@ -280,6 +356,7 @@ def _model(given: dict[str, str | None], folder: Path, guess: _Guess) -> str:
         deep = depth_of(guess.record, surface)
         items["vp"] = {"z": [0.0, deep], "value": [surface, surface + 0.6 * deep]}
         comments["vp"] = "a guess, 0.6 (m/s)/m: put your velocities here"
+        guess.made_up.append("vp")
     for name, text in given.items():
         if text is not None:
             items[name] = _parameter(name, text, folder, guess)
@@ -304,6 +381,11 @@ def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
     spacing = round_down(slow / (POINTS_PER_WAVELENGTH[8] * 2.5 * peak))
     depth = depth_of(guess.record, slow) if vp is None else 100.0 * math.ceil(slow * guess.record / 200)
     items = {"spacing": spacing, "depth": depth, "margin": 500.0}
+    known = not any(m.startswith("f0") for m in guess.made_up) and guess.survey is not None
+    (guess.read if known else guess.made_up).append(
+        f"spacing {spacing:g} m and depth {depth:g} m, computed from f0 and record"
+    )
+    guess.made_up.append("margin 500 m")
     comments = {
         "spacing": f"metres; clean up to {2.5 * peak:g} Hz at {slow:g} m/s",
         "depth": "the vertical echo from there ends the record",
@@ -313,7 +395,10 @@ def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
 
 
 def _source(peak: float, measured: bool, guess: _Guess) -> str:
-    note = "the data peak here" if measured and guess.peak >= 3 else ""
+    told = guess.peak >= 3
+    note = "the data peak here" if measured and told else "made up: the data do not tell" if measured else ""
+    if measured:
+        (guess.read if told else guess.made_up).append(f"f0 {peak:g} Hz")
     items: dict[str, object] = {"f0": peak}
     comments = {"f0": f"Ricker wavelet, Hz{'; ' + note if note else ''}"}
     if guess.survey is not None and guess.survey.source_files and measured:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -91,6 +91,8 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
     lines = [f"{'.'.join(parts)}: {field.description or ''}"]
     if table is not None:
         lines += ["keys:", *(f"  {name:<16} {f.description or ''}" for name, f in table.model_fields.items())]
+    if values := choices(field.annotation):
+        lines.append(f"values: {', '.join(toml_out.value(v) for v in values)}")
     default = "" if field.is_required() or field.default_factory else repr_default(field.default)
     if default:
         lines.append(f"default: {default}")
@@ -102,6 +104,15 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
         "default": default,
         "text": "\n".join(lines),
     }
+
+
+def choices(annotation: Any) -> list[object]:
+    """Return the values that a key may have, of a list its elements; empty where it takes others as well."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    inner = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
+    parts = [choices(kind) for kind in inner if kind is not type(None)]
+    return [v for part in parts for v in part] if all(parts) else []
 
 
 def repr_default(value: Any) -> str:

@@ -21,6 +21,49 @@ Part = NDArray[np.float32]
 Angles = tuple[Part, Part | None]
 
 
+class Turned(Planes):
+    """A volume whose file has its axes in another order, or some of them backwards.
+
+    Parameters
+    ----------
+    source : Planes
+        As in the file.
+    order : tuple of int
+        Axis of the file for each axis of the volume.
+    flip : tuple of int
+        Axes of the volume that run backwards in the file.
+
+    Notes
+    -----
+    Axes in another order are read whole; what is only flipped is read by planes.
+    """
+
+    def __init__(self, source: Planes, order: tuple[int, ...], flip: tuple[int, ...]) -> None:
+        super().__init__(tuple(source.shape[i] for i in order))
+        self._source, self._order, self._flip = source, order, flip
+        self._whole: Part | None = None
+
+    @property
+    def step(self) -> int:
+        """That of the file."""
+        return self._source.step
+
+    def read(self, lo: int, hi: int) -> Part:
+        """Return the planes ``lo <= ix < hi``."""
+        first, end = (len(self) - hi, len(self) - lo) if 0 in self._flip else (lo, hi)
+        if self._order == tuple(range(self.ndim)):
+            part = self._source.read(first, end)
+        else:
+            if self._whole is None:
+                self._whole = np.transpose(self._source.read(0, len(self._source)), self._order)
+            part = self._whole[first:end]
+        return np.ascontiguousarray(np.flip(part, self._flip))
+
+    def sources(self) -> list[Planes]:
+        """Return those of the file."""
+        return self._source.sources()
+
+
 def _sources(parts: Sequence[Planes]) -> list[Planes]:
     return [s for p in parts for s in p.sources()]
 

@@ -44,6 +44,9 @@ NAME = "cpu"
 #: whether kernels return before they have computed
 ASYNCHRONOUS = False
 
+#: whether numbers below the smallest normal one are made zeros
+FLUSHES = True
+
 #: how ghost planes come to MPI
 ghost_planes = InPlace
 
@@ -51,13 +54,17 @@ _PLAN = "cpu.plan"
 
 
 class _Settings:
-    """What tests change: threads, instruction set ("": the best), run-time radius at orders 4 and 8, the front."""
+    """What tests change: threads, instruction set ("": the best), run-time radius at orders 4 and 8, the front.
+
+    `slow` is a thread of segments that rests before every plane, -1 for none: who does not wait for it is found out.
+    """
 
     threads = side_by_side.default_threads()
     isa = ""
     generic_radius = False
     #: leave out what a wavefield has not reached (native/isa/front.hpp); changes speed, no bit
     front = os.environ.get("SUBSALT_FRONT", "").strip().lower() != "off"
+    slow = -1
 
 
 def set_threads(n: int) -> None:
@@ -90,10 +97,11 @@ def forced(
     threads: int | None = None,
     generic_radius: bool = False,
     front: bool | None = None,
+    slow: int = -1,
 ) -> Iterator[None]:
-    """Compute with a given instruction set, threads, kind of radius and front inside the ``with`` block."""
-    saved = _Settings.isa, _Settings.threads, _Settings.generic_radius, _Settings.front
-    _Settings.isa, _Settings.generic_radius = isa, generic_radius
+    """Compute with a given instruction set, threads, radius, front and slow thread inside the ``with`` block."""
+    saved = _Settings.isa, _Settings.threads, _Settings.generic_radius, _Settings.front, _Settings.slow
+    _Settings.isa, _Settings.generic_radius, _Settings.slow = isa, generic_radius, slow
     if front is not None:
         _Settings.front = front
     if threads is not None:
@@ -101,7 +109,7 @@ def forced(
     try:
         yield
     finally:
-        _Settings.isa, _Settings.threads, _Settings.generic_radius, _Settings.front = saved
+        _Settings.isa, _Settings.threads, _Settings.generic_radius, _Settings.front, _Settings.slow = saved
 
 
 def available() -> list[str]:
@@ -117,9 +125,10 @@ def describe() -> dict[str, object]:
     DeviceError
         When ``SUBSALT_ISA`` names an instruction set that is not available here.
     ConfigError
-        When ``SUBSALT_TILE_ROWS`` is not a number of rows.
+        When ``SUBSALT_TILE_ROWS`` is not a number of rows, or ``SUBSALT_BATCH`` no seed.
     """
     tuning.forced_rows()
+    tuning.batch_seed()
     try:
         isa, numerics = _Settings.isa or _native.isa(), _native.numerics()
     except RuntimeError as err:
@@ -310,6 +319,8 @@ class Segment:
     ) -> None:
         self.plan = _plan(problem)
         self.problem = problem
+        #: points of all steps so far that were advanced: what a wavefield has not reached is not
+        self.points = 0
         self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in sources]
         self.recorders = [(_points(problem, r.points), r.data.T) for r in recorders]
         #: time index, box, and arrays: copy, energy, partner, image; and the scale
@@ -351,11 +362,11 @@ class Segment:
         if _Settings.generic_radius:
             raise ConfigError("a segment has no run-time radius at orders 4 and 8", "use field_step")
         threads, isa = _Settings.threads, _Settings.isa
-        tuner = _tuner(self.problem)
+        tuner, seed = _tuner(self.problem), tuning.batch_seed()
         while True:
             cut, steps = tuner.trial(n)
             start, n = time.perf_counter(), n - steps
-            finite = _native.advance(
+            advanced = _native.advance(
                 self.plan,
                 state,
                 steps,
@@ -371,10 +382,13 @@ class Segment:
                 self.shells,
                 self.inner,
                 _Settings.front and tuner.settled,  # trials compare cuts at equal work
+                seed,
+                _Settings.slow,
             )
             tuner.took(cut, steps, time.perf_counter() - start)
-            if not finite or n == 0:
-                return bool(finite)
+            self.points += max(0, advanced)
+            if advanced < 0 or n == 0:
+                return bool(advanced >= 0)
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:

@@ -36,6 +36,9 @@ WHOLE_MEMORY_FIELDS = True
 #: whether kernels return before they have computed
 ASYNCHRONOUS = False
 
+#: whether numbers below the smallest normal one are made zeros
+FLUSHES = False
+
 #: how ghost planes come to MPI
 ghost_planes = InPlace
 

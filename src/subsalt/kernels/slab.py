@@ -79,7 +79,7 @@ class SlabSegment:
     ) -> None:
         whole = cpu.Segment(problem, sources, recorders, snapshots, correlation, shells, inner)
         self.cuts = cuts
-        self.threads, isa = cpu.in_use()
+        self.threads, self.isa = cpu.in_use()
         rows = tuning.cut(problem)[0]
         self.recorders = [
             (points, data, np.zeros((depth, len(r.points), r.points.width), dtype=np.float32))
@@ -93,11 +93,14 @@ class SlabSegment:
             whole.samples,
             (rows, depth),
             self.threads,
-            isa,
+            self.isa,
             whole.shells,
             whole.inner,
         )
         self.depth = min(depth, self.native.depth)
+        seed = tuning.batch_seed()
+        #: of drawn passes; that of the planes held too, so that neighbours draw others
+        self.seed = None if seed is None else (seed + cuts.planes + 7 * cuts.lo + 31 * cuts.sent_hi) % 2**63
         ny, nz = problem.layout.shape3[1:]
         per_plane = max(1, ny // self.native.tiles) * nz
         #: planes of the first step between two pokes; two at least, since some kernels do two at once
@@ -109,6 +112,8 @@ class SlabSegment:
         The exchange of the level of `state` may still be.
         """
         steps = min(n, self.depth)
+        if self.seed is not None:
+            steps = min(steps, _native.drawn_steps(self.seed, state.it, self.depth))
         made = pass_of(self.cuts, steps)
         while made is None:
             steps -= 1
@@ -126,7 +131,7 @@ class SlabSegment:
         if made.core:
             self._core(made, exchange, reached)
         for points, data, shares in self.recorders:
-            _native.add_shares(points, shares, data, state.it, steps)
+            _native.add_shares(points, shares, data, state.it, steps, self.isa)
         if steps % 2:
             state.prev, state.curr = state.curr, state.prev
         state.it += steps

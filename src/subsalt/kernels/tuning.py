@@ -3,7 +3,7 @@
 The first steps of a run on a grid that is large enough try some cuts in turn, and the fastest is kept, in this process
 and, by `remember_in`, for the next: by processor, instruction set, medium, order, layer, threads and rough shape.
 Trials are steps of the run itself, so nothing is computed in vain. ``SUBSALT_TUNE=off`` takes the defaults,
-``SUBSALT_TILE_ROWS`` forces the rows of a tile.
+``SUBSALT_TILE_ROWS`` forces the rows of a tile, and ``SUBSALT_BATCH`` draws how many steps are done at a time.
 """
 
 from __future__ import annotations
@@ -63,6 +63,29 @@ def forced_rows() -> int | None:
             f"SUBSALT_TILE_ROWS = {text!r} is not a number of rows",
             "use a whole number from 1 upwards, or unset it",
             code="E704",
+        )
+    return int(text)
+
+
+def batch_seed() -> int | None:
+    """Return the seed that the environment variable ``SUBSALT_BATCH`` gives, None without one.
+
+    With a seed the lengths of batches, passes and slices of steps are drawn from it, in place of those that suit the
+    machine: a means of tests, since no result may depend on where they end.
+
+    Raises
+    ------
+    ConfigError
+        When it is not a whole number from 0 to 2^63 - 1.
+    """
+    text = os.environ.get("SUBSALT_BATCH", "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+        raise ConfigError(
+            f"SUBSALT_BATCH = {text!r} is not a seed",
+            "use a whole number from 0 upwards, below 2^63, or unset it",
+            code="E545",
         )
     return int(text)
 

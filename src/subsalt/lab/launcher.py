@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from subsalt.errors import DeviceError, SubsaltError
+from subsalt.errors import DeviceError, SubsaltError, install
 
 #: seconds between TERM and KILL
 GRACE = 5.0
@@ -109,7 +109,7 @@ ALONE = Launcher(())
 def _missing(what: str) -> DeviceError:
     return DeviceError(
         what,
-        "install the MPI of the wheel with pip install 'subsalt[mpi]', or name the one of the site with --launcher",
+        f"install the MPI of the wheel ({install('mpi')}), or name the one of the site with --launcher",
         code="E780",
     )
 

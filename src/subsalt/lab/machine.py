@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ from subsalt.host import cache_bytes, machine_facts
 from subsalt.io.publish import make_folder, publish_text
 
 SCHEMA = "subsalt-machine-1"
+
+#: days after which a quiet row is no better than a noisy new one, and worth measuring again
+OLD = 30.0
 
 #: what makes a row of a section one of its kind
 KEYS: dict[str, tuple[str, ...]] = {
@@ -149,8 +153,20 @@ def _key(row: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[object, ...]:
 
 
 def _is_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether an old row tells more than a new one of the same case: it was quiet, of the same code."""
-    return bool(new.get("noisy")) and not old.get("noisy") and old.get("version") == new.get("version")
+    """Whether an old row tells more than a new one of the same case: quiet, of the same code, not old."""
+    quiet = bool(new.get("noisy")) and not old.get("noisy") and old.get("version") == new.get("version")
+    was, now = (days_since(str(row.get("date", "")), datetime.now(UTC)) for row in (old, new))
+    return quiet and (was is None or now is None or was - now <= OLD)
+
+
+def days_since(date: str, now: datetime) -> float | None:
+    """Return the days since a date such as ``2026-11-22T10:00:00Z``; None when it is none."""
+    try:
+        then = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    return max(0.0, (now - then).total_seconds() / 86400)
 
 
 def read(path: Path) -> Machine:

@@ -9,7 +9,7 @@ from typing import Any
 
 from subsalt import __version__
 from subsalt.host import gpus_of_driver
-from subsalt.lab.machine import KEYS, Machine
+from subsalt.lab.machine import KEYS, Machine, days_since
 from subsalt.lab.table import Column, render
 
 #: what a section is called, what uses it, and how to measure it, in the order in which a machine is got to know
@@ -184,16 +184,6 @@ def age(date: str, now: datetime) -> str:
         if days * length >= 1:
             return f"{math.floor(days * length)} {unit}"
     return "now"
-
-
-def days_since(date: str, now: datetime) -> float | None:
-    """Return the days since a date such as ``2026-11-22T10:00:00Z``; None when it is none."""
-    try:
-        then = datetime.fromisoformat(date)
-    except ValueError:
-        return None
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (now - then).total_seconds() / 86400)
 
 
 def missing(machine: Machine, wanted: Sequence[str], now: datetime | None = None) -> list[str]:

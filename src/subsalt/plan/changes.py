@@ -51,6 +51,8 @@ def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
     if not isinstance(needs.setup, MigrationSetup):
         return
     setup, limit = needs.setup, world.memory_per_rank
+    if needs.pictures and needs.of(group, limit).stage == "pictures":
+        yield Change("set [output] pictures = false", needs.without_pictures().of(group, limit).total)
     if setup.propagation.model_storage == "f32" and needs.medium != "tti":
         packed = replace(setup, propagation=replace(setup.propagation, model_storage="u16"))
         yield Change('set [propagation] model_storage = "u16"', _after(needs, packed, group, limit))

@@ -17,8 +17,13 @@ from subsalt.plan.need import Needs
 #: bytes of a SEG-Y file before its traces, and before the samples of each
 SEGY_HEADERS, TRACE_HEADER = 3600, 240
 
-#: pictures, report, ledger and logs of a run together, and what a file beside its samples takes
-BESIDE = 4_000_000
+#: ledger, logs and report of a run beside what it draws, and the same of every shot or block
+BESIDE, BESIDE_UNIT = 150_000, 1_000
+#: pictures of a section, or of a volume with its planes, once as files and once in the report
+PICTURES_2D, PICTURES_3D = 850_000, 2_000_000
+
+#: what is written when the snapshots of all shots have gone
+LATE = ("image", "pictures, report, ledger")
 
 
 @dataclass(frozen=True)
@@ -33,16 +38,22 @@ class Disk:
         Bytes free where they go.
     where : Path
         The folder, or the nearest one above it that is there.
+    passing : int
+        Bytes of the parts that have gone before the last ones come.
+    late : int
+        Bytes of those last ones.
     """
 
     parts: dict[str, int]
     free: int
     where: Path
+    passing: int = 0
+    late: int = 0
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
-        return sum(self.parts.values())
+        """Bytes at most at a time."""
+        return sum(self.parts.values()) - min(self.passing, self.late)
 
     @property
     def fits(self) -> bool:
@@ -60,7 +71,7 @@ def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
     Parameters
     ----------
     needs : Needs
-        Setup and survey.
+        Setup and survey; its pictures count when it draws them.
     folder : Path
         Run directory, or folder of the modelled shots.
     formats : sequence of str
@@ -89,6 +100,9 @@ def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[st
     setup = needs.setup
     if isinstance(setup, MigrationSetup):
         parts = _image(needs, setup, formats)
+        parts["pictures, report, ledger"] = beside(
+            len(needs.shots), setup.model.grid.ndim if needs.pictures else 0
+        )
         # a run that goes on has some of its partial images there
         there = sum(f.stat().st_size for f in (folder / "images").glob("shot_*"))
         parts["partial images"] = max(0, parts["partial images"] - there)
@@ -100,12 +114,31 @@ def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[st
 def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
     grid = setup.model.grid
     accumulators = condition_of(setup.imaging.condition).accumulators
-    partial = sum(PlaneLayout(needs.window(s), accumulators).size for s in needs.shots)
+    partial = partial_bytes(needs, len(needs.shots))
     segy = SEGY_HEADERS + grid.size // grid.shape[-1] * (TRACE_HEADER + FLOAT * grid.shape[-1])
     others = len([f for f in dict.fromkeys(formats) if f != "segy"])
     volumes = others + ("illumination" in accumulators and setup.imaging.illumination == "survey")
     return {
         "partial images": partial,
         "image": segy + volumes * FLOAT * grid.size,
-        "pictures, report, ledger": BESIDE,
     }
+
+
+def partial_bytes(needs: Needs, shots: int) -> int:
+    """Return the bytes of the partial images of so many shots, the largest."""
+    setup = needs.setup
+    assert isinstance(setup, MigrationSetup)
+    accumulators = condition_of(setup.imaging.condition).accumulators
+    sizes = sorted((PlaneLayout(needs.window(s), accumulators).size for s in needs.shots), reverse=True)
+    return sum(sizes[:shots])
+
+
+def beside(units: int, drawn: int) -> int:
+    """Return the bytes of ledger, logs, report and pictures of so many shots or blocks.
+
+    Parameters
+    ----------
+    drawn : int
+        Dimensions of what is drawn; 0: no pictures.
+    """
+    return BESIDE + BESIDE_UNIT * units + {0: 0, 2: PICTURES_2D, 3: PICTURES_3D}[drawn]

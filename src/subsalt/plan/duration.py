@@ -30,7 +30,7 @@ class Duration:
     shot_seconds : float or None
         Of the largest shot.
     point_steps : int
-        Grid points times time steps of all wavefields.
+        Grid points times time steps of all wavefields, those that a wave has not reached included.
     notes : list of str
         What is assumed, or why there is no figure.
     shot_phases, phases : dict of str to float

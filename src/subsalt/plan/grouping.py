@@ -113,6 +113,7 @@ def group_size(
     checkpointing: Checkpointing | None = None,
     *,
     streamed: bool = False,
+    pictures: bool = False,
 ) -> Decision:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
@@ -132,6 +133,8 @@ def group_size(
         What decides between strategies; all snapshots are in memory when None.
     streamed : bool
         One rank alone leaves the model in its files, too.
+    pictures : bool
+        Those of the image are drawn at last.
 
     Raises
     ------
@@ -141,7 +144,9 @@ def group_size(
         When the group asked for has slabs thinner than their halo.
     """
     decision = decide(
-        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed), world, asked
+        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed, pictures=pictures),
+        world,
+        asked,
     )
     if decision.error is not None:
         raise decision.error

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import Finding, FindingsError, SubsaltError
-from subsalt.imaging.kirchhoff.cutting import accumulator_bytes
+from subsalt.imaging.kirchhoff.partial import layout_of_sums
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.job.types import auto_to_none
 from subsalt.plan.device import Device
-from subsalt.plan.disk import BESIDE, SEGY_HEADERS, TRACE_HEADER, Disk, existing
+from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.kirchhoff_layout import Layout, layout_of
 from subsalt.plan.kirchhoff_time import KirchhoffTime, Share, measured, share_of, time_of
 from subsalt.plan.kirchhoff_work import Work, work_of
@@ -176,13 +176,19 @@ def plan_kirchhoff(
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,
+        pictures=job.output.pictures,
     )
     share = share_of(setup, layout.blocks, work, world.ranks)
     folder = run_dir or job.default_run_dir
-    disk = disk_of(setup, layout, world, folder, job.output.formats)
+    pictures = job.output.pictures
+    disk = disk_of(setup, layout, folder, job.output.formats, pictures=pictures)
     if measure and machine is None and device.name != "reference":
         measured(setup, world, say)
         known, why_not = machine_of(machine)
+    around = Surroundings.of(known, folder)
+    spent = time_of(setup, world, share, disk.parts, known, why_not, pictures=pictures, around=around)
+    if saves(job.kirchhoff.save_every, spent, layout, world.ranks):
+        disk = disk_of(setup, layout, folder, job.output.formats, pictures=pictures, saving=world.ranks)
     plan = KirchhoffPlan(
         job.name,
         world,
@@ -194,16 +200,7 @@ def plan_kirchhoff(
         work,
         share,
         disk,
-        time_of(
-            setup,
-            world,
-            share,
-            disk.parts,
-            known,
-            why_not,
-            pictures=job.output.pictures,
-            around=Surroundings.of(known, folder),
-        ),
+        spent,
         setup.table.files.trace_bytes,
     )
     plan.findings.extend(f for f in checked.findings if f.level == "warning")
@@ -211,24 +208,45 @@ def plan_kirchhoff(
     return plan
 
 
+def saves(every: float, spent: KirchhoffTime, layout: Layout, ranks: int) -> bool:
+    """Return whether blocks take so long that they have restart points; they do where no rate says how long."""
+    if not every or not spent.phases:
+        return bool(every)
+    seconds = sum(spent.phases[name] for name in ("trace input", "prepare", "sum"))
+    return seconds >= every * max(1, -(-len(layout.blocks) // ranks))
+
+
 def disk_of(
-    setup: KirchhoffSetup, layout: Layout, world: World, folder: Path, formats: Sequence[str]
+    setup: KirchhoffSetup,
+    layout: Layout,
+    folder: Path,
+    formats: Sequence[str],
+    *,
+    pictures: bool = True,
+    saving: int = 0,
 ) -> Disk:
-    """Return what a run writes into `folder`, which need not exist."""
+    """Return what a run writes into `folder`, which need not exist.
+
+    Parameters
+    ----------
+    pictures : bool
+        They are drawn.
+    saving : int
+        Ranks that publish restart points: the last of each stays until the image is written.
+    """
     n, nt, count = setup.grid.size, setup.nt, setup.classes.count
     groups = setup.classes.groups
     segy = SEGY_HEADERS + n * (TRACE_HEADER + 4 * nt)
     others = len([f for f in dict.fromkeys(formats) if f != "segy"])
     sums = [
-        accumulator_bytes(b.locations, b.classes, groups if count == 1 else b.classes, nt)
+        layout_of_sums(b.locations, b.classes, groups if count == 1 else b.classes, nt).size
         for b in layout.blocks
     ]
     parts = {
         "sums of blocks": sum(sums),
-        # a point is there twice while it is replaced
-        "restart points": 2 * world.ranks * max(sums, default=0),
+        "restart points": saving * max(sums, default=0),
         "image, hits and fold": 2 * segy + 4 * n * groups + others * 8 * n * nt,
-        "pictures, report, ledger": BESIDE,
+        "pictures, report, ledger": beside(len(sums), (2 if min(setup.grid.shape) == 1 else 3) * pictures),
     }
     if setup.classes.kind != "image":
         traces = n * count

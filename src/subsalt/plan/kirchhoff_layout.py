@@ -23,6 +23,7 @@ from subsalt.plan.gpu import Gpu
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.need import PROGRAM
 from subsalt.plan.world import World
+from subsalt.view.time_sections import time_picture_bytes
 
 #: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
 LARGEST_BLOCK = 2 << 30
@@ -52,6 +53,8 @@ class Layout:
         Bytes of the GPU by what they are for; empty for the processor.
     device_limit : int
         Bytes of the GPU that a rank may take.
+    drawing : dict of str to int
+        Bytes of the rank that draws, by what they are for, when its traces are summed; empty without pictures.
     """
 
     blocks: list[Block]
@@ -61,11 +64,17 @@ class Layout:
     error: MemoryPlanError | None = None
     device: dict[str, int] = field(default_factory=dict)
     device_limit: int = 0
+    drawing: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def peak(self) -> dict[str, int]:
+        """Bytes by what they are for in the stage that takes most: while traces are summed, or pictures drawn."""
+        return max(self.arrays, self.drawing, key=lambda arrays: sum(arrays.values()))
 
     @property
     def total(self) -> int:
         """Bytes of the rank that takes most."""
-        return sum(self.arrays.values())
+        return sum(self.peak.values())
 
     @property
     def fits(self) -> bool:
@@ -75,7 +84,7 @@ class Layout:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
         return {
-            "arrays": self.arrays,
+            "arrays": self.peak,
             "total_bytes": self.total,
             "limit_bytes": self.limit,
             "blocks": len(self.blocks),
@@ -95,6 +104,7 @@ def layout_of(
     traces_at_a_time: int | None = None,
     memory: int | None = None,
     work: Work | None = None,
+    pictures: bool = False,
 ) -> Layout:
     """Return how an image is cut for the ranks there are; pure arithmetic, the same on every rank.
 
@@ -110,17 +120,30 @@ def layout_of(
         ``[kirchhoff] memory``, bytes that a rank may take in all; what is comfortable when None.
     work : Work, optional
         By which blocks are balanced.
+    pictures : bool
+        They are drawn at last.
     """
     limit = world.comfortable if memory is None else min(memory, world.memory_per_rank)
     found = _fitted(setup, world, limit, traces_at_a_time, memory, work)
     if found.error is None:
-        return found
+        return _drawing(found, setup, world) if pictures else found
     if world.gpu is not None:
         on_host = replace(world, gpu=None)
         if _fitted(setup, on_host, limit, traces_at_a_time, memory, work).fits:
             return replace(found, error=_too_small(world.gpu, found))
         world = on_host
     return replace(found, error=_with_cure(found, setup, world, traces_at_a_time, memory))
+
+
+def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
+    """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
+    beside = {name: found.arrays[name] for name in ("program", "trace table")}
+    found = replace(found, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
+    if found.total <= found.limit:
+        return found
+    told = f"pictures take {found.total / 1e6:.0f} MB of a rank, which may take {found.limit / 1e6:.0f} MB"
+    code = "E660" if world.ranks > 1 else "E610"
+    return replace(found, error=MemoryPlanError(told, "set [output] pictures = false", code=code))
 
 
 def _too_small(gpu: Gpu, found: Layout) -> MemoryPlanError:

@@ -110,7 +110,7 @@ def _row(
     if layout.error is not None:
         raise layout.error
     share, even = estimated_share(setup, layout.blocks, work, world.ranks)
-    disk = disk_of(setup, layout, world, folder, job.output.formats)
+    disk = disk_of(setup, layout, folder, job.output.formats)
     around = nodes.around(known, folder)
     spent = time_of(
         setup, world, share, disk.parts, known, why_not, pictures=job.output.pictures, around=around

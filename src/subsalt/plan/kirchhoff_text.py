@@ -21,7 +21,7 @@ def lines(plan: KirchhoffPlan) -> list[str]:
         *([gpu_line(world.gpu)] if world.gpu is not None else []),
         "",
         "memory of the rank that takes most",
-        *_table(layout.arrays),
+        *_table(layout.peak),
         "",
     ]
     if layout.device:

@@ -21,7 +21,7 @@ from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.phases import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
-from subsalt.plan.rates import machine_if_known
+from subsalt.plan.rates import faster, machine_if_known, worth_again
 from subsalt.plan.world import World
 
 #: bytes of a trace header
@@ -119,12 +119,15 @@ def measured(setup: KirchhoffSetup, world: World, say: Callable[[str], None] = l
     if os.environ.get("SUBSALT_MEASURE") == "off":
         return
     threads = _threads(world)
-    if _row(setup, machine_if_known() or Machine.here(), threads) is not None:
+    known = _row(setup, machine_if_known() or Machine.here(), threads)
+    if known is not None and not worth_again(known):
         return
-    say("measuring the sum over traces, for its time: a few seconds")
+    again = "" if known is None else f" again, it {'was disturbed' if known.get('noisy') else 'is old'}"
+    say(f"measuring the sum over traces, for its time{again}: a few seconds")
     try:
         row = kirchhoff_rates.measure(setup, threads)
         if row is not None:
+            row = faster(row, known, "contributions_per_s")
             machines.save(machines.default_path(), "kirchhoff", [row])
     except (SubsaltError, OSError, MemoryError):
         # what cannot be measured or kept leaves the plan as it was

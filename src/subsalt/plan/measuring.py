@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab import machine as machines
 from subsalt.lab import publishing, shot_rates, storage
 from subsalt.lab.machine import Machine
-from subsalt.lab.machine_tables import days_since
 from subsalt.options import CheckpointOptions
 from subsalt.plan.disk import existing
 from subsalt.plan.need import Needs
-from subsalt.plan.rates import Rates, machine_if_known
-from subsalt.plan.rates import shot_rates as known_rates
+from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
 from subsalt.plan.world import World
 
-#: seconds after which a disturbed measurement is made again
-SETTLED = 120.0
 #: bytes put and got in a folder
 FOLDER_BYTES = 96 << 20
 
@@ -58,11 +53,11 @@ def measured(
     machine = known or Machine.here()
     case = case_of(needs, world)
     options_ = needs.setup.propagation
-    rates = known_rates(needs.medium, len(case.shape), options_, machine, case.threads, needs.points)
-    if rates is None or _worth_again(rates):
-        again = "" if rates is None else " again, it was disturbed"
+    row = shot_row(needs.medium, len(case.shape), options_, machine, case.threads, needs.points)
+    if row is None or worth_again(row):
+        again = "" if row is None else f" again, it {'was disturbed' if row.get('noisy') else 'is old'}"
         say(f"measuring a shot of {needs.medium}, order {case.order}, for its time{again}: a few seconds")
-        _kept("shots", lambda: [shot_rates.measure(case)])
+        _kept("shots", lambda: [faster(shot_rates.measure(case), row, "step_points_per_s")])
     for folder in folders:
         place = existing(folder)
         if storage.rates_of(machine, place, direct=options.direct) is None:
@@ -76,12 +71,6 @@ def measured(
     if run_dir is not None and publishing.known(machine, home := existing(run_dir)) is None:
         _kept("storage", lambda: publishing.measure(home))
     return machine_if_known()
-
-
-def _worth_again(rates: Rates) -> bool:
-    """Return whether what disturbed a measurement may be over: a rate would be wrong by times for good."""
-    days = days_since(rates.date, datetime.now(UTC)) if rates.noisy else None
-    return days is not None and days * 86400 > SETTLED
 
 
 def case_of(needs: Needs, world: World) -> shot_rates.ShotCase:

@@ -28,13 +28,14 @@ from subsalt.imaging.memory import (
     tilt_scratch,
 )
 from subsalt.imaging.setup import MigrationSetup, shot_window
-from subsalt.imaging.sizes import level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.modelling import ModellingSetup
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.gpu import PIN, Gpu
 from subsalt.stencil import radius_of
 from subsalt.survey import Shot
+from subsalt.view.pages import picture_bytes
 
 #: resident size of the program with all it imports and has read of a small job, before the first array (measured:
 #: benchmarks/plan_against_measured.py)
@@ -64,7 +65,7 @@ class RankNeed:
     arrays : dict of str to int
         Bytes by array in the stage that takes most; they sum to the peak.
     stage : str
-        ``"shots"`` or ``"image"``.
+        ``"shots"``, ``"image"`` or ``"pictures"``.
     shot : int
         Id of the shot.
     slab : Slab or None
@@ -117,6 +118,8 @@ class Needs:
         One rank alone reads the planes of the model that it needs, too.
     gpu : Gpu, optional
         Where wavefields are computed; None: on the processor.
+    pictures : bool
+        Those of the image are drawn at last.
     """
 
     def __init__(
@@ -129,8 +132,9 @@ class Needs:
         *,
         streamed: bool = False,
         gpu: Gpu | None = None,
+        pictures: bool = False,
     ) -> None:
-        self.streamed, self.gpu = streamed, gpu
+        self.streamed, self.gpu, self.pictures = streamed, gpu, pictures
         self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
         self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
         self.medium = physics.medium_of(setup.model, setup.propagation.medium)
@@ -200,8 +204,12 @@ class Needs:
         """Return the needs of the same survey on a GPU, or without."""
         return self if gpu == self.gpu else self._like(gpu=gpu)
 
+    def without_pictures(self) -> Needs:
+        """Return the needs of the same survey when nothing is drawn."""
+        return self._like(pictures=False)
+
     def _like(self, **changed: Any) -> Needs:
-        names = ("setup", "shots", "ranks", "threads", "checkpointing", "streamed", "gpu")
+        names = ("setup", "shots", "ranks", "threads", "checkpointing", "streamed", "gpu", "pictures")
         return Needs(**({name: getattr(self, name) for name in names} | changed))
 
     def of(self, group: int, limit: int | None = None) -> RankNeed:
@@ -245,8 +253,11 @@ class Needs:
                 device = self._device(shot, part) | (kept.on_device if kept is not None else {})
                 found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice, device))
         if isinstance(self.setup, MigrationSetup):
-            arrays = self.held() | self._image(self.setup)
-            found.append(RankNeed(arrays, "image", self.shots[0].id, None, found[0].choice))
+            after = [("image", self._image(self.setup))]
+            if self.pictures:
+                after.append(("pictures", self._pictures(self.setup)))
+            for stage, arrays in after:
+                found.append(RankNeed(self.held() | arrays, stage, self.shots[0].id, None, found[0].choice))
         return found
 
     def budget(self, group: int, limit: int | None) -> int:
@@ -298,6 +309,7 @@ class Needs:
             most(shell_bytes),
             most(level_bytes),
             on_device=self.gpu is not None,
+            state_held=0 if self.gpu is not None else most(held_state_bytes),
         )
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
@@ -409,6 +421,18 @@ class Needs:
             "working space": max(2 * parts * FLOAT, 3 * DOUBLE + FLOAT) * points,
             "geometry of the image": nx * ny * 3 * DOUBLE,
         }
+
+    def _pictures(self, setup: MigrationSetup) -> dict[str, int]:
+        """Return what drawing takes of the rank that draws: the image with its illumination, and what a picture needs.
+
+        Alone it has all planes; beside others a share of them, and the rest as a file that it looks at.
+        """
+        grid = setup.model.grid
+        nx = grid.shape3[0]
+        share = FLOAT * grid.size * -(-nx // self.ranks) // nx
+        light = len(condition_of(setup.imaging.condition).accumulators) > 1
+        whole = FLOAT * grid.size if self.ranks > 1 else 0
+        return {"image": (1 + light) * share + whole, "pictures": picture_bytes(grid)}
 
 
 def distinct(slabs: Sequence[Slab]) -> list[Slab]:

@@ -182,8 +182,16 @@ def plan_rtm(
     setup = replace(setup, propagation=sized)
     world = replace(World.planned(ranks, memory_per_rank, asked_threads), gpu=gpu)
     streamed = job.parallel.stream_model
-    needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=streamed, gpu=gpu)
     migrates = job.data is not None
+    needs = Needs(
+        setup,
+        survey.shots,
+        world.ranks,
+        world.threads,
+        streamed=streamed,
+        gpu=gpu,
+        pictures=migrates and job.output.pictures,
+    )
     folder = run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     if measure and machine is None and gpu is None and device.name != "reference":
         given = job.checkpoint_options

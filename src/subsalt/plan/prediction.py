@@ -22,6 +22,9 @@ from subsalt.plan.scratch import disks_of
 from subsalt.plan.world import World
 from subsalt.survey import Shot
 
+#: what measures for a run, which itself measures nothing
+PLANS = "subsalt plan JOB measures it in some seconds, and the next run has a prediction"
+
 if TYPE_CHECKING:
     from subsalt.job.job import Job
     from subsalt.job.kirchhoff_job import KirchhoffJob
@@ -84,7 +87,7 @@ def of_blocks(
     try:
         machine, why_not = _machine()
         share = share_of(setup, left, work, world.ranks)
-        files = disk_of(setup, layout, world, folder, job.output.formats).parts
+        files = disk_of(setup, layout, folder, job.output.formats, pictures=job.output.pictures).parts
         spent = time_of(
             setup,
             world,
@@ -109,6 +112,6 @@ def of_blocks(
 def _machine() -> tuple[Machine | None, str]:
     """Return this machine if it was measured, and why not: a damaged file is no reason not to run."""
     try:
-        return machine_of()
+        return machine_of(how=PLANS)
     except SubsaltError as error:
         return None, error.message

@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from subsalt import __version__
 from subsalt.decomp import Slab
 from subsalt.errors import MissingInputError, SubsaltError
 from subsalt.lab import machine as machines
-from subsalt.lab.machine import Machine
+from subsalt.lab.machine import OLD, Machine, days_since
 from subsalt.lab.shot_rates import MOST_POINTS
 from subsalt.options import PropagationOptions
 
 #: how to get a rate
 HOW = "subsalt lab kernels"
+
+#: the same, and what else a plan can be given
+MEASURES = f"{HOW} does that, or give --machine machine.json"
+
+#: seconds after which a disturbed measurement is made again
+SETTLED = 120.0
 
 #: factor by which a measured shot may be larger or smaller: caches are filled alike
 NEAR = 1.5
@@ -85,22 +93,47 @@ class Rates:
     source: str = ""
 
 
-def machine_of(path: Path | None = None) -> tuple[Machine | None, str]:
-    """Return the machine that `path` describes, or this one; None and why when it was not measured."""
+def worth_again(row: Mapping[str, Any]) -> bool:
+    """Return whether a rate should be measured again: it was disturbed, is of another version, or old.
+
+    What disturbed it may be over; a rate that was kept would be wrong by times for good.
+    """
+    days = days_since(str(row.get("date", "")), datetime.now(UTC))
+    if days is None or row.get("version") != __version__ or days > OLD:
+        return True
+    return bool(row.get("noisy")) and days * 86400 > SETTLED
+
+
+def faster(new: dict[str, Any], old: Mapping[str, Any] | None, rate: str) -> dict[str, Any]:
+    """Return a new row, with the numbers of the old one where both were disturbed and the old one less so.
+
+    What disturbs a measurement makes it slower. The date is that of the new one: it was looked at again.
+    """
+    names = ("version", "points", "samples")
+    alike = old is not None and all(old.get(n) == new.get(n) for n in names)
+    if old is None or not alike or not (new.get("noisy") and old.get("noisy")):
+        return new
+    return new if float(new[rate]) >= float(old[rate]) else {**old, "date": new["date"]}
+
+
+def machine_of(path: Path | None = None, how: str = MEASURES) -> tuple[Machine | None, str]:
+    """Return the machine that `path` describes, or this one; None and why when it was not measured.
+
+    Parameters
+    ----------
+    path : Path, optional
+        A machine.json.
+    how : str
+        What to do where it was not.
+    """
     if path is not None:
         return machines.read(path), ""
     try:
         found = machines.read(machines.default_path())
     except MissingInputError:
-        return (
-            None,
-            f"no time: this machine was not measured; {HOW} does that, or give --machine machine.json",
-        )
+        return None, f"no time: this machine was not measured; {how}"
     if not found.is_same(machines.Machine.here()):
-        return (
-            None,
-            f"no time: {machines.default_path()} describes another machine; measure this one with {HOW}",
-        )
+        return None, f"no time: {machines.default_path()} describes another machine; {how}"
     return found, ""
 
 
@@ -201,6 +234,26 @@ def shot_rates(
     medium: str, ndim: int, options: PropagationOptions, machine: Machine, wanted: int, points: int
 ) -> Rates | None:
     """Return the rates of a shot of nearly that size, None when none was measured."""
+    row = shot_row(medium, ndim, options, machine, wanted, points)
+    if row is None:
+        return None
+    rate = float(row["step_points_per_s"])
+    parts = Parts(
+        snapshot=float(row["snapshot_points_per_s"]),
+        product=float(row["product_points_per_s"]),
+        injection=float(row["injection_seconds"]),
+        copy=float(row["copy_bytes_per_s"]),
+        touch=float(row["touch_bytes_per_s"]),
+        setup=float(row["setup_points_per_s"]),
+        start=float(row["start_seconds"]),
+    )
+    return Rates(rate, rate, wanted, int(row["points"]), bool(row.get("noisy")), parts, *_when(row))
+
+
+def shot_row(
+    medium: str, ndim: int, options: PropagationOptions, machine: Machine, wanted: int, points: int
+) -> dict[str, Any] | None:
+    """Return what `lab.shot_rates` measured of a shot of nearly that size; quiet measurements go before."""
     rows = machine.find(
         "shots",
         medium=medium,
@@ -216,18 +269,7 @@ def shot_rates(
     near = [r for r in rows if size <= NEAR * r["points"] and r["points"] <= NEAR * size]
     if not near:
         return None
-    row = min(near, key=lambda r: (bool(r.get("noisy")), abs(math.log(r["points"] / size))))
-    rate = float(row["step_points_per_s"])
-    parts = Parts(
-        snapshot=float(row["snapshot_points_per_s"]),
-        product=float(row["product_points_per_s"]),
-        injection=float(row["injection_seconds"]),
-        copy=float(row["copy_bytes_per_s"]),
-        touch=float(row["touch_bytes_per_s"]),
-        setup=float(row["setup_points_per_s"]),
-        start=float(row["start_seconds"]),
-    )
-    return Rates(rate, rate, wanted, int(row["points"]), bool(row.get("noisy")), parts, *_when(row))
+    return min(near, key=lambda r: (bool(r.get("noisy")), abs(math.log(r["points"] / size))))
 
 
 def _when(row: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from subsalt.lab.storage import Rates as StorageRates
 from subsalt.lab.storage import rates_of
 from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
-from subsalt.plan.disk import Disk, disk_of, existing, outputs_of
+from subsalt.plan.disk import LATE, Disk, disk_of, existing, outputs_of, partial_bytes
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
 from subsalt.plan.rates import assumed
@@ -134,11 +134,17 @@ def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[
         "snapshots and states": ranks * choice.best.need.disk,
         "kept wavefields": kept_left(needs, how.options, run_dir, decision.group_size),
     }
+    # the partial images of the last shots come when their snapshots have gone; restart points wait for them
+    unborn = 0
+    if not how.options.restart_every and isinstance(needs.setup, MigrationSetup):
+        unborn = partial_bytes(needs, decision.groups)
     home, disks = existing(run_dir).stat().st_dev, [first]
     for device, share in _shares(folders).items():
         own = {name: round(share * size) for name, size in parts.items() if size}
         if device == home:
-            disks[0] = replace(first, parts=first.parts | own)
+            passing = own.get("snapshots and states", 0)
+            late = sum(first.parts[name] for name in LATE)
+            disks[0] = replace(first, parts=first.parts | own, passing=passing, late=late + unborn)
         elif own:
             where = existing(next(f for f in folders if existing(f).stat().st_dev == device))
             disks.append(Disk(own, shutil.disk_usage(where).free, where))

@@ -95,7 +95,7 @@ def _scheme(choice: Choice) -> str:
     kinds = (
         (scheme.device_slots, "on the GPU"),
         (on_host, "in pinned memory" if scheme.snapshots_on == "device" else "in memory"),
-        (scheme.disk_slots, "on disk"),
+        (scheme.moves.disk, "on disk"),
     )
     slots = [f"{n} {where}" for n, where in kinds if n]
     return (
@@ -185,6 +185,8 @@ def _where(plan: Plan) -> str:
     need = plan.decision.need
     if need.stage == "image":
         return "while partial images are summed"
+    if need.stage == "pictures":
+        return "while pictures are drawn"
     if need.slab is None:
         return f"shot {need.shot}"
     slab = need.slab

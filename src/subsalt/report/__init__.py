@@ -17,6 +17,7 @@ from subsalt.report.style import CSS
 SECTIONS = (
     ("pictures", "Image and survey", parts.pictures),
     ("numbers", "Numbers", parts.numbers),
+    ("line", "Where it lies on the map", parts.line),
     ("findings", "Warnings and findings", parts.findings),
     ("phases", "Where the time went", parts.phases),
     ("model", "Model against measured", model.model),

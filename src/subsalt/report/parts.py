@@ -102,12 +102,8 @@ def numbers(facts: RunFacts) -> Markup | None:
         card(f"{done} of {len(facts.units)}", f"{facts.unit}s in the image")
     card(words.seconds(phases["wall"]) if words.is_number(phases.get("wall")) else None, "wall time")
     card(_computed_by(section(run, "computed_by"), facts.unit), "computed it")
-    steps = run.get("point_steps")
-    if words.is_number(steps):
-        card(words.count(steps), "point-steps (grid points x time steps x wavefields)")
-        stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
-        if stepping > 0:
-            card(f"{words.rate(steps / stepping)} point-steps/s", "while wavefields are propagated")
+    for value, meaning in _steps(run, phases):
+        card(value, meaning)
     plan, measured = section(run, "memory_plan"), run.get("peak_memory_bytes")
     whole = "program" in plan  # plans of older runs count the arrays of a shot alone
     planned = sum(v for v in plan.values() if words.is_number(v))
@@ -129,6 +125,26 @@ def numbers(facts: RunFacts) -> Markup | None:
         "div", [tag("div", tag("b", v), tag("span", m), class_="card") for v, m in cards], class_="cards"
     )
     return join([boxes, _memory(plan)])
+
+
+def _steps(run: dict[str, Any], phases: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what was computed of both wavefields, and the whole grid beside it; runs of before know that alone."""
+    steps, whole = run.get("point_steps"), run.get("grid_point_steps")
+    if not words.is_number(steps):
+        return []
+    if not words.is_number(whole):
+        out = [(words.count(steps), "point-steps (grid points x time steps x wavefields)")]
+    else:
+        left = f": what no wave has reached is not computed, of {words.count(whole)} on the whole grid"
+        out = [(words.count(steps), f"point-steps computed{left if whole > steps else ''}")]
+    stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
+    if stepping > 0:
+        rate = f"{words.rate(steps / stepping)} point-steps/s"
+        beside = ""
+        if words.is_number(whole) and whole > steps:
+            beside = f", computed; {words.rate(whole / stepping)} of the whole grid"
+        out.append((rate, f"while wavefields are propagated{beside}"))
+    return out
 
 
 def _computed_by(shots: dict[str, Any], unit: str) -> str | None:
@@ -191,6 +207,33 @@ def findings(facts: RunFacts) -> Markup | None:
         body = join([body, passed])
     notes = tag("ul", [tag("li", n) for n in facts.notes]) if facts.notes else None
     return join([body, notes]) if body or notes else None
+
+
+def line(facts: RunFacts) -> Markup | None:
+    """Where a 2-D line, or local coordinates that are not those of the map, lie on the map."""
+    found, frame = section(facts.run, "line"), section(facts.run, "frame")
+    rows: list[tuple[str, str]] = []
+    if found:
+        ends = [listed(found, k) for k in ("start", "end")]
+        if all(len(e) == 2 and all(map(words.is_number, e)) for e in ends):
+            rows.append(
+                ("line, in the order of shooting", " to ".join(f"({x:.2f}, {y:.2f})" for x, y in ends))
+            )
+        for key, what, form in (
+            ("length_m", "length", "{:.6g} m"),
+            ("direction_deg", "direction of shooting, from map x towards map y", "{:.4f} degrees"),
+            ("bend_max_m", "stations beside their best line, at most", "{:.2f} m"),
+            ("misfit_max_m", "stations beside local x, at most", "{:.2f} m"),
+        ):
+            if words.is_number(found.get(key)):
+                rows.append((what, form.format(found[key])))
+        rows.append(("where x = 0 lies is said by", str(found.get("says", ""))))
+    if all(words.is_number(frame.get(k)) for k in ("x0", "y0", "azimuth_deg")) and (
+        found or any(frame[k] for k in ("x0", "y0", "azimuth_deg", "flip") if k in frame)
+    ):
+        rows.append(("local (0, 0) on the map", f"({frame['x0']:.2f}, {frame['y0']:.2f})"))
+        rows.append(("local x, from map x towards map y", f"{frame['azimuth_deg']:.6f} degrees"))
+    return table(("on the map", ""), rows) if rows else None
 
 
 def phases(facts: RunFacts) -> Markup | None:

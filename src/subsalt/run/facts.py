@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ from subsalt.run.provenance import code_facts, machine_facts
 if TYPE_CHECKING:
     from subsalt.job.job import Job
     from subsalt.run.outputs import Written
+    from subsalt.survey import Survey
 
 
 def run_facts(
@@ -33,9 +36,11 @@ def run_facts(
     findings: Sequence[Finding],
     plan: dict[str, int],
     numerics: dict[str, object],
+    survey: Survey,
 ) -> dict[str, Any]:
     """Return what is known of a run before its first shot."""
-    grid = setup.model.grid
+    grid, frame = setup.model.grid, setup.model.frame
+    line = survey.notes.get("line")
     return {
         "version": __version__,
         "run_id": run_id,
@@ -43,6 +48,8 @@ def run_facts(
         "job": job.resolved(),
         "job_given": job.model_dump(mode="json", exclude_unset=True),
         "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
+        "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
+        **({"line": line} if line else {}),
         "dt": setup.axis.dt,
         "t0": setup.axis.t0,
         "nt": setup.axis.nt,

@@ -125,7 +125,8 @@ def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Pa
     told = world.bcast(told)
     with world.together():
         chosen = None if told is None else Checkpointing.from_dict(told)
-        decision = group_size(setup, shots, found, asked, chosen, streamed=job.parallel.stream_model)
+        streamed, pictures = job.parallel.stream_model, run_dir is not None and job.output.pictures
+        decision = group_size(setup, shots, found, asked, chosen, streamed=streamed, pictures=pictures)
     with world.together():
         if world.is_root and run_dir is not None and decision.needs is not None:
             refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))

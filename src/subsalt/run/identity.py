@@ -7,15 +7,18 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
+from subsalt.grid import Frame
+from subsalt.job.base import BEFORE_FRAMES
 from subsalt.run.facts import log_event
-from subsalt.run.ledger import Ledger, read_only
+from subsalt.run.ledger import Ledger, read_only, settings_of
 
 if TYPE_CHECKING:
+    from subsalt.comm import Comm
     from subsalt.job.base import BaseJob
     from subsalt.options import CheckpointOptions, PropagationOptions
 
@@ -25,6 +28,8 @@ AFTER_THE_SUM = ("filter", "top_mute", "normalise")
 AFTER_THE_FIELDS = ("condition", "illumination")
 #: key of the files of traces among the inputs
 TRACES = "data.files"
+#: setting of the ledger: the frame of the local coordinates, x0, y0, azimuth, flip
+PLACE = "frame"
 
 
 def numerics_of(
@@ -62,6 +67,31 @@ def of_the_run(options: CheckpointOptions, folder: Path) -> CheckpointOptions:
     return replace(options, exact=True)
 
 
+def keep_place(job: BaseJob, folder: Path, everybody: Comm) -> None:
+    """Let a job that goes on in a run directory keep the frame of its local coordinates there. Collective.
+
+    The partial images lie in that frame: with another one the rest of the shots would be summed beside them.
+    """
+    place = None
+    if everybody.is_root:
+        place = place_of(settings_of(folder), job)
+    told = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
+    job.goes_on_at(Frame(*told) if isinstance(told, list) else told)
+
+
+def place_of(settings: Mapping[str, str], job: BaseJob) -> Frame | str | None:
+    """Return the frame that the ledger of a run keeps; `BEFORE_FRAMES` of one that keeps none, None of another job."""
+    try:
+        known = json.loads(settings["key"])
+        mine = json.loads(json.dumps({**known, "job": job.of_the_image()}))
+        if differences(_of_the_fields(known), _of_the_fields(mine)):
+            return None
+        place = settings.get(PLACE)
+        return BEFORE_FRAMES if place is None else Frame(*json.loads(place))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def begin_run(
     ledger: Ledger,
     job: BaseJob,
@@ -73,6 +103,7 @@ def begin_run(
     option: str = "--run",
     unserved: Callable[[], str] = lambda: "",
     accept_changed_inputs: bool = False,
+    place: Frame | None = None,
 ) -> None:
     """Tie the directory to job, inputs and numerics, or refuse what differs.
 
@@ -88,6 +119,8 @@ def begin_run(
     accept_changed_inputs : bool
         Shots that are done are kept although files of traces have changed since. A model that changed is refused all
         the same: half of the image would be made with each.
+    place : Frame, optional
+        Of the local coordinates in which the sums over shots lie; kept with the run.
 
     Raises
     ------
@@ -131,6 +164,14 @@ def begin_run(
                 f"{way_out}{', or set the old result aside with --recompute' if option == '--run' else ''}",
                 code="E810",
             )
+        kept = ledger.get(PLACE)
+        if place is not None and kept is not None and Frame(*json.loads(kept)) != place:
+            raise ConfigError(
+                f"{ledger.folder}: its partial images lie in the frame {Frame(*json.loads(kept))}, "
+                f"the survey now in {place}",
+                way_out,
+                code="E810",
+            )
         last = json.loads(ledger.get("imaging") or json.dumps(before["job"].get("imaging", {})))
         then, now = ({k: d.get(k) for k in AFTER_THE_FIELDS} for d in (last, imaging))
         changed = differences(then, now, "imaging")
@@ -151,6 +192,9 @@ def begin_run(
             "name": job.name,
             # the same for a run that was moved together with its job
             "from_run": os.path.relpath(job.base.resolve(), ledger.folder.resolve()),
+            **(
+                {} if place is None or job.run_place == BEFORE_FRAMES else {PLACE: json.dumps(astuple(place))}
+            ),
         }
     )
 

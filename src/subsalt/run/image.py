@@ -14,6 +14,7 @@ from subsalt.errors import CorruptionError, DataError
 from subsalt.grid import Box
 from subsalt.imaging.image_sum import ILLUMINATION, ImageSum, light_of
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.run.blank import refuse_blank
 from subsalt.run.ledger import Ledger
 from subsalt.run.partial import open_partial, read_partial
 from subsalt.survey import Survey
@@ -66,7 +67,9 @@ def sum_image(
     CorruptionError
         When a partial image does not have the checksum that the ledger knows; that shot is done again by the next run.
     DataError
-        When no shot succeeded.
+        When no shot succeeded, or nothing is in their traces.
+    ConfigError, NumericalFailure
+        When the image is zero throughout, or not finite somewhere (`subsalt.run.blank`).
     """
     hashes = {int(k): str(v) for k, v in world.bcast(list(ledger.hashes().items()) if ledger else None)}
     if not hashes:
@@ -93,7 +96,9 @@ def sum_image(
         # one chain of additions through all planes: rank by rank
         for rank in range(world.size):
             light = world.bcast(total.light(light) if rank == world.rank else None, root=rank)
-    return ImagePlanes(total.planes[0], total.finish(light), total.illumination())
+    image = total.finish(light)
+    refuse_blank(total, image, light, survey, world)
+    return ImagePlanes(total.planes[0], image, total.illumination())
 
 
 def _lights(

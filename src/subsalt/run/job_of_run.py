@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
-from subsalt.run.ledger import read_only
+from subsalt.run.identity import place_of
+from subsalt.run.ledger import settings_of
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 RESOLVED = "job.resolved.toml"
-
-
-def settings_of(folder: Path) -> dict[str, str]:
-    """Return the settings in the ledger of a run directory, without locking it; empty when there is none."""
-    try:
-        with read_only(folder) as db:
-            return dict(db.execute("SELECT key, value FROM meta").fetchall())
-    except (OSError, sqlite3.Error):
-        return {}
 
 
 def job_of_run(folder: Path) -> Job:
@@ -65,10 +56,12 @@ def job_of_run(folder: Path) -> Job:
         base = (folder.resolve() / known.get("from_run", "..")).resolve()
         base = base if base.is_dir() else folder.resolve().parent
     try:
-        return Job.from_dict(raw, base, name=name)
+        job = Job.from_dict(raw, base, name=name)
     except (ConfigError, FindingsError) as error:
         raise CorruptionError(
             f"{path} is no job of this version: {error.message}",
             "run the job file again with `subsalt migrate`",
             code="E641",
         ) from error
+    job.goes_on_at(place_of(known, job))
+    return job

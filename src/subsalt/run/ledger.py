@@ -428,6 +428,15 @@ def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
         db.close()
 
 
+def settings_of(folder: Path) -> dict[str, str]:
+    """Return the settings in the ledger of a run directory, without locking it; empty when there is none."""
+    try:
+        with read_only(folder) as db:
+            return dict(db.execute("SELECT key, value FROM meta").fetchall())
+    except (OSError, sqlite3.Error):
+        return {}
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     # used by one thread at a time, though not always by the same one: see `deal`
     db = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)

@@ -29,7 +29,7 @@ from subsalt.run.crashes import CrashNote
 from subsalt.run.dealing import Progress
 from subsalt.run.facts import computed_by, ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_left, shots_to_do
-from subsalt.run.identity import begin_run, numerics_of, wavefield_id
+from subsalt.run.identity import begin_run, keep_place, numerics_of, wavefield_id
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
@@ -75,7 +75,8 @@ class RunResult:
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
     point_steps : int
-        Computed in this call; of reverse time migration.
+        Points computed in this call, of all time steps of reverse time migration: those that a wave has not reached are
+        not.
     peak_memory : int
         Largest resident size of the process, bytes.
     shots_done, shots_failed : list of int
@@ -90,6 +91,8 @@ class RunResult:
         What `shots_done` and `shots_failed` count.
     predicted : dict
         What it was predicted to take, on rank 0 (`subsalt.plan.prediction`).
+    grid_point_steps : int
+        Grid points times time steps of this call.
     """
 
     run_dir: Path
@@ -106,6 +109,7 @@ class RunResult:
     contributions: int = 0
     unit: str = "shot"
     predicted: dict[str, Any] = field(default_factory=dict)
+    grid_point_steps: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -115,7 +119,7 @@ class RunResult:
             "sha256": self.sha256,
             "phases": self.phases,
             **(
-                {"point_steps": self.point_steps}
+                {"point_steps": self.point_steps, "grid_point_steps": self.grid_point_steps}
                 if self.unit == "shot"
                 else {"contributions": self.contributions}
             ),
@@ -193,6 +197,7 @@ def migrate_shots_job(
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
+        keep_place(job, folder, everybody)
         findings = raise_on_errors(check_job(job).findings, strict)
     with clock("model input"):
         model = job.open_model()
@@ -205,7 +210,7 @@ def migrate_shots_job(
         setup = migration_setup(job, model, survey)
         plan = ranks.plan(job, setup, survey.shots, everybody, folder)
         with everybody.together():
-            check_formats(job, model.grid, everybody)
+            check_formats(job, model.grid, everybody, survey.frame)
     with clock("provenance"):
         inputs = inputs_of(job, everybody)
         run_id = job.run_id(inputs)
@@ -231,6 +236,7 @@ def migrate_shots_job(
                             inputs,
                             numerics,
                             accept_changed_inputs=going_on.accept_changed_inputs,
+                            place=survey.frame,
                             unserved=partial(unserved, setup, folder, ledger),
                         )
 
@@ -240,7 +246,9 @@ def migrate_shots_job(
                     live = stack.enter_context(Live(folder, ledger.lock.lease, clock, going_on.limit))
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
-                    facts = run_facts(job, setup, run_id, inputs, findings, plan.need.arrays, numerics)
+                    facts = run_facts(
+                        job, setup, run_id, inputs, findings, plan.need.arrays, numerics, survey
+                    )
                     facts["plan"] = plan.to_dict()
                     write_facts(folder, facts | {"state": "running"})
             check_shared(folder, everybody)
@@ -277,12 +285,13 @@ def migrate_shots_job(
         )
         before, idle = TRACES.now(), gpu_work.counted(device)
         migrate_shots(runner, ledger, left, progress if everybody.is_root else None, live)
+        runner.give_back()
         everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
         with clock("facts"):
-            point_steps = everybody.sum(runner.point_steps)
+            point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
             done_there = gpu_work.since(device, idle)
             spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo, done_there)
             parallel = parts.facts()
@@ -301,6 +310,7 @@ def migrate_shots_job(
                         "findings": [vars(f) for f in findings],
                         "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
                         "point_steps": point_steps,
+                        "grid_point_steps": whole,
                         "parallel": parallel
                         | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
                     }
@@ -319,6 +329,7 @@ def migrate_shots_job(
         written.files,
         findings,
         predicted=facts.get("predicted", {}),
+        grid_point_steps=whole,
     )
 
 
@@ -337,19 +348,21 @@ def write_report(folder: Path, clock: Phases) -> Path:
 def survey_of(job: Job, model: ModelLike) -> Survey:
     """Return the recorded survey of a job in the local frame of its model; rank 0 reads its headers. Collective.
 
-    A 2-D model without a place on the map lies along the line of the survey itself.
+    A model without a place on the map lies along the line of the survey itself, or in map coordinates.
     """
     from subsalt.job.data import open_survey
 
-    on_line = model.grid.ndim == 2 and model.frame == Frame()
-    return open_survey(job, None if on_line else model.frame, world())
+    return open_survey(job, None if model.frame == Frame() else model.frame, world())
 
 
 def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:
-    """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation."""
+    """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation.
+
+    The model lies where the survey has it: their local coordinates are the same.
+    """
     from subsalt.imaging.setup import gate
 
-    options = job.propagation_options
+    options, model = job.propagation_options, model.moved_to(survey.frame)
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
     return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)

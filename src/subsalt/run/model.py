@@ -47,11 +47,13 @@ class ModelResult:
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
     point_steps : int
-        Grid points times time steps computed in this call.
+        Points computed in this call, of all time steps: those that a wave has not reached are not.
     dt : float
         Time step, s.
     computed_by : str
         What computed here: a GPU by its name, or the instruction set of the processor.
+    grid_point_steps : int
+        Grid points times time steps of this call.
     """
 
     shots_dir: Path
@@ -60,6 +62,7 @@ class ModelResult:
     point_steps: int
     dt: float
     computed_by: str = ""
+    grid_point_steps: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""
@@ -68,6 +71,7 @@ class ModelResult:
             "files": [str(f) for f in self.files],
             "phases": self.phases,
             "point_steps": self.point_steps,
+            "grid_point_steps": self.grid_point_steps,
             "dt": self.dt,
             "computed_by": self.computed_by,
         }
@@ -136,10 +140,10 @@ def model_job(
         deal_units(
             parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress
         )
-        point_steps = everybody.sum(runner.point_steps)
+        point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
         parts.free()
     return ModelResult(
-        folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt, by
+        folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt, by, whole
     )
 
 
@@ -159,6 +163,7 @@ class _Runner:
     groups: Groups
     clock: Phases
     point_steps: int = 0
+    grid_point_steps: int = 0
 
     def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
         """Model one shot and write its file; collective over the group."""
@@ -172,6 +177,7 @@ class _Runner:
                 group=group if group.size > 1 else None,
             )
         self.point_steps += modelled.point_steps
+        self.grid_point_steps += modelled.grid_point_steps
         with self.clock("trace output"):
             write_shot(
                 shot_path(self.folder, shot),

@@ -17,6 +17,7 @@ from subsalt.io import volume
 from subsalt.io.publish import make_folder, sha256_file
 from subsalt.io.segy_image import map_image
 from subsalt.io.volume_write import PLANE_FORMATS, write_planes
+from subsalt.run.blank import refuse_region
 from subsalt.run.image import ImagePlanes
 from subsalt.survey import Survey
 from subsalt.timing import Phases
@@ -77,6 +78,7 @@ def write_outputs(
     meta = provenance_of(setup, survey, run_id)
     if region is not None:
         grid, planes = grid.window(region), planes.inside(region)
+        refuse_region(planes.image, world)
     written = []
     with clock("output"):
         names = list(dict.fromkeys(["segy", *job.output.formats]))

@@ -150,7 +150,7 @@ def reimage_run(
         setup = migration_setup(job, model, survey)
         with everybody.together():
             region = None if wish.region is None else parse_region(wish.region, model.grid)
-            check_formats(job, model.grid, everybody)
+            check_formats(job, model.grid, everybody, survey.frame)
             numerics = numerics_of(device.describe(), options)
             _check_source(run, wish, setup, numerics)
     with ExitStack() as stack:
@@ -169,11 +169,13 @@ def reimage_run(
                     make_folder(folder, 0o700)
                     ledger = stack.enter_context(Ledger(folder))
                     more = {"reimage": wish.beyond_a_job}
-                    begin_run(ledger, job, run_id, run.inputs, numerics, more=more, option="-o")
+                    begin_run(
+                        ledger, job, run_id, run.inputs, numerics, more=more, option="-o", place=survey.frame
+                    )
                     ledger.plan([s.id for s in survey.shots])
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
-                    facts = run_facts(job, setup, run_id, run.inputs, [], {}, numerics)
+                    facts = run_facts(job, setup, run_id, run.inputs, [], {}, numerics, survey)
                     facts["reimage"] = {"run": str(run.folder.resolve()), "run_id": run.run_id} | {
                         "wish": wish.said()
                     }
@@ -221,6 +223,7 @@ def reimage_run(
                         facts["grid"] = _grid_facts(model.grid.window(region))
                     facts |= {
                         "point_steps": 0,
+                        "grid_point_steps": 0,
                         "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
                     }
                     facts |= ending_facts(folder, rows, written, spent, clock.table())

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from subsalt.comm import Comm
 from subsalt.errors import CannotCreateError, MemoryPlanError
-from subsalt.grid import Grid
+from subsalt.grid import Frame, Grid
 from subsalt.imaging.memory import available_memory
 from subsalt.io.publish import sha256_file
+from subsalt.io.rev1 import choose_scalar
 from subsalt.io.volume_write import PLANE_FORMATS
 from subsalt.run.lock import NAME as LOCK
 from subsalt.side_by_side import each
@@ -65,16 +68,22 @@ def _lease(path: Path) -> object:
         return None
 
 
-def check_formats(job: Job, grid: Grid, world: Comm) -> None:
-    """Refuse formats of the image that rank 0 would have to write alone and has no memory for.
+def check_formats(job: Job, grid: Grid, world: Comm, frame: Frame | None = None) -> None:
+    """Refuse what could not be written in the end: formats that rank 0 would have to write alone and has no memory
+    for, and map coordinates that are too large for SEG-Y.
 
     Raises
     ------
+    GeometryError
+        When the corners of the image do not fit.
     MemoryPlanError
         Naming them.
     """
     from subsalt.run.outputs import SUFFIX
 
+    place, last = frame or Frame(), (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
+    corners = np.array(grid.origin3) + last * np.array([[x, y, 0.0] for x in (0, 1) for y in (0, 1)])
+    choose_scalar(place.to_world(corners)[:, :2], "map coordinates of the image")
     alone = [n for n in job.output.formats if SUFFIX[n] not in PLANE_FORMATS]
     need = COPIES * 4 * grid.size
     if alone and world.is_root and need > available_memory():

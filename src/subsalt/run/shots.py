@@ -73,7 +73,7 @@ class ShotRunner:
     by: str = ""
 
     def __post_init__(self) -> None:
-        self.pool, self.point_steps = SnapshotPool(), 0
+        self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
         #: what all exchanges of ghost planes took on this rank
         self.halo = Traffic()
         reading = reading_of(self.io, self.groups.group)
@@ -146,8 +146,13 @@ class ShotRunner:
         with self.clock("partial image"):
             sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
         self.point_steps += part.point_steps
+        self.grid_point_steps += part.grid_point_steps
         self.halo.add(part.traffic, Traffic())
         return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
+
+    def give_back(self) -> None:
+        """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
+        self.pool.give_back("device", "memory")
 
 
 def migrate_shots(

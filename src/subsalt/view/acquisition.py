@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,16 @@ from subsalt.survey import Shot, Survey
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, fit, legend, png_path
-from subsalt.view.placement import Placed, fold, placed
+from subsalt.view.placement import Placed, fold, moved, placed
 from subsalt.view.scene import Scene, corners, extent_of, limits, marks, velocity
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: height of the panel that shows a line on the map, inches
+MAP_HEIGHT = 2.6
 
 
 def survey_map(
@@ -82,15 +85,15 @@ def survey_map(
         shot = survey.select([shot]).shots[0]
     spread = None
     if shot is not None:
-        spread = np.concatenate([shot.src[None], shot.rcv])
-        if frame != survey.frame:
-            spread = frame.to_local(survey.frame.to_world(spread))
+        spread = moved(np.concatenate([shot.src[None], shot.rcv]), survey, frame)
     counts = fold(survey, grid, bins, frame)
     scene = Scene(where, vp, window, spread, frame if coordinates == "map" and grid.ndim == 3 else None)
     about = facts(where, counts[0])
     heads = {"title": title, "run_id": run_id, "about": about}
     if grid.ndim == 2:
-        _line(out, scene, counts, **heads)
+        line = survey.notes.get("line")
+        plan = line if isinstance(line, dict) and line.get("stations") else None
+        _line(out, scene, counts, survey.frame, plan, **heads)
     else:
         _area(out, scene, counts, depth, **heads)
     return out
@@ -177,12 +180,14 @@ def _line(
     path: Path,
     scene: Scene,
     counts: tuple[NDArray[np.int64], list[NDArray[np.float64]]],
+    frame: Frame,
+    line: Mapping[str, Any] | None,
     *,
     title: str,
     run_id: str,
     about: str,
 ) -> None:
-    """Draw the section of a 2-D survey and, beneath it, its fold curve."""
+    """Draw the section of a 2-D survey and, beneath it, its fold curve and where it lies on the map."""
     axes = (0, 2)
     view = extent_of(scene, axes)
     unit = Length.fitting(view[1] - view[0], view[3] - view[2])
@@ -190,7 +195,8 @@ def _line(
     top = 1.0
     if ratio != 1:
         about += f" · vertical exaggeration {ratio:g}"
-    size = (LEFT + wide + RIGHT, top + tall + GAP + 1.1 + BOTTOM)
+    deep = top + tall + GAP + 1.1
+    size = (LEFT + wide + RIGHT, deep + BOTTOM + (0.0 if line is None else GAP + MAP_HEIGHT))
     with style.page(path, size, title=title, run_id=run_id, about=about) as fig:
         style.heading(fig, title, about)
         ax = style.place(fig, (LEFT, top, wide, tall))
@@ -211,4 +217,34 @@ def _line(
         below.set_title(
             f"midpoints per bin of {edges[1] - edges[0]:.4g} m", fontsize=8, color=style.FAINT, pad=3
         )
+        if line is not None:
+            # lower by what the labels of the fold take
+            on_map = style.place(fig, (LEFT, deep + GAP, wide, MAP_HEIGHT))
+            _on_map(on_map, scene.where.grid, frame, line)
         legend(fig, [ax], (LEFT, 0.52), columns=9)
+
+
+def _on_map(ax: Axes, grid: Grid, frame: Frame, line: Mapping[str, Any]) -> None:
+    """Draw a line on the map: its stations, the model's x axis with x = 0, and the direction of shooting."""
+    stations = np.array(line["stations"])
+    model = frame.to_world(np.array([[grid.origin[0], 0.0, 0.0], [grid.last[0], 0.0, 0.0]]))
+    ax.plot(model[:, 0], model[:, 1], "-", color=style.INK, linewidth=1.2, label="model")
+    ax.plot(stations[:, 0], stations[:, 1], "v", color=style.RECEIVER, markersize=2.5, label="stations")
+    if grid.origin[0] <= 0.0 <= grid.last[0]:
+        ax.plot([frame.x0], [frame.y0], "s", color=style.INK, markersize=5, label="x = 0")
+    start, end = np.array(line["start"]), np.array(line["end"])
+    ax.annotate(
+        "",
+        xy=tuple(end),
+        xytext=tuple(end - 0.15 * (end - start)),
+        arrowprops={"arrowstyle": "-|>", "color": style.SOURCE, "linewidth": 2.0},
+    )
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.margins(0.08)
+    ax.ticklabel_format(style="plain", useOffset=False)
+    ax.tick_params(labelsize=7)
+    ax.set_xlabel("map x, east (m)", fontsize=7)
+    ax.set_ylabel("map y, north (m)", fontsize=7, labelpad=1)
+    about = f"shot towards N {(90.0 - line['direction_deg']) % 360.0:.1f} E; x = 0 at {frame.x0:.2f}, {frame.y0:.2f}"
+    ax.set_title(about, fontsize=8, color=style.FAINT, pad=3)
+    ax.legend(fontsize=7, loc="best", frameon=False)

@@ -14,6 +14,7 @@ from subsalt.grid import Frame, Grid
 from subsalt.planes import Planes
 from subsalt.survey import Survey
 from subsalt.view import style
+from subsalt.view.placement import moved
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -183,26 +184,23 @@ def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[ND
         return np.zeros((0, 3)), np.zeros((0, 3))
     src = style.unique_points([s.src[None] for s in survey])
     rcv = style.unique_points([s.rcv for s in survey])
-    if frame is not None and frame != survey.frame:
-        src, rcv = (frame.to_local(survey.frame.to_world(p)) for p in (src, rcv))
-    return src, rcv
+    return moved(src, survey, frame), moved(rcv, survey, frame)
 
 
 def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     """Draw one cut; return what a colour bar needs, by name (``values`` or ``vp``)."""
     left, right, low, high = (float(v) for v in unit(cut.extent))
     common: dict[str, Any] = {"extent": (left, right, low, high), "aspect": "auto", "origin": "lower"}
-    values = cut.values(look.values)
+    pixels = style.pixels_of(ax)
+    values = style.reduced(cut.values(look.values), pixels)
     lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
-    smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(ax, values)
+    smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(values, pixels)
     if look.vp is None:
         colours: Any = style.veil() if look.palette == "veil" else style.palette(look.palette)
-        shown: dict[str, Any] = {"cmap": colours, "vmin": lo, "vmax": hi}
-        drawn = {"values": ax.imshow(values, interpolation=smooth, **shown, **common)}
+        drawn = {"values": style.laid(ax, values, (lo, hi), colours, smooth, **common)}
     else:
-        colours, key = style.tinted(
-            values, (lo, hi), look.palette, cut.values(look.vp), look.vp_limits, look.tint
-        )
+        vp = style.reduced(cut.values(look.vp), pixels)
+        colours, key = style.tinted(values, (lo, hi), look.palette, vp, look.vp_limits, look.tint)
         ax.imshow(colours, interpolation=smooth, **common)
         drawn = {"vp": key}
     _draw_reflectors(ax, cut, look.reflectors, unit)
@@ -216,10 +214,9 @@ def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     return drawn
 
 
-def _interpolation(ax: Axes, values: NDArray) -> str:
+def _interpolation(values: NDArray, pixels: tuple[float, float]) -> str:
     """Return how to draw: smooth between few points, filtered where points outnumber pixels."""
-    pixels = ax.get_window_extent()
-    many = values.shape[0] > pixels.height or values.shape[1] > pixels.width
+    many = values.shape[0] > pixels[0] or values.shape[1] > pixels[1]
     return "hanning" if many else "bilinear"
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt.errors import ConfigError
+from subsalt.grid import Grid
 from subsalt.view import style
-from subsalt.view.cuts import Cut, Look, draw_cut
+from subsalt.view.cuts import Cut, Look, cuts_at, draw_cut
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # inches: room for title above, ticks and labels left and below, the colour bar right
 TOP, LEFT, BOTTOM, RIGHT, GAP = 0.55, 0.72, 0.55, 0.95, 0.62
+# and at most for one cut on a page of its own
+PICTURE = 8.6, 6.2
 
 
 def png_path(path: str | Path, name: str) -> Path:
@@ -44,6 +47,23 @@ def fit(
     return max(1.5, width * scale), max(0.8, height * exaggeration * scale), exaggeration
 
 
+#: bytes that a process takes once it has drawn: Matplotlib, its fonts, and the canvas of a page
+DRAWING = 62_000_000
+#: bytes that Matplotlib makes of every point of a section on the way to its pixels
+POINT_DRAWN = 45
+
+
+def picture_bytes(grid: Grid) -> int:
+    """Return the memory that pictures of an image on `grid` take beside image and model."""
+    most = 0
+    for cut in cuts_at(grid).values():
+        wide, tall, _ = fit(*cut.lengths, None if cut.axes[1] == 2 else 1.0, PICTURE)
+        across, down = (grid.shape3[i] for i in cut.axes)
+        room = style.PER_PIXEL * style.DPI
+        most = max(most, min(across, round(room * wide)) * min(down, round(room * tall)))
+    return DRAWING + POINT_DRAWN * most
+
+
 def single(
     path: Path,
     cut: Cut,
@@ -57,7 +77,7 @@ def single(
 ) -> Path:
     """Draw one cut on a page of its own."""
     unit = Length.fitting(*cut.lengths)
-    wide, tall, ratio = fit(*cut.lengths, exaggeration if cut.axes[1] == 2 else 1.0, (8.6, 6.2))
+    wide, tall, ratio = fit(*cut.lengths, exaggeration if cut.axes[1] == 2 else 1.0, PICTURE)
     if ratio != 1:
         facts += f" · vertical exaggeration {ratio:g}"
     size = (LEFT + wide + RIGHT, TOP + tall + BOTTOM)

@@ -64,10 +64,19 @@ def placed(survey: Survey, grid: Grid, frame: Frame | None = None) -> Placed:
         raise GeometryError("the survey has no shots", "check the selection of shots", code="E304")
     src = np.array([s.src for s in survey])
     rcv = style.unique_points([s.rcv for s in survey])
-    if frame is not None and frame != survey.frame:
-        src, rcv = (frame.to_local(survey.frame.to_world(p)) for p in (src, rcv))
+    src, rcv = (moved(p, survey, frame) for p in (src, rcv))
     out = [_outside(p, grid) for p in (src, rcv)]
     return Placed(grid, src, [s.id for s in survey], rcv, out[0], out[1])
+
+
+def moved(points: NDArray[np.float64], survey: Survey, frame: Frame | None) -> NDArray[np.float64]:
+    """Return points (n, 3) of a survey in the local coordinates of `frame`, m.
+
+    A section without a place on the map (the frame `Frame()`) lies where the line is: its coordinates are the survey's.
+    """
+    if frame is None or frame == survey.frame or (survey.ndim == 2 and frame == Frame()):
+        return points
+    return frame.to_local(survey.frame.to_world(points))
 
 
 def _used(grid: Grid) -> list[int]:
@@ -123,8 +132,7 @@ def fold(
     counts: NDArray[np.int64] = np.zeros((len(edges[0]) - 1, len(edges[1]) - 1), dtype=np.int64)
     for shot in survey:
         mid = 0.5 * (shot.rcv + shot.src)
-        if frame is not None and frame != survey.frame:
-            mid = frame.to_local(survey.frame.to_world(mid))
+        mid = moved(mid, survey, frame)
         ix, iy = (np.searchsorted(e, mid[:, i], side="right") - 1 for i, e in enumerate(edges))
         good = (ix >= 0) & (ix < counts.shape[0]) & (iy >= 0) & (iy < counts.shape[1])
         np.add.at(counts, (ix[good], iy[good]), 1)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
 from subsalt.grid import Frame, Grid
+from subsalt.io.frames import frame_from
 
 # arrays of an NPZ that are drawn when none is named
 NPZ_KEYS = ("image", "vp", "values")
@@ -92,7 +93,7 @@ def read_run(folder: Path) -> RunImage:
     values = filtered(values, known, job_of(facts, folder).get("imaging"))
     total = len(facts["shots"]) if isinstance(facts.get("shots"), list) else 0
     so_far = f"{title}: {n} of {total} shots so far" if total else f"{title}: {n} shots so far"
-    return RunImage(known, Frame(), values, so_far, run_id)
+    return RunImage(known, frame_of(facts), values, so_far, run_id)
 
 
 def _instead(folder: Path) -> str:
@@ -125,6 +126,15 @@ def job_of(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
         return tomllib.loads((folder / "job.resolved.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def frame_of(facts: dict[str, Any]) -> Frame:
+    """Return the frame of a run, as far as run.json says it."""
+    found = facts.get("frame")
+    try:
+        return frame_from([found[k] for k in ("x0", "y0", "azimuth", "flip")], "run.json")  # type: ignore[index]
+    except (KeyError, TypeError, ValueError, ModelError):
+        return Frame()
 
 
 def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:

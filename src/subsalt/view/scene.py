@@ -153,7 +153,11 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     low, high = style.value_limits(scene.vp)
     left, right, bottom, top = cut.extent
     h, v = axes
-    # a mesh rather than a picture: it can be turned
+    if scene.turn is None:
+        values = style.reduced(values, style.pixels_of(ax))
+        common: dict[str, Any] = {"extent": tuple(unit(cut.extent)), "aspect": "auto", "origin": "lower"}
+        return style.laid(ax, values, (low, high), style.veil(), "nearest", alpha=0.8, **common)
+    # turned into map coordinates: a mesh rather than a picture
     x, y = np.meshgrid(
         np.linspace(left, right, values.shape[1] + 1), np.linspace(bottom, top, values.shape[0] + 1)
     )

@@ -17,7 +17,7 @@ from subsalt.errors import ConfigError, ModelError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.planes import Planes
 from subsalt.view import style
-from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, TOP, png_path
+from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, png_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 NORMAL = {"inline": 0, "crossline": 1, "slice": 2}
 # inches a section takes at most, and a narrow one at least
 _WIDE, _TALL, _NARROW = 8.6, 5.4, 1.8
+#: bytes that the wiggles of a page of gathers leave behind
+GATHERS_DRAWN = 15_000_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,14 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
             "E833",
         )
     return found[0], found[1], round((t - axis.t0) / axis.dt)
+
+
+def time_picture_bytes(grid: ImageGrid) -> int:
+    """Return the memory that pictures of a time migration on `grid` take, gathers and maps included."""
+    room = style.PER_PIXEL * style.DPI
+    across, down = round(room * _WIDE), round(room * _TALL)
+    most = min(max(grid.shape), across) * min(grid.time.nt, down)
+    return DRAWING + GATHERS_DRAWN + POINT_DRAWN * most
 
 
 def time_sections(
@@ -253,20 +263,21 @@ class _Drawing:
         values = self.cuts[name] if name == "slice" else self.cuts[name].T
         down, across = self._ends(name)
         common: dict[str, Any] = {"extent": (*across, down[1], down[0]), "aspect": "auto"}
-        pixels = ax.get_window_extent()
-        many = values.shape[0] > pixels.height or values.shape[1] > pixels.width
+        pixels = style.pixels_of(ax)
+        values = style.reduced(values, pixels)
+        many = values.shape[0] > pixels[0] or values.shape[1] > pixels[1]
         smooth = "hanning" if many else "bilinear"
         low, high = self.look.limits
         if self.over:
-            over = self.over[name] if name == "slice" else self.over[name].T
+            over = style.reduced(self.over[name] if name == "slice" else self.over[name].T, pixels)
             colours, drawn = style.tinted(
                 values, (low, high), self.look.palette, over, self.look.velocity_limits, 0.9
             )
             ax.imshow(colours, interpolation=smooth, **common)
         else:
             smooth = smooth if self.look.palette in ("grey", "residual") else "nearest"
-            shown: dict[str, Any] = {"cmap": style.palette(self.look.palette), "vmin": low, "vmax": high}
-            drawn = ax.imshow(values, interpolation=smooth, **shown, **common)
+            palette = style.palette(self.look.palette)
+            drawn = style.laid(ax, values, (low, high), palette, smooth, **common)
         lines = "inline" if name == "crossline" else line_name(self.grid)
         ax.set_xlabel(lines)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))

@@ -1,4 +1,7 @@
-"""Cross-correlation divided by the source illumination: a reflection coefficient in reflectivity mode."""
+"""Cross-correlation divided by the source illumination: in reflectivity mode a reflection coefficient.
+
+Over the cosine of the angle of incidence: reflectors that are seen at wide angles come out larger.
+"""
 
 from __future__ import annotations
 

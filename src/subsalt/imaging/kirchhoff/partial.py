@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,14 @@ def rows_of_plane(classes: int, groups: int, nt: int) -> int:
     return classes + 1 + -(-groups // nt)
 
 
+def layout_of_sums(
+    locations: int, classes: int, groups: int, nt: int, facts: Mapping[str, Any] | None = None
+) -> PlaneLayout:
+    """Return how the sums of a block lie in a file."""
+    box = Box((0, 0, 0), (locations, rows_of_plane(classes, groups, nt), nt))
+    return PlaneLayout(box, (FIELD,), facts or {})
+
+
 def write_sums(path: Path, sums: Sums) -> str:
     """Publish the sums of a block; return the hash of the whole.
 
@@ -32,7 +42,6 @@ def write_sums(path: Path, sums: Sums) -> str:
     """
     n, classes, nt = sums.image.shape
     groups = sums.fold.shape[1]
-    rows = rows_of_plane(classes, groups, nt)
     facts = {
         "block": sums.block.to_list(),
         "groups": groups,
@@ -40,7 +49,8 @@ def write_sums(path: Path, sums: Sums) -> str:
         "contributions": sums.contributions,
         "traces": sums.traces,
     }
-    layout = PlaneLayout(Box((0, 0, 0), (n, rows, nt)), (FIELD,), facts)
+    layout = layout_of_sums(n, classes, groups, nt, facts)
+    rows = layout.box.shape[1]
     return write_planes(path, layout, layout.box, {FIELD: _Planes(sums, rows)}, single())  # type: ignore[dict-item]
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Weighting = Literal["bin", "uniform"]
 
+#: m by which coordinates in decimetres move a midpoint at most; centimetres of noise move it less
+EDGE = 0.05
+#: share of midpoints on edges from which on it is no chance
+MANY = 0.05
 #: distances between bins, in medians of their class, from which on they are a hole in the survey
 HOLE = 5
 
@@ -90,13 +94,47 @@ def trace_weights(
 
 
 def bins_of(points: NDArray[np.float64], grid: ImageGrid) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return row (inline) and column (crossline) of the bins of midpoints (n, 2), both counted from the lowest."""
+    """Return row (inline) and column (crossline) of the bins of midpoints (n, 2), both counted from the lowest.
+
+    Notes
+    -----
+    A midpoint on the edge of two bins belongs to the upper one. Where a survey puts many midpoints on edges, those that
+    rounding or noise of coordinates left up to `EDGE` below one belong there too: else neighbours would fall on either
+    side by chance, some bins hold two traces and others none, and the weights of both would be wrong.
+    """
+    row, col = fractional_bins(points, grid)
+    inline, crossline = grid.numbered_spacing
+    rows, cols = _cells(row, inline), _cells(col, crossline)
+    return rows - rows.min(), cols - cols.min()
+
+
+def fractional_bins(
+    points: NDArray[np.float64], grid: ImageGrid
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return row and column of midpoints (n, 2) as fractions, counted from the corner: edges at halves."""
     (ax, ay), (bx, by) = grid.per_inline, grid.per_crossline
     x, y = points[:, 0] - grid.corner[0], points[:, 1] - grid.corner[1]
     det = ax * by - ay * bx
-    row = np.floor((x * by - y * bx) / det + 0.5).astype(np.int64)
-    col = np.floor((y * ax - x * ay) / det + 0.5).astype(np.int64)
-    return row - row.min(), col - col.min()
+    return (x * by - y * bx) / det, (y * ax - x * ay) / det
+
+
+def on_edges(at: NDArray[np.float64], within: float) -> tuple[float, float]:
+    """Return the shares of fractional bins that lie less than `within` bins below an edge, and at or above one."""
+    f = at + 0.5
+    part = f - np.floor(f)
+    return float((part > 1.0 - within).mean()), float((part < within).mean())
+
+
+def many_on_edges(below: float, above: float, within: float) -> bool:
+    """Return whether midpoints lie on edges more often than evenly spread ones, and fall on both sides of them."""
+    return below > 0 and below + above > max(MANY, 3 * 2 * within)
+
+
+def _cells(at: NDArray[np.float64], spacing: float) -> NDArray[np.int64]:
+    """Return the bins of fractional ones, those of them that were meant for an edge in the upper bin."""
+    within = min(EDGE / spacing, 0.25)
+    snap = within if many_on_edges(*on_edges(at, within), within) else 0.0
+    return np.floor(at + 0.5 + snap).astype(np.int64)
 
 
 def _distance(steps: NDArray[np.int64]) -> float:

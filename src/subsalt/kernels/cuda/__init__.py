@@ -46,6 +46,7 @@ from subsalt.kernels.problem import Problem, State
 __all__ = [
     "ASYNCHRONOUS",
     "CLASS",
+    "FLUSHES",
     "NAME",
     "OWN_MEMORY",
     "WHOLE_MEMORY_FIELDS",
@@ -91,6 +92,9 @@ WHOLE_MEMORY_FIELDS = False
 
 #: kernels return before they have computed
 ASYNCHRONOUS = True
+
+#: numbers below the smallest normal one are made zeros
+FLUSHES = True
 
 #: how ghost planes come to MPI
 ghost_planes = GhostPlanes

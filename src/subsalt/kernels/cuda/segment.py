@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import _native
 from subsalt.errors import DeviceError
 from subsalt.grid import Box
 from subsalt.kernels.cuda.arrays import DeviceArray, address
@@ -25,6 +26,7 @@ from subsalt.kernels.cuda.plan import levels, plan_of
 from subsalt.kernels.cuda.points import on_device
 from subsalt.kernels.cuda.tuner import tuner_of
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.tuning import batch_seed
 
 if TYPE_CHECKING:
     from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
@@ -272,7 +274,7 @@ class Segment:
                 left = until - state.it
                 cut, steps = tuner.trial(left)
                 if not tuner.tries(left):
-                    steps = self._slice(left)
+                    steps = self._slice(left, state.it)
                 call("subsalt_cuda_tune", self.plan.pointer, *cut)
                 start, before = time.perf_counter(), state.it
                 finite = self._run(state, steps, until, finite_every, check_last and steps == left)
@@ -283,8 +285,11 @@ class Segment:
                     progress(state.it)
         return finite
 
-    def _slice(self, left: int) -> int:
-        """Return how many of the steps left the next slice has."""
+    def _slice(self, left: int, it: int) -> int:
+        """Return how many of the `left` steps from time index `it` the next slice has."""
+        seed = batch_seed()
+        if seed is not None:
+            return min(left, _native.drawn_steps(seed, it))
         pace = self.problem.cache.get(_PACE)
         if not isinstance(pace, _Pace):
             return 1

@@ -146,6 +146,10 @@ def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, lis
         notes.append("an upper bound is the most that could be saved, no promise")
     if any(r.wildcard for r in records):
         notes.append("a receive or probe from any source is in the run")
+    if any(r.ready for r in records):
+        notes.append(
+            "a ready send is in the run: its receive must be posted before, and a barrier may see to that"
+        )
     result = Result(
         "barriers",
         {"command": command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},

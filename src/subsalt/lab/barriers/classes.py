@@ -3,7 +3,9 @@
 A barrier directly followed by a call that waits for all ranks of its communicator orders nothing that this call does
 not order too. Followed by messages between two ranks it can only matter where a receive takes messages from any source
 (Sharma, Vakkalanka, Gopalakrishnan, Kirby, Thakur, Gropp, "A formal approach to detect functionally irrelevant
-barriers in MPI programs", EuroPVM/MPI 2008). What a barrier orders outside of MPI, such as files that one rank writes
+barriers in MPI programs", EuroPVM/MPI 2008), or where a message is sent in ready mode: that is allowed only once its
+receive has been posted (MPI 4.1, section 3.4), and a barrier is how programs make sure of it; outputs that are the same
+without the barrier prove nothing then. What a barrier orders outside of MPI, such as files that one rank writes
 and another one reads, or signals, is invisible here: no class says "removable".
 """
 
@@ -80,6 +82,8 @@ BETWEEN_TWO = {
         "MPI_Parrived",
     ),
 }
+#: messages that may be sent only once their receive has been posted
+READY = {"MPI_Rsend", "MPI_Irsend", "MPI_Rsend_init"}
 #: what the interposer saw around a barrier, in words
 REASONS = {
     "file before": "access to a file through MPI comes right before",
@@ -145,7 +149,7 @@ def _of_record(r: BarrierRecord) -> tuple[Class, str]:
         return "keep", "; ".join(text + _share(times, r.count) for text, times in seen)
     if not r.follows:
         return "keep", "no call comes after it"
-    found = [(*_of_follow(f, r.wildcard), f) for f in r.follows]
+    found = [(*_of_follow(f, r), f) for f in r.follows]
     kind, text, follow = min(found, key=lambda f: (ORDER.index(f[0]), -f[2].calls))
     return kind, text + _share(follow.calls, sum(f.calls for f in r.follows))
 
@@ -154,19 +158,27 @@ def _share(times: int, of: int) -> str:
     return f" ({times} of {of})" if times < of else ""
 
 
-def _of_follow(f: Follow, wildcard: bool) -> tuple[Class, str]:
+def _of_follow(f: Follow, r: BarrierRecord) -> tuple[Class, str]:
     """Return what a call that follows says, and how that reads."""
+    if f.call in READY:
+        return "keep", f"{f.call} follows, whose receive must have been posted"
+    waits = f.call in WAITS_FOR_ALL and f.relation in ("same", "larger")
+    if r.ready and not waits:
+        return (
+            "keep",
+            f"{f.call} follows, and a ready send is in the run, whose receive must have been posted",
+        )
     if f.call in WAITS_FOR_ALL:
-        if f.relation in ("same", "larger"):
+        if waits:
             of = "the same" if f.relation == "same" else "a larger"
             return "candidate", f"{f.call} on {of} communicator follows, which waits for all ranks"
         which = "that moves no byte" if f.relation == "empty" else "on another communicator"
         return "weak", f"{f.call} {which} follows"
     if f.call in WAITS_FOR_SOME:
-        seen = "; a receive from any source is in the run" if wildcard else ""
+        seen = "; a receive from any source is in the run" if r.wildcard else ""
         return "weak", f"{f.call} follows, which does not make every rank wait for all{seen}"
     if f.call in BETWEEN_TWO:
-        if wildcard:
+        if r.wildcard:
             return "keep", f"{f.call} follows, and a receive from any source is in the run"
         return "candidate", f"{f.call} follows, and no receive from any source is in the run"
     return "weak", f"{f.call} follows"

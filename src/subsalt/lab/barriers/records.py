@@ -67,6 +67,8 @@ class BarrierRecord:
         Why it may be needed, and how often that was seen.
     wildcard : bool
         Whether a receive or probe from any source was seen anywhere in the run.
+    ready : bool
+        Whether a ready send was seen anywhere in the run.
     """
 
     call: str
@@ -86,6 +88,7 @@ class BarrierRecord:
     follows: tuple[Follow, ...]
     reasons: Mapping[str, int]
     wildcard: bool
+    ready: bool = False
 
     @property
     def count(self) -> int:
@@ -169,6 +172,7 @@ def barriers(audit: Mapping[str, Any]) -> tuple[BarrierRecord, ...]:
                 ),
                 reasons=why,
                 wildcard=audit["wildcard"],
+                ready=audit.get("ready", False),  # records of before 0.8 do not say
             )
             for row, next_, why in zip(rows, follows, reasons, strict=True)
         )

@@ -44,6 +44,7 @@ def measure(
     say: Say = lambda text: None,
     start: Start | None = None,
     peak: Callable[[], float] = balance.peak_rate,
+    measured: list[rows.Row] | None = None,
 ) -> Result:
     """Measure messages, then what was asked for beside them, and set this machine among others.
 
@@ -59,13 +60,15 @@ def measure(
         In place of what starts the ranks.
     peak : callable
         Gives the peak rate of all cores, GFLOP/s.
+    measured : list, optional
+        Gets the rows of messages as they come, for whoever is stopped on the way.
     """
     mpi: MpiInUse | None = None
     if start is None:
         mpi, start = starts(settings)
     beside.check(mpi)
     with Watch(min(max(settings.ranks), usable_cores())) as watch:
-        found = messages(settings, start, say)
+        found = messages(settings, start, say, measured)
         all_rows, notes = [*found.rows], [*found.notes]
         if beside.imb:
             run = imb.Run(max(settings.ranks), tuple(settings.sizes), settings.threads)

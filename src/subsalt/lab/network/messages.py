@@ -161,7 +161,7 @@ class Messages:
     mpi: str
 
 
-def messages(settings: Settings, start: Start, say: Say) -> Messages:
+def messages(settings: Settings, start: Start, say: Say, measured: list[make.Row] | None = None) -> Messages:
     """Measure messages between two ranks and among all.
 
     Parameters
@@ -172,13 +172,15 @@ def messages(settings: Settings, start: Start, say: Say) -> Messages:
         Of `starts`.
     say : callable
         Told what is being measured.
+    measured : list, optional
+        Gets the rows as they come, for whoever is stopped on the way.
 
     Raises
     ------
     SubsaltError
         When the ranks cannot be started, do not see each other, or receive something else than was sent.
     """
-    found: list[make.Row] = []
+    found: list[make.Row] = [] if measured is None else measured
     notes: list[str] = []
     known: set[tuple[str, int]] = set()
     mpi = ""

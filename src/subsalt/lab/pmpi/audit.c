@@ -19,6 +19,7 @@ enum kind { OTHER, LOCAL, FILES, RMA, MAKES_COMM, FINALIZE, BARRIER, IBARRIER };
 struct audit_row* audit_rows;
 struct audit_comm* audit_comms;
 int audit_wildcard;
+int audit_ready;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char* kinds;
@@ -246,6 +247,7 @@ void audit_next(int function, MPI_Comm comm, unsigned flags, long long bytes, do
     if (function < 0 || kinds[function] == LOCAL) return;
     mine.function = function;
     if (flags & CORE_ANY_SOURCE) audit_wildcard = 1;
+    if (flags & CORE_READY) audit_ready = 1;
     /* of a barrier the site is known when it has ended */
     if (kinds[function] == BARRIER) return;
     if (mine.pending) {

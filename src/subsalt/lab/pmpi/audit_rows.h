@@ -62,5 +62,7 @@ extern struct audit_row* audit_rows;
 extern struct audit_comm* audit_comms;
 /* a receive or probe from any source was seen */
 extern int audit_wildcard;
+/* a ready send was seen */
+extern int audit_ready;
 
 #endif

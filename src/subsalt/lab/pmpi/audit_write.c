@@ -210,15 +210,18 @@ static void add_details(struct text* t, int number, const struct audit_row* r) {
 }
 
 void audit_write(FILE* out, MPI_Comm world) {
-    int rank, ranks, count = 0, wildcard = 0;
+    int rank, ranks, count = 0, wildcard = 0, ready = 0;
     char** keys = NULL;
     PMPI_Comm_rank(world, &rank);
     PMPI_Comm_size(world, &ranks);
     char* list = all_keys(world, rank, ranks, &keys, &count);
     PMPI_Reduce(&audit_wildcard, &wildcard, 1, MPI_INT, MPI_MAX, 0, world);
+    PMPI_Reduce(&audit_ready, &ready, 1, MPI_INT, MPI_MAX, 0, world);
     double* numbers = zeros(4 * (size_t)ranks, sizeof *numbers);
     struct text details = {0};
-    if (out) fprintf(out, "{\"wildcard\": %s, \"rows\": [", wildcard ? "true" : "false");
+    if (out)
+        fprintf(out, "{\"wildcard\": %s, \"ready\": %s, \"rows\": [", wildcard ? "true" : "false",
+                ready ? "true" : "false");
     for (int i = 0; i < count; i++) {
         const struct audit_row* r = row_of(keys[i]);
         double own[4] = {0}, sum[3];

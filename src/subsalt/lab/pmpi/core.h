@@ -7,7 +7,8 @@
 
 /* bits of core_call.flags */
 enum {
-    CORE_ANY_SOURCE = 1 /* the source asked for is MPI_ANY_SOURCE */
+    CORE_ANY_SOURCE = 1, /* the source asked for is MPI_ANY_SOURCE */
+    CORE_READY = 2       /* a ready send: its receive must have been posted before */
 };
 
 /* One call on its way through a wrapper. */
@@ -30,6 +31,8 @@ extern const int core_functions;
 extern const unsigned char core_carries[];
 
 double core_now(void);
+/* The function of that name in the libraries behind this one; ends the program where there is none. */
+void* core_next(const char* name);
 
 /* Returns 0 when the call is not to be recorded: before MPI runs, after it, and inside another MPI call. */
 int core_enter(struct core_call* call, int function, const void* caller, MPI_Comm comm, unsigned flags);

@@ -147,6 +147,8 @@ def made_by(p: Prototype) -> Argument | None:
 
 def flags_of(p: Prototype) -> str:
     """Return the expression of the flags of a call."""
+    if re.match(r"MPI_(Rsend|Irsend|Rsend_init)(_c)?$", p.name):
+        return "CORE_READY"
     source = p.named("source", "src")
     if source is not None and source.type == "int" and re.search(r"recv|probe", p.name, re.IGNORECASE):
         return f"{source.name} == MPI_ANY_SOURCE ? CORE_ANY_SOURCE : 0"
@@ -281,15 +283,35 @@ def _tag_of(p: Prototype) -> tuple[str, str]:
     return "", "NULL"
 
 
-def fortran_wrapper(p: Prototype) -> str | None:
-    """Return the C text of the wrapper of the Fortran function of the same name; None where it has other arguments.
+#: the functions of the module mpi_f08: plain, with descriptors of buffers (MPICH; "ts": TS 29113), with large counts
+FORTRAN_2008 = ("_f08_", "_f08ts_")
+FORTRAN_2008_LARGE = ("_f08_large_", "_f08ts_large_", "_c_f08_", "_c_f08ts_")
 
-    Arguments are addresses, in the order of C, with the error code behind them; what C takes by value is read through
-    them under its own name, so that bytes are counted by the same expression. Texts have hidden lengths: left out.
+
+def fortran_names(p: Prototype) -> list[str]:
+    """Return the names that a function has for linkers in Fortran: of mpif.h and `use mpi`, and of `use mpi_f08`."""
+    if p.name.endswith("_c"):
+        return [p.name.lower().removesuffix("_c") + end for end in FORTRAN_2008_LARGE]
+    return [p.name.lower() + end for end in ("_", *FORTRAN_2008)]
+
+
+def fortran_wrapper(p: Prototype, name: str) -> str | None:
+    """Return the C text of the wrapper of a Fortran function; None where it has other arguments.
+
+    Arguments are addresses, in the order of C, with the error code behind them, which the functions of mpi_f08 may
+    lack; what C takes by value is read through them under its own name, so that bytes are counted by the same
+    expression. A handle of mpi_f08 is a structure of one integer, so its address is that of the integer. Texts have
+    hidden lengths: left out.
+
+    Parameters
+    ----------
+    p : Prototype
+        The function in C.
+    name : str
+        One of `fortran_names`.
     """
-    if p.name.endswith("_c") or any(re.search(r"char|function|\*\*", a.type + a.name) for a in p.arguments):
+    if any(re.search(r"char|function|\*\*", a.type + a.name) for a in p.arguments):
         return None
-    name = p.name.lower() + "_"
     names = [f"f_{a.name}" for a in p.arguments] + ["f_ierror"]
     declared, given = ", ".join(f"void* {n}" for n in names), ", ".join(names)
     size, made = bytes_of(p) or "0", made_by(p)
@@ -298,13 +320,14 @@ def fortran_wrapper(p: Prototype) -> str | None:
     size = "0" if re.search(r"types\b", size) else size
     used = set(re.findall(r"\w+", f"{size} {enter}"))
     lines = [
-        # weak: a program in C has no such function, and loads all the same where everything is bound at once
-        f"__attribute__((weak)) void p{name}({declared});",
         f"PUBLIC void {name}({declared}) {{",
+        # the library's own: MPICH names the profiling interface of mpi_f08 in a way of its own
+        f"    static void (*next)({declared});",
+        f'    if (!next) *(void**)&next = core_next("{name}");',
         "    struct core_call call;",
         *(f"    {_read(a)}" for a in p.arguments if a.name in used),
         f"    if (!{enter}) {{",
-        f"        p{name}({given});",
+        f"        next({given});",
         "        return;",
         "    }",
         f"    call.bytes = {size};",
@@ -315,14 +338,15 @@ def fortran_wrapper(p: Prototype) -> str | None:
     if p.name == "MPI_Barrier":
         lines += [
             "    if (audit_skip(comm, call.site)) {",
-            "        *(MPI_Fint*)f_ierror = core_drop(&call);",
+            "        int code = core_drop(&call);",
+            "        if (f_ierror) *(MPI_Fint*)f_ierror = code;",
         ]
         lines += ["        return;", "    }"]
-    lines += [f"    p{name}({given});", "    core_leave(&call);"]
+    lines += [f"    next({given});", "    core_leave(&call);"]
     if made is not None and comm_of(p) != "MPI_COMM_NULL" and "group" not in p.name and "idup" not in p.name:
         new = f"PMPI_Comm_f2c(*(MPI_Fint*)f_{made.name})"
         lines.append(
-            f"    if (*(MPI_Fint*)f_ierror == MPI_SUCCESS) core_comm_made({comm_of(p)}, {new}, NULL);"
+            f"    if (!f_ierror || *(MPI_Fint*)f_ierror == MPI_SUCCESS) core_comm_made({comm_of(p)}, {new}, NULL);"
         )
     return "\n".join([*lines, "}"])
 
@@ -367,6 +391,6 @@ def source(functions: Sequence[Prototype]) -> str:
         f"const int core_functions = {len(names)};",
         "const unsigned char core_carries[] = {" + ", ".join(map(str, carries)) + "};",
         *(wrapper(p) for p in wrapped),
-        *filter(None, map(fortran_wrapper, wrapped)),
+        *filter(None, (fortran_wrapper(p, name) for p in wrapped for name in fortran_names(p))),
     ]
     return "\n\n".join(parts) + "\n"

@@ -215,9 +215,10 @@ class Profile:
         """Return plain values, for JSON."""
         own = asdict(self)
         own["rows"] = own.pop("calls")
-        # for readers that want no more than that: one entry for each function
+        # for readers that want no more than that: one entry for each function, calls of all threads
         calls = [
-            {"call": r.call, "calls": r.calls, "seconds": r.seconds, "bytes": r.bytes} for r in self.by_call()
+            {"call": r.call, "calls": r.calls, "seconds": r.seconds, "bytes": r.bytes}
+            for r in merged((*self.calls, *self.background), site=False, comm=False, phase=False)
         ]
         return {"schema": SCHEMA, "mpi_percent": self.mpi_percent, "calls": calls, **own}
 

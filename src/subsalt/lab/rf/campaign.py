@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.errors import DeviceError, SubsaltError
+from subsalt.errors import DeviceError, SubsaltError, install
 from subsalt.io.publish import publish_text
 from subsalt.lab import launcher
 from subsalt.lab.rf import report
 
 #: the first version whose report is known
 OLDEST = (4, 7)
-CURE = "pip install 'subsalt[lab]', or use --engine own"
+CURE = f"{install('lab')}; or use --engine own"
 #: seconds that ReFrame may take for a run beside the run, and for itself
 BESIDE, START = 60.0, 600.0
 #: seconds in which it says its version

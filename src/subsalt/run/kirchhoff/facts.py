@@ -58,7 +58,7 @@ def beginning_facts(
             "offsets": [float(table.offset.min()), float(table.offset.max())],
         },
         "notes": table.notes,
-        "memory_plan": layout.arrays,
+        "memory_plan": layout.peak,
         "memory_limit": layout.limit,
         "findings": [vars(f) for f in findings],
         "inputs": inputs,

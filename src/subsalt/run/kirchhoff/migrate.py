@@ -224,6 +224,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found:
             traces_at_a_time=None if k.trace_block == "auto" else int(k.trace_block),
             memory=None if k.memory == "auto" else int(k.memory),
             work=job.remember("work", lambda: work_of(setup)),
+            pictures=job.output.pictures,
         )
         if layout.error is not None:
             raise layout.error

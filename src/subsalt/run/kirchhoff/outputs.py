@@ -17,6 +17,7 @@ from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.npy import write_npz
 from subsalt.io.publish import make_folder, publish_text, sha256_file
 from subsalt.io.together import write_together
+from subsalt.run.blank import TimeContents, refuse_blank_times
 from subsalt.run.kirchhoff.assemble import Assembly, Piece
 from subsalt.run.kirchhoff.files import OutputFile, rsf_file, segy_file
 
@@ -76,6 +77,7 @@ def write_outputs(
     n = setup.grid.size
     lo, hi = n * world.rank // world.size, n * (world.rank + 1) // world.size
     _expect(files, assembly, lo, hi, n, world)
+    found = TimeContents()
     with ExitStack() as stack:
         parts = [stack.enter_context(write_together(f.path, world, f.size, verify=f.verify)) for f in files]
         for file, part in zip(files, parts, strict=True):
@@ -83,8 +85,11 @@ def write_outputs(
                 part.write_at(0, file.head)
         for a in range(lo, hi, assembly.step):
             piece = assembly.piece(a, min(hi, a + assembly.step))
+            found.add(piece)
             for file, part in zip(files, parts, strict=True):
                 part.write_at(file.offset(a), file.data(piece))
+        # no file is published before all ranks have seen that there is something in them
+        refuse_blank_times(found, setup, world)
     with world.together():
         if world.is_root:
             for file in files:

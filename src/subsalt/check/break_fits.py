@@ -1,0 +1,291 @@
+"""First breaks against a model: do they fit, and if not, which single mistake makes them fit.
+
+A pick fits when it lies between the bounds of the first arrival (`check.arrivals`), moved by the onset of the wavelet.
+What is allowed beyond the bounds follows from what picks and models can be trusted with: three quarters of a period,
+because a pick may lie on the next lobe and the phase of a wavelet is seldom known; 15 % of the traveltime, because a
+migration velocity is smooth and near-surface velocities are known to about that.
+
+Where most picks of a shot do not fit, each mistake is tried: what it would have done is undone in memory, and the
+picks are compared again, more strictly (half a period, a tenth of the traveltime). What makes nearly all of them fit is
+named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.arrivals import bounds
+from subsalt.io.first_breaks import Line, ShotBreaks, fit_line, pick, signed_offset
+from subsalt.model_like import ModelLike
+from subsalt.wavelet import Wavelet
+
+#: allowed beyond the bounds, as parts of a period and of the traveltime: to fit, and to fit once a mistake is undone
+LOOSE, STRICT = (0.75, 0.15), (0.5, 0.10)
+#: share of picks outside from which a shot does not fit, and below which an undone mistake explains it
+BAD, EXPLAINED = 0.5, 0.15
+#: period of the data over that of the wavelet, outside of which the onset of the wavelet is not known
+KNOWN_PERIOD = (0.4, 2.5)
+#: traveltimes that grow by less than this many periods over the spread tell no velocity from a shift
+PERIODS = 2.0
+#: factors of the sampling interval that are tried: times stand in the headers twice, or half
+INTERVALS = (0.5, 2.0)
+#: factor by which near-surface velocities may be off without a word
+FACTOR = 1.12
+#: share of picks a period and more before anything can arrive that is no noise
+EARLY = 0.15
+#: traces of a shot whose arrivals are computed
+TRACES = 16
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the first breaks of a shot say.
+
+    Parameters
+    ----------
+    name : {"fits", "unclear", "interval", "shift", "velocity", "moveout", "early"}
+        What would have to be undone; ``moveout``: muted, and yet faster than the model; ``early``: picks lie before
+        anything can arrive, and nothing explains it.
+    value : float
+        Factor of the sampling interval or of the traveltimes of the model, or shift in s to be added to the times.
+    outside, after : float
+        Share of picks that do not fit, as they are and once undone.
+    scatter : float
+        Mean distance of the picks from the bounds once undone, s.
+    """
+
+    name: str
+    value: float = 0.0
+    outside: float = 0.0
+    after: float = 0.0
+    scatter: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Picks of a shot and what the model allows.
+
+    Parameters
+    ----------
+    time, early, late : ndarray, (n,)
+        Picks, and bounds of the traveltime, s.
+    start : ndarray, (n,)
+        Time of the first sample of each trace, s.
+    period, pulse : float
+        Dominant period of the data; onset of the wavelet after time zero, s.
+    expected_period : float
+        Of the wavelet, s.
+    distance : ndarray, (n,)
+        From source to receiver along the surface, m.
+    muted : bool
+        Picks stand at the end of exact zeros: they may be later than the arrival.
+    """
+
+    time: NDArray[np.float64]
+    early: NDArray[np.float64]
+    late: NDArray[np.float64]
+    start: NDArray[np.float64]
+    period: float
+    pulse: float
+    expected_period: float
+    distance: NDArray[np.float64]
+    muted: bool = False
+
+    def excess(self) -> NDArray[np.float64]:
+        """Return by how much picks lie after the bounds, s; negative before them, 0 between."""
+        t = self.time - self.pulse
+        return t - np.clip(t, self.early, self.late)
+
+    def outside(self, allowed: tuple[float, float], more: float = 0.0) -> float:
+        """Return the share of picks beyond what is `allowed`, and `more` seconds."""
+        ratio = self.period / self.expected_period
+        if not KNOWN_PERIOD[0] <= ratio <= KNOWN_PERIOD[1]:
+            more += 1.5 * max(self.period, self.expected_period)
+        room = allowed[0] * self.period + allowed[1] * self.late + more
+        return float((np.abs(self.excess()) > room).mean())
+
+
+def onset(wavelet: Wavelet) -> float:
+    """Return the time at which a wavelet is picked, s, by the rule that picks traces."""
+    period = 1.0 / wavelet.f0
+    quiet = np.zeros(int(np.ceil(4 * period / wavelet.dt)) + 1)
+    trace = np.concatenate([quiet, wavelet.samples, quiet])
+    at = pick(trace[None].astype(np.float32), wavelet.dt, period)[0][0]
+    found = float(at) + wavelet.t0 - wavelet.dt * len(quiet)
+    return found if np.isfinite(found) else wavelet.peak_time - 0.5 * period
+
+
+def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArray[np.float64]) -> Measured:
+    """Return the picks of a shot with what the model allows.
+
+    Parameters
+    ----------
+    start : ndarray, (n,)
+        Time of the first sample of each trace that was looked at, s.
+    """
+    use = np.flatnonzero(found.picked)
+    use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), TRACES)).round().astype(int))]
+    early, late = bounds(model, found.shot.src, found.shot.rcv[found.rows[use]])
+    return Measured(
+        found.time[use],
+        early,
+        late,
+        start[use],
+        found.period,
+        onset(wavelet),
+        1.0 / wavelet.f0,
+        np.abs(found.offset[use]),
+        found.muted > 0.5,
+    )
+
+
+def judge(m: Measured) -> Verdict:
+    """Return what the picks of a shot say: that they fit, or which mistake explains that they do not."""
+    outside = m.outside(LOOSE)
+    shift = _shift(m) if float(np.ptp(m.late)) >= PERIODS * m.period else None
+    velocity = _velocity(m)
+    # one shift of all times, or one factor of a sharp line, is seen where it stays within what is allowed
+    hidden = [
+        v
+        for v, clear in (
+            (shift, m.outside(STRICT) >= 0.3),
+            (velocity, velocity is not None and _sharp(m, velocity)),
+        )
+        if v is not None and clear and v.after <= EXPLAINED
+    ]
+    impossible = float((m.excess() < -m.period - LOOSE[1] * m.late).mean())
+    if outside <= BAD and not hidden and impossible < EARLY:
+        return Verdict("fits", outside=outside)
+    ahead = float(np.median(m.excess())) < 0 or impossible >= EARLY
+    # a mute leaves times that are too late, never too early; a reflection is late, and bends
+    if not ahead and (m.muted or _bends(m)):
+        return Verdict("unclear", outside=outside)
+    tried = [*(_interval(m, f) for f in INTERVALS), shift, velocity]
+    working = [v for v in tried if v is not None and v.after <= EXPLAINED]
+    if working:
+        likeliest = replace(_likeliest(working, m), outside=outside)
+        if m.muted and ahead and likeliest.name == "velocity":
+            # what a mute leaves cannot be early: correction for moveout brings times forward, and its stretch is muted
+            return replace(likeliest, name="moveout")
+        return likeliest
+    return Verdict("early" if ahead else "unclear", float(m.excess().min()), outside)
+
+
+def _lines(m: Measured) -> tuple[Line, Line, Line] | None:
+    """Return the lines through the picks, through the earliest and through the latest arrivals of the model."""
+    seen, early, late = (fit_line(m.distance, t) for t in (m.time, m.early, m.late))
+    return None if seen is None or early is None or late is None else (seen, early, late)
+
+
+def _bend(seen: Line, early: Line, late: Line) -> float:
+    """Return by how much the arrivals of the model lie off a line, in the scale of the picks, s."""
+    return max(line.scatter * max(1.0, seen.slowness / line.slowness) for line in (early, late))
+
+
+def _bends(m: Measured) -> bool:
+    """Return whether picks lie further from a line than a third of a period and the bend of the model's arrivals."""
+    lines = _lines(m)
+    return lines is None or lines[0].scatter > 0.35 * m.period + 1.5 * _bend(*lines)
+
+
+def _sharp(m: Measured, velocity: Verdict) -> bool:
+    """Return whether picks lie on a line, as one wave along the surface does, half a period off the model's."""
+    lines = _lines(m)
+    if lines is None or lines[0].scatter > 0.25 * m.period:
+        return False
+    apart = abs(1.0 - 1.0 / velocity.value) * lines[0].slowness * float(np.ptp(m.distance))
+    return apart >= 0.5 * m.period
+
+
+def _likeliest(working: list[Verdict], m: Measured) -> Verdict:
+    """Return the mistake that explains picks best; of wrong interval and wrong velocity the one of the right period.
+
+    A wrong interval changes the period of the data, too, which the wavelet tells; a wrong velocity does not.
+    """
+    best = min(v.after for v in working)
+    close = {v.name: v for v in reversed(working) if v.after <= best + 0.1}
+    if "interval" in close and len(close) > 1:
+        as_is = abs(np.log(m.period / m.expected_period))
+        mended = abs(np.log(m.period * close["interval"].value / m.expected_period))
+        if mended > as_is:
+            del close["interval"]
+    if "interval" in close:
+        return close["interval"]
+    return min(close.values(), key=lambda v: v.scatter)
+
+
+def _interval(m: Measured, factor: float) -> Verdict:
+    """Return how picks fit with another sampling interval."""
+    time = m.start + factor * (m.time - m.start)
+    return _undone(replace(m, time=time, period=factor * m.period), "interval", factor)
+
+
+def _shift(m: Measured) -> Verdict | None:
+    """Return how picks fit when all are moved by their median excess; None where that is within a period."""
+    shift = -float(np.median(m.excess()))
+    if abs(shift) < m.period:
+        return None
+    return _undone(replace(m, time=m.time + shift), "shift", shift)
+
+
+def _velocity(m: Measured) -> Verdict | None:
+    """Return how picks fit a model whose velocities are wrong by one factor; the value is that of its traveltimes."""
+    lines = _lines(m)
+    if lines is None or not all(line.slowness > 0 for line in lines):
+        return None
+    seen, early, late = (line.slowness for line in lines)
+    factor = seen / float(np.clip(seen, min(early, late), max(early, late)))
+    if 1 / FACTOR < factor < FACTOR:
+        return None
+    return _undone(replace(m, early=factor * m.early, late=factor * m.late), "velocity", factor)
+
+
+def _undone(m: Measured, name: str, value: float) -> Verdict:
+    return Verdict(name, value, after=m.outside(STRICT), scatter=float(np.abs(m.excess()).mean()))
+
+
+def reversed_order(found: ShotBreaks) -> bool:
+    """Return whether the channels of a shot stand in the reverse order of their places.
+
+    Then times fall with offset, or scatter; and with the places in the reverse order they lie on a line. No model is
+    needed for that.
+    """
+    line, n = found.line, len(found.shot.rcv)
+    if line is None or found.picked.mean() < 0.6 or found.coherence < 0.4:
+        return False
+    away = np.abs(signed_offset(found.shot)[n - 1 - found.rows])
+    other = fit_line(away, found.time)
+    if other is None or not 1 / 9000.0 <= other.slowness <= 1 / 250.0:
+        return False
+    clear = other.slowness * float(np.ptp(away)) >= PERIODS * found.period
+    sharp = other.scatter <= 0.35 * found.period
+    falls = line.slowness < 0 and line.scatter <= 2 * max(other.scatter, 0.1 * found.period)
+    scatters = line.scatter > max(4 * other.scatter, 0.5 * found.period)
+    # nothing arrives earlier and earlier along a spread, whatever bends the curve
+    fall = -line.slowness * float(np.ptp(found.offset[found.picked]))
+    steep = one_sided(found) and fall >= 2 * PERIODS * found.period and line.scatter <= 0.1 * fall
+    return clear and ((sharp and (falls or scatters)) or steep)
+
+
+def one_sided(found: ShotBreaks) -> bool:
+    """Return whether all receivers of a shot lie on one side of its source."""
+    return bool((found.offset >= 0).all() or (found.offset <= 0).all())
+
+
+def centre(found: ShotBreaks) -> float | None:
+    """Return where the time curve of a split spread has its minimum, m from the source; None where it is not known.
+
+    Two lines of one slowness s meet there: ``t = t0 + s |x - c|``.
+    """
+    left, right = found.sides
+    if left is None or right is None or left.n < 8 or right.n < 8:
+        return None
+    slowness = 0.5 * (left.slowness + right.slowness)
+    alike = min(left.slowness, right.slowness) > 0.8 * max(left.slowness, right.slowness)
+    sharp = max(left.scatter, right.scatter) <= 0.15 * found.period
+    if not (slowness > 0 and alike and sharp):
+        return None
+    return 0.5 * (left.intercept - right.intercept) / slowness

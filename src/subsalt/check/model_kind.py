@@ -1,0 +1,268 @@
+"""Volumes that hold something else than what they are given for: shear velocities, null values, a model in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, Parameter, error, first_index, rule, slabs, warning
+from subsalt.check.orientation import WATER, thinned
+from subsalt.check.units import FASTEST, SLOWEST
+from subsalt.errors import Finding
+
+#: values of each parameter beyond which no medium lies
+LIMITS = {"vp": (0.0, 12_000.0), "epsilon": (-1.0, 100.0), "delta": (-1.0, 100.0)}
+#: what programs write where they know nothing
+NULLS = (
+    -9999.25,
+    -9999.0,
+    -999.25,
+    -999.0,
+    -99999.0,
+    -1.0,
+    0.0,
+    999.0,
+    999.25,
+    9999.0,
+    9999.25,
+    99999.0,
+    32767.0,
+)
+#: factor by which null values lie above all others
+APART = 1.25
+#: m/s; P waves in rocks that hold water are faster, but for gas: only dry or very soft ground is slower
+SLOWEST_WET = 1400.0
+#: m below the top of the model, below which ground is wet
+WET = 500.0
+#: share of slow nodes that is no gas any more
+SLOW = 0.1
+#: m below the top of the model at which instruments of a marine survey lie at least, and its depth
+UNDER, SEA = 2.0, 300.0
+
+
+@rule("model_kind", "parameters")
+def null_values(context: Context) -> Iterator[Finding]:
+    """Null values in a model: impossible values, or known ones, apart from all others."""
+    for name, (lowest, highest) in LIMITS.items():
+        p = context.parameters.get(name)
+        if (
+            p is None
+            or p.summary.bad
+            or (p.summary.low > lowest and p.summary.high < highest and name != "vp")
+        ):
+            continue
+        found = list(_nulls(p, lowest, highest))
+        if found:
+            context.facts[f"_null_{name}"] = True
+        yield from found
+
+
+def _nulls(p: Parameter, lowest: float, highest: float) -> Iterator[Finding]:
+    low, high = p.summary.low, p.summary.high
+    for value in {low, high}:
+        known = any(abs(value - n) <= 1e-6 * abs(n) for n in NULLS if n)
+        beyond = value > highest or value < lowest
+        if not (beyond or known) or low == high:
+            continue
+        count, first, rest, edge = 0, None, (np.inf, -np.inf), np.inf
+        for start, part in slabs(p.volume):
+            at = part > highest if value > highest else part < lowest if value < lowest else part == value
+            count += int(np.count_nonzero(at))
+            first = first_index(at, start) if first is None and at.any() else first
+            edge = min(edge, float(np.min(np.abs(part), where=at, initial=np.inf)))
+            rest = (
+                min(rest[0], float(np.min(part, where=~at, initial=np.inf))),
+                max(rest[1], float(np.max(part, where=~at, initial=-np.inf))),
+            )
+        # most of the volume is no gap in it but another unit, say; what rises up to there is none either
+        if not count or count > 0.8 * p.summary.size or (value > 0 and edge < APART * max(map(abs, rest))):
+            continue
+        yield error(
+            "E428",
+            f"{p.name} is {value:.6g} at {count} of {p.summary.size} nodes, the first at index {first}, and "
+            f"{rest[0]:.4g} to {rest[1]:.4g} elsewhere: a null value",
+            f"fill these nodes of {p.source or p.name} with values of their neighbours",
+            value=value,
+            count=count,
+            first=first,
+        )
+
+
+@rule("model_kind", "parameters")
+def unusual_velocities(context: Context) -> Iterator[Finding]:
+    """Velocities that no rocks and no water have, where neither unit nor null values explain them."""
+    vp = context.parameters.get("vp")
+    if vp is None or vp.summary.bad == vp.summary.size:
+        return
+    if any(context.facts.get(k) for k in ("_vp_wrong", "_null_vp", "_perhaps_feet")):
+        return
+    low, high = vp.summary.low, vp.summary.high
+    if high > FASTEST or (0 < low < SLOWEST):
+        yield warning(
+            "W417",
+            f"vp from {low:.4g} to {high:.4g} m/s: outside what rocks and water have ({SLOWEST:g} to "
+            f"{FASTEST:g})",
+            "check the unit, and null values in the file",
+            min=low,
+            max=high,
+        )
+
+
+@rule("model_kind", "parameters")
+def shear_velocities(context: Context) -> Iterator[Finding]:
+    """Velocities that saturated rocks do not have for P waves, but have for S waves."""
+    p = context.parameters.get("vp")
+    if p is None or p.grid is None or p.summary.bad or context.facts.get("_vp_wrong"):
+        return
+    if context.facts.get("_axes_wrong") or context.facts.get("_null_vp"):
+        return
+    values, strides = thinned(p.volume)
+    if p.summary.low <= 0:
+        found = list(_no_shear_in_water(p, values))
+        context.facts["_null_vp"] = context.facts.get("_null_vp") or bool(found)
+        yield from found
+        return
+    depth = np.arange(values.shape[-1]) * strides[-1] * p.grid.spacing[-1]
+    bottom = _sea_bottom(values)
+    wet = depth > WET if bottom is None else depth[bottom:].min(initial=np.inf) <= depth
+    below = values[..., wet]
+    if bottom is not None:
+        below = below[(below < WATER[0]) | (below > WATER[1])]
+    if below.size < 100:
+        return
+    share = float((below < SLOWEST_WET).mean())
+    if share <= SLOW:
+        return
+    where = "below the sea bottom" if bottom is not None else f"deeper than {WET:g} m"
+    yield warning(
+        "W427",
+        f"vp is below {SLOWEST_WET:g} m/s at {share:.0%} of the nodes {where} (median {np.median(below):.4g} m/s): "
+        "slower than water, as S waves are in wet rocks",
+        f"give the file of P velocities; {p.source or 'vp'} looks like vs (P waves are 1.6 to 3 times faster)",
+        share=share,
+        median=float(np.median(below)),
+    )
+
+
+def _sea_bottom(values: NDArray[np.float64]) -> int | None:
+    """Return the first row in which rock is met in a model that begins with water; None when it does not."""
+    water = (values >= WATER[0]) & (values <= WATER[1])
+    rows = water.mean(axis=tuple(range(values.ndim - 1)))
+    if rows[0] < 0.9 or (rows > 0.99).all():
+        return None
+    return int(np.argmax(rows < 0.99))
+
+
+def _no_shear_in_water(p: Parameter, values: NDArray[np.float64]) -> Iterator[Finding]:
+    """Yield what zeros at the top of a model say: water, which has no S waves."""
+    zero = values <= 0
+    top = float(zero[..., 0].mean())
+    # from the top down without gaps
+    layered = bool((np.diff(zero.astype(np.int8), axis=-1) <= 0).all())
+    rest = values[~zero]
+    if top > 0.5 and layered and rest.size and rest.min() > 50:
+        yield error(
+            "E427",
+            f"vp is 0 from the top down in {top:.0%} of the columns, {rest.min():.4g} to {rest.max():.4g} m/s below: "
+            "shear velocities, of which water has none",
+            f"give the file of P velocities instead of {p.source or 'vp'}",
+            top=top,
+        )
+
+
+@rule("model_kind", "velocity", "survey")
+def at_the_cable(context: Context) -> Iterator[Finding]:
+    """Towed instruments in a medium that is no water."""
+    assert context.model is not None
+    assert context.survey is not None
+    vp, grid = context.model.volume("vp"), context.model.grid
+    if vp is None or context.facts.get("_axes_wrong") or not _towed(context):
+        return
+    points = np.concatenate(
+        [s.rcv[[0, -1]] for s in context.survey.shots[:: max(1, len(context.survey) // 50)]]
+    )
+    index = np.round(grid.to_index(points)).astype(np.int64)
+    index = index[:, [0, 2]] if grid.ndim == 2 else index
+    index = index[((index >= 0) & (index < np.array(grid.shape))).all(axis=1)]
+    if not len(index):
+        return
+    found = vp.take(index) if not isinstance(vp, np.ndarray) else vp[tuple(index.T)]
+    middle = float(np.median(found))
+    if WATER[0] <= middle <= WATER[1]:
+        return
+    deep = float(np.median(points[:, 2]) - grid.origin[-1])
+    if middle > WATER[1]:
+        what = "the model has no water where the cable was towed"
+        cure = "give a model that begins at the sea surface, with 1500 m/s down to the sea bottom"
+    else:
+        what = "slower than water: shear velocities, or another unit"
+        cure = "give the file of P velocities, in m/s"
+    yield warning(
+        "W433",
+        f"vp is {middle:.4g} m/s at the receivers ({deep:.3g} m below the top of the model), which move with the "
+        f"sources as a towed cable does; water has 1450 to 1550: {what}",
+        cure,
+        vp=middle,
+    )
+
+
+def _towed(context: Context) -> bool:
+    """Return whether receivers lie below the surface at one depth, and move with the sources."""
+    assert context.model is not None
+    assert context.survey is not None
+    shots = [s for s in context.survey.shots if len(s.rcv)]
+    top, grid = context.model.grid.origin[-1], context.model.grid
+    if len(shots) < 3 or (grid.shape[-1] - 1) * grid.spacing[-1] < SEA:
+        return False
+    near = np.array([s.rcv[:, :2].mean(axis=0) - s.src[:2] for s in shots])
+    moved = np.ptp([s.src[:2] for s in shots], axis=0).max()
+    z = np.concatenate([[s.src[2], s.rcv[:, 2].min()] for s in shots]) - top
+    still = float(np.ptp(near, axis=0).max()) < 0.05 * moved
+    return bool(moved > 0 and still and z.min() >= UNDER and np.abs(near).max() > 0)
+
+
+@rule("model_kind", "parameters", "survey")
+def sampled_like_the_records(context: Context) -> Iterator[Finding]:
+    """A model whose last axis has the samples of the records: milliseconds taken for metres."""
+    assert context.survey is not None
+    p, time = context.parameters.get("vp"), context.survey.time
+    if p is None or p.grid is None or context.resampling:
+        return
+    depth, n = p.grid.spacing[-1], p.grid.shape[-1]
+    if n == time.nt and abs(depth - 1e3 * time.dt) < 1e-6 * depth and n > 100:
+        yield warning(
+            "W431",
+            f"the last axis of vp has {n} samples every {depth:g} m, the records {time.nt} every {1e3 * time.dt:g} ms: "
+            "a velocity in time, with milliseconds taken for metres?",
+            "convert the model to depth first; nothing to do if it is in depth",
+            samples=n,
+        )
+
+
+@rule("model_kind", "parameters")
+def exchanged_thomsen(context: Context) -> Iterator[Finding]:
+    """Delta above epsilon almost everywhere, and never below: the two files were exchanged."""
+    epsilon, delta = (context.parameters.get(n) for n in ("epsilon", "delta"))
+    if epsilon is None or delta is None or epsilon.grid is None or delta.grid is None:
+        return
+    if epsilon.grid.shape != delta.grid.shape or epsilon.summary.bad or delta.summary.bad:
+        return
+    e, d = (thinned(p.volume)[0] for p in (epsilon, delta))
+    some = (e != 0) | (d != 0)
+    over, under = (d - e > 1e-4)[some], (e - d > 1e-4)[some]
+    if some.sum() < 100 or over.mean() < 0.6 or under.mean() > 0.02:
+        return
+    swapped = {"file": delta.source} | delta.given, {"file": epsilon.source} | epsilon.given
+    one, two = (
+        Parameter(n, 0.0, given=g).table(file=g["file"])
+        for n, g in zip(("epsilon", "delta"), swapped, strict=True)
+    )
+    yield warning(
+        "W429",
+        f"delta exceeds epsilon at {over.mean():.0%} of the anisotropic nodes and is smaller at {under.mean():.0%}: "
+        "they look exchanged",
+        f"if they are: [model] {one}; {two}",
+        over=float(over.mean()),
+    )

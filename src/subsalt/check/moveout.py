@@ -1,0 +1,166 @@
+"""Moveout of the recorded events: data that are stacked, or corrected for moveout, are no shot records.
+
+Semblance of a window along the hyperbola that the model's rms velocity gives, and along no moveout at all. Only times
+are compared at which the two differ by more than a period and a half at the far offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, SampledShot, error, rule, warning
+from subsalt.errors import Finding
+from subsalt.io.first_breaks import FEWEST, dominant_period, spread
+
+#: factors of the rms velocity that are tried: structure and wrong velocities bend events
+FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)
+#: windows that must differ, their mean semblance without moveout (incoherent traces have 1 over their number), and by
+#: which factor it must be the larger; field gathers have about half, and corrected ones four times
+WINDOWS, FLAT, MORE = 3, 0.15, 2.0
+#: semblance without moveout, and how much must be left of it over the other, from which that is certain
+SURE, OVER = 0.4, 0.3
+#: m; receivers closer to their source are at it
+AT_THE_SOURCE = 1.0
+
+Velocity = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def flatness(
+    data: NDArray[np.float32], offset: NDArray[np.float64], dt: float, t0: float, velocity: Velocity
+) -> tuple[float, float, int]:
+    """Return mean semblance without moveout, with the best hyperbola, and the number of windows.
+
+    Parameters
+    ----------
+    data : ndarray, (n, nt)
+        Traces.
+    offset : ndarray, (n,)
+        Offsets, m.
+    dt, t0 : float
+        Sampling interval and time of the first sample, s.
+    velocity : callable
+        rms velocity (m/s) at two-way times (s).
+    """
+    period = dominant_period(data, dt)
+    x = np.nan_to_num(data.astype(np.float64))
+    # every trace counts alike in every window of a few periods, as gain control does it
+    width = max(3, round(4 * period / dt))
+    power = np.apply_along_axis(np.convolve, 1, x**2, np.ones(width) / width, "same")
+    level = np.sqrt(power)
+    x = np.divide(x, level, out=np.zeros_like(x), where=level > 1e-3 * level.max())
+    half = max(1, round(period / dt))
+    flat, bent = [], []
+    for t in t0 + dt * np.arange(2 * half, x.shape[1] - 2 * half, half):
+        if t <= 0:
+            continue
+        v = float(velocity(np.array([t]))[0])
+        here = _cut(x, np.full(len(x), t), dt, t0, half)
+        there = [_cut(x, np.hypot(t, offset / (f * v)), dt, t0, half) for f in FACTORS]
+        # what a mute or the end of the record leaves of both
+        live = here.any(axis=1) & np.all([c.any(axis=1) for c in there], axis=0)
+        far = float(offset[live].max(initial=0.0))
+        if live.sum() < FEWEST or np.hypot(t, far / (FACTORS[-1] * v)) - t < 1.5 * period:
+            continue
+        flat.append(_semblance(here[live]))
+        bent.append(max(_semblance(c[live]) for c in there))
+    if not flat:
+        return 0.0, 0.0, 0
+    # windows without an event say nothing: those of the highest semblance of either kind do
+    strong = np.argsort(-np.maximum(flat, bent), kind="stable")[: max(WINDOWS, len(flat) // 4)]
+    return float(np.mean(np.array(flat)[strong])), float(np.mean(np.array(bent)[strong])), len(flat)
+
+
+def _cut(x: NDArray, times: NDArray, dt: float, t0: float, half: int) -> NDArray[np.float64]:
+    """Return a window (n, 2 half + 1) of each trace about its time; zeros beyond the record."""
+    first = np.round((times - t0) / dt).astype(np.int64) - half
+    index = first[:, None] + np.arange(2 * half + 1)
+    good = (index >= 0) & (index < x.shape[1])
+    return np.where(good, np.take_along_axis(x, np.clip(index, 0, x.shape[1] - 1), axis=1), 0.0)
+
+
+def _semblance(part: NDArray[np.float64]) -> float:
+    whole = float((part**2).sum())
+    return float((part.sum(axis=0) ** 2).sum() / (len(part) * whole)) if whole > 0 else 0.0
+
+
+def rms_velocity(context: Context) -> Velocity:
+    """Return the rms velocity beneath the middle of the survey, by two-way time."""
+    assert context.model is not None
+    assert context.survey is not None
+    grid = context.model.grid
+    low, high = context.survey.bounds
+    z = grid.axis(-1)
+    where = np.repeat(((low + high) / 2)[None], len(z), axis=0)
+    where[:, 2] = z
+    v = context.model.at(where).astype(np.float64)
+    step = 2 * grid.spacing[-1] / v
+    time = np.cumsum(step)
+    rms = np.sqrt(np.cumsum(v**2 * step) / time)
+    return lambda t: np.interp(t, time, rms)
+
+
+@rule("moveout", "survey")
+def stacked(context: Context) -> Iterator[Finding]:
+    """Every receiver stands at its source: a stacked section."""
+    if context.modelling:
+        return
+    assert context.survey is not None
+    shots = context.survey.shots
+    if len(shots) < 2 or any(len(s.rcv) and s.offset.max() > AT_THE_SOURCE for s in shots):
+        return
+    traces = sum(len(s.rcv) for s in shots)
+    yield warning(
+        "W355",
+        f"all {traces} traces of {len(shots)} shots have their receiver at the source: a stacked section, not shot "
+        "records",
+        'give the shots before stacking; zero-offset data are migrated in time as they are: method = "kirchhoff"',
+        shots=len(shots),
+    )
+
+
+@rule("moveout", "survey", "samples", "velocity")
+def corrected(context: Context) -> Iterator[Finding]:
+    """Events without moveout: the data are corrected for it."""
+    if context.modelling:
+        return
+    assert context.survey is not None
+    time, velocity = context.survey.time, rms_velocity(context)
+    seen = [
+        f
+        for item in context.samples
+        if (f := _of_shot(item, time.nt, time.dt, time.t0, velocity)) is not None
+    ]
+    found = list(corrected_findings(seen, "shots"))
+    context.facts["_corrected"] = bool(found)
+    yield from found
+
+
+def _of_shot(
+    item: SampledShot, nt: int, dt: float, t0: float, velocity: Velocity
+) -> tuple[float, float, int] | None:
+    rows = spread(len(item.data), 48)
+    if len(rows) < 6 or item.data.shape[1] != nt:
+        return None
+    return flatness(item.data[rows], item.shot.offset[rows], dt, t0, velocity)
+
+
+def corrected_findings(seen: list[tuple[float, float, int]], what: str) -> Iterator[Finding]:
+    """Yield the finding of gathers without moveout; `seen` are those of `flatness`."""
+    judged = [s for s in seen if s[2] >= WINDOWS]
+    wrong = [s for s in judged if s[0] >= max(FLAT, MORE * s[1])]
+    if not wrong or len(wrong) < 2 / 3 * len(judged):
+        return
+    flat, bent = (float(np.mean([s[i] for s in wrong])) for i in (0, 1))
+    say = (error, "E354") if flat >= max(SURE, bent + OVER) else (warning, "W354")
+    yield say[0](
+        say[1],
+        f"events have no moveout in {len(wrong)} of {len(judged)} {what} looked at: semblance {flat:.2f} at equal "
+        "times, "
+        f"{bent:.2f} along the hyperbolas of the velocity: the data are corrected for moveout (NMO)",
+        "use the data before the correction, or undo it with the velocity it was made with (SU: sunmo invert=1)",
+        flat=flat,
+        hyperbolic=bent,
+    )

@@ -1,0 +1,187 @@
+"""Mutes that leave nothing, or next to nothing: said before anything is computed, with what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, error, rule, warning
+from subsalt.check.geometry import two_way_time
+from subsalt.errors import Finding
+from subsalt.imaging.filters import ramp
+from subsalt.imaging.kirchhoff.stacking import leg, mute_weight
+
+if TYPE_CHECKING:
+    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
+    from subsalt.io.prestack import TraceTable
+    from subsalt.options_kirchhoff import KirchhoffOptions
+
+#: share of rows or samples below which a mute leaves next to nothing: somebody who wants so little cuts it out
+LITTLE = 0.1
+#: shots whose offsets are held against the mute line; offsets and locations of a time migration
+SHOTS, OFFSETS, PLACES = 50, 21, 9
+
+
+@rule("mutes", "model", "survey")
+def top_mute(context: Context) -> Iterator[Finding]:
+    """A top mute as deep as the model, or below everything that the records reach."""
+    depth = context.imaging.top_mute
+    if context.modelling or depth <= 0:
+        return
+    assert context.model is not None
+    assert context.survey is not None
+    grid = context.model.grid
+    z = np.arange(grid.shape[-1], dtype=np.float64) * grid.spacing[-1]
+    weight = ramp((z - depth) / (0.5 * depth))
+    evidence = {"top_mute": depth, "depth": float(z[-1])}
+    if not weight.any():
+        yield error(
+            "E314",
+            f"top_mute = {depth:g} m zeros the whole image: the model is {z[-1]:g} m deep",
+            _shallower(depth, float(z[-1])),
+            **evidence,
+        )
+        return
+    share = float((weight >= 0.5).mean())
+    if share < LITTLE:
+        yield warning(
+            "W314",
+            f"top_mute = {depth:g} m leaves half of the amplitude or more in {share:.0%} of the rows of the image: "
+            f"the model is {z[-1]:g} m deep",
+            _shallower(depth, float(z[-1])),
+            **evidence,
+        )
+        return
+    if context.velocity is None:
+        return
+    reach = float(np.interp(context.survey.time.duration, two_way_time(context.velocity), z))
+    if reach <= depth:
+        yield warning(
+            "W314",
+            f"top_mute = {depth:g} m zeros all that can be imaged: records of {context.survey.time.duration:.4g} s "
+            f"reach {reach:.4g} m below the top of the model",
+            _shallower(depth, reach),
+            **evidence | {"reach": reach},
+        )
+
+
+def _shallower(depth: float, deepest: float) -> str:
+    """Return the cure of a top mute: the unit that was meant where one fits, else a depth that leaves most."""
+    for unit, factor in (("ft", 0.3048), ("cm", 0.01), ("mm", 0.001)):
+        if 0 < 1.5 * depth * factor < 0.5 * deepest and round(depth * factor, 6) >= 1:
+            return f'[imaging] top_mute = "{depth:g} {unit}" if it was meant so; else above {0.5 * deepest:.3g} m, or 0'
+    return f"set [imaging] top_mute well above {0.5 * deepest:.3g} m, or 0"
+
+
+@rule("mutes", "survey")
+def data_mute(context: Context) -> Iterator[Finding]:
+    """A mute of the traces that comes behind their end."""
+    assert context.survey is not None
+    section = getattr(context.survey.reader, "section", None)
+    if section is None:
+        return
+    survey = context.survey
+    shots = survey.shots[:: max(1, len(survey.shots) // SHOTS)]
+    offsets = [s.offset for s in shots if len(s.rcv)]
+    if not offsets:
+        return
+    x, time = np.concatenate(offsets), survey.time
+    kept = _kept(x, section.velocity, section.delay, time)
+    live = kept > 0 and not _zeroed(context, section)
+    if kept >= LITTLE and live:
+        return
+    line = section.delay + np.array([x.min(), x.max()]) / section.velocity
+    text = (
+        f"[data.mute] leaves {kept:.1%} of the samples of {len(x)} traces in {len(shots)} shots: its line runs from "
+        f"{line[0]:.4g} s at {x.min():.5g} m to {line[1]:.4g} s at {x.max():.5g} m, the records from {time.t0:g} to "
+        f"{time.duration:.4g} s"
+    )
+    evidence = {"kept": kept, "traces": len(x)}
+    cure = _mute_cure(x, section, time)
+    if live:
+        yield warning("W314", text, cure, **evidence)
+    else:
+        more = "" if kept == 0 else ", and none that is not zero"
+        yield error("E314", text + more, cure, **evidence)
+
+
+def _kept(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:
+    """Return the share of samples that lie behind the mute line."""
+    first = np.ceil((delay + x / velocity - time.t0) / time.dt)
+    return float((time.nt - np.clip(first, 0, time.nt)).mean() / time.nt)
+
+
+def _zeroed(context: Context, section: Any) -> bool:
+    """Return whether all traces that were read have something in them, and nothing behind the mute line."""
+    assert context.survey is not None
+    t = context.survey.time.values()
+    before = behind = False
+    for item in context.samples:
+        if item.data.shape[1] != len(t):
+            continue
+        late = t[None, :] > section.delay + item.shot.offset[:, None] / section.velocity
+        before = before or bool(item.data.any())
+        behind = behind or bool((item.data[late] != 0).any())
+    return before and not behind
+
+
+def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
+    """Return the keys that were meant: those in another unit with which enough of the samples are left."""
+    v, delay = section.velocity, section.delay
+    # no wave is slower than 20 m/s, no mute begins after ten seconds
+    km, ms = v < 20, delay > 10
+    tried = [
+        (1e3 * v, delay, f'velocity = "{v:g} km/s"', km),
+        (v, 1e-3 * delay, f'delay = "{delay:g} ms"', ms),
+        (1e3 * v, 1e-3 * delay, f'velocity = "{v:g} km/s", delay = "{delay:g} ms"', km and ms),
+        (v, 0.0, "delay = 0", delay > 0),
+    ]
+    for velocity, start, text, likely in tried:
+        if likely and _kept(x, velocity, start, time) > 2 * LITTLE:
+            return f"[data.mute] {text}, if that was meant; or leave [data.mute] out"
+    return "a higher velocity or a smaller delay of [data.mute], or leave it out"
+
+
+def stretch_mute(
+    table: TraceTable, grid: ImageGrid, options: KirchhoffOptions, velocity: FieldVelocity
+) -> Iterator[Finding]:
+    """Yield what a stretch mute leaves of flat reflectors, where it is next to nothing.
+
+    Notes
+    -----
+    Offsets evenly from the sorted ones, at a few locations, over all image times.
+    """
+    limit = options.stretch_mute
+    if limit is None:
+        return
+    where = grid.positions()[:: max(1, grid.size // PLACES)]
+    v, eta = velocity.at(where, grid.time)
+    x = np.sort(table.offset)[np.linspace(0, len(table) - 1, OFFSETS).round().astype(int)]
+    t0 = grid.time.values()[None, None, :]
+    e = None if eta is None else eta[:, None, :].astype(np.float64)
+    t = 2.0 * leg(0.5 * t0, 0.5 * x[None, :, None], v[:, None, :].astype(np.float64), e)
+    recorded = (t >= table.time.t0) & (t <= table.time.duration) & (t0 > 0)
+    if not recorded.any():
+        return  # rules on times say so
+
+    def share(some: KirchhoffOptions) -> float:
+        kept = recorded & (mute_weight(t, np.broadcast_to(t0, t.shape), some) > 0)
+        return float(kept.sum() / recorded.sum())
+
+    kept = share(options)
+    if kept >= LITTLE:
+        return
+    usual = share(replace(options, stretch_mute=0.3)) > LITTLE
+    say = (warning, "W314") if kept > 0 else (error, "E314")
+    yield say[0](
+        say[1],
+        f"stretch_mute = {100 * limit:.4g} % leaves {kept:.1%} of what flat reflectors give at offsets from "
+        f"{x[0]:.0f} to {x[-1]:.0f} m",
+        '[kirchhoff] stretch_mute = "30 %"' if usual else '[kirchhoff] stretch_mute = "off"',
+        kept=kept,
+    )

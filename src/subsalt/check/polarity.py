@@ -1,0 +1,264 @@
+"""Polarity of first arrivals: traces against their neighbours, shots against each other, all against the wavelet.
+
+Picks are made on absolute values, so windows around them are aligned whatever the sign. Neighbouring traces are
+compared one by one, in the order of their offsets: a waveform that changes slowly along the spread is no change of
+sign, and where neighbours are unlike each other nothing is concluded across.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, error, rule, warning
+from subsalt.check.first_breaks import breaks, starts
+from subsalt.check.shot_names import file_of, leave_out, named
+from subsalt.errors import Finding
+from subsalt.io.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, windows
+
+#: correlation from which two arrivals are of one waveform, of either sign, and from which that is certain
+ALIKE, CERTAIN = 0.6, 0.85
+#: samples of a window by which two arrivals may be misaligned: an eighth of a period
+LAG = WINDOW // 16
+#: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on
+#: the next lobe looks like the opposite sign, too, but comes a third to half a period late
+IN_TIME = 0.15
+#: traces of a shot with a direct wave alone that are compared with the wavelet, at least
+SINGLE = 3
+#: share of shots up to which those of the rarer sign are the wrong ones
+RARER = 0.4
+#: correlation with the expected arrival from which the sign of all is wrong, and below which the right one must stay
+OPPOSITE, RIGHT = 0.9, 0.6
+
+
+def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the correlation of two windows of the largest absolute value over small lags."""
+    found = [_at(a, b, k) for k in range(-LAG, LAG + 1)]
+    return max(found, key=abs)
+
+
+def _at(a: NDArray[np.float64], b: NDArray[np.float64], lag: int) -> float:
+    x, y = (a[lag:], b[: len(b) - lag]) if lag >= 0 else (a[:lag], b[-lag:])
+    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / size if size > 0 else 0.0
+
+
+def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
+    """Return traces in the order of their offsets (numbers into `found.rows`), their signs, and the run of each.
+
+    Within a run neighbours are alike, or of opposite sign for certain; the sign of most traces of a run is +1.
+    """
+    order = np.argsort(found.offset, kind="stable")
+    order = order[found.picked[order]]
+    sign, run = np.ones(len(order), np.int8), np.zeros(len(order), np.int64)
+    for k, (i, j) in enumerate(pairwise(order.tolist()), 1):
+        opposite = _opposite(found, i, j)
+        new = not opposite and correlation(found.windows[i], found.windows[j]) < ALIKE
+        run[k] = run[k - 1] + new
+        sign[k] = 1 if new else -sign[k - 1] if opposite else sign[k - 1]
+    for r in np.unique(run):
+        own = run == r
+        if sign[own].sum() < 0:
+            sign[own] *= -1
+    return order, sign, run
+
+
+def _opposite(found: ShotBreaks, i: int, j: int) -> bool:
+    """Return whether two neighbouring traces differ by their sign alone."""
+    run = abs(found.offset[j]) - abs(found.offset[i])
+    moveout = found.line.slowness * float(run) if found.line is not None else 0.0
+    in_time = abs(found.time[j] - found.time[i] - moveout) <= IN_TIME * found.period
+    return in_time and correlation(found.windows[i], found.windows[j]) <= -CERTAIN
+
+
+def arrival(found: ShotBreaks) -> NDArray[np.float64]:
+    """Return the mean first arrival of a shot, (WINDOW,), of unit energy, in the sign of most of its traces."""
+    order, sign, run = signs(found)
+    longest = np.bincount(run).argmax() if len(run) else 0
+    own = order[(run == longest) & (sign > 0)]
+    mean = found.windows[own].sum(axis=0)
+    size = float(np.sqrt((mean**2).sum()))
+    return mean / size if size > 0 else mean
+
+
+@rule("polarity", "survey")
+def traces_of_a_shot(context: Context) -> Iterator[Finding]:
+    """Traces whose first arrival has the opposite sign of their neighbours'."""
+    if context.modelling:
+        return
+    wrong: list[tuple[ShotBreaks, int]] = []
+    total = 0
+    for b in breaks(context):
+        if not b.good or b.coherence < ALIKE:
+            continue
+        order, sign, run = signs(b)
+        for r in np.unique(run):
+            own = run == r
+            if own.sum() < FEWEST:
+                continue
+            total += int(own.sum())
+            wrong += [(b, int(i)) for i in order[own & (sign < 0)]]
+    if not wrong:
+        return
+    shots = list(dict.fromkeys(b.shot.id for b, _ in wrong))
+    names = [f"shot {b.shot.id} trace {int(b.rows[i]) + 1}{_where(context, b, i)}" for b, i in wrong[:3]]
+    yield warning(
+        "W353",
+        f"{len(wrong)} of {total} traces looked at have a first arrival of the opposite sign of their neighbours', in "
+        f"{len(shots)} shots: {', '.join(names)}{', ...' * (len(wrong) > 3)}",
+        "correct the sign of these traces in the files, or mark them as dead (trace id 2, byte 29)",
+        count=len(wrong),
+        looked_at=total,
+        traces=[[b.shot.id, int(b.rows[i]) + 1] for b, i in wrong[:200]],
+    )
+
+
+def _where(context: Context, found: ShotBreaks, i: int) -> str:
+    place = file_of(context, found.shot, int(found.rows[i]))
+    return "" if place is None else f" ({place[0]} trace {place[1]})"
+
+
+@rule("polarity", "survey")
+def shots_of_a_survey(context: Context) -> Iterator[Finding]:
+    """Shots whose first arrivals have the opposite sign of the others'."""
+    if context.modelling:
+        return
+    found = opposite(breaks(context))
+    if found is None:
+        return
+    say = (error, "E352") if found.certain else (warning, "W352")
+    yield say[0](
+        say[1],
+        f"first arrivals of {len(found.wrong)} of {found.told} shots looked at have the opposite sign of the others' "
+        f"({named(context, found.wrong)}; correlation with the others {found.correlation:.2f})",
+        leave_out(context, found.wrong),
+        shots=[b.shot.id for b in found.wrong],
+        correlation=found.correlation,
+    )
+
+
+@dataclass(frozen=True)
+class Opposite:
+    """Shots of the opposite sign: which, of how many, their mean correlation with the others, whether it is sure."""
+
+    wrong: list[ShotBreaks]
+    told: int
+    correlation: float
+    certain: bool
+
+
+def opposite(found: list[ShotBreaks]) -> Opposite | None:
+    """Return the shots whose first arrivals have the opposite sign of the others'; None where there are none."""
+    good = [b for b in found if b.good and b.coherence >= ALIKE]
+    if len(good) < 3:
+        return None
+    waves = np.stack([arrival(b) for b in good])
+    # the waveform that most shots share, of either sign
+    common = np.linalg.svd(waves, full_matrices=False)[2][0]
+    c = np.array([correlation(w, common) for w in waves])
+    if np.median(np.sign(c)) < 0:
+        c = -c
+    told = np.abs(c) >= ALIKE
+    # a survey picked on other lobes in some shots has other times there
+    level = np.array([b.line.intercept if b.line else np.inf for b in good])
+    in_time = np.abs(level - np.median(level)) <= 2 * IN_TIME * np.median([b.period for b in good])
+    rare = in_time & (c <= -CERTAIN)
+    if not rare.any() or rare.sum() > RARER * told.sum() or not (told & ~rare).any():
+        return None
+    wrong = [b for b, r in zip(good, rare, strict=True) if r]
+    certain = bool(np.median(c[told & ~rare]) >= CERTAIN)
+    return Opposite(wrong, int(told.sum()), float(c[rare].mean()), certain)
+
+
+@rule("polarity", "survey", "wavelet", "velocity")
+def all_shots(context: Context) -> Iterator[Finding]:
+    """First arrivals of the whole survey that have the opposite sign of what the wavelet makes of a direct wave."""
+    if context.modelling or context.facts.get("_reversed"):
+        return
+    found = [c for b in _spread(context) if (c := _against_the_wavelet(context, b)) is not None]
+    if len(found) < 1:
+        return
+    worst, best = np.array([low for low, _ in found]), np.array([high for _, high in found])
+    opposite = (worst <= -OPPOSITE) & (best < RIGHT)
+    if opposite.mean() < 0.8:
+        return
+    yield warning(
+        "W351",
+        f"direct waves have the opposite sign of the wavelet's in {int(opposite.sum())} of {len(found)} shots looked "
+        "at "
+        f"(correlation {float(np.median(worst)):.2f} with what the wavelet gives at these offsets): the image has the "
+        "wrong sign",
+        "[data.fix] polarity = -1; if the wavelet of the job is the wrong one, give it with its sign: [source] file",
+        correlation=float(np.median(worst)),
+        shots=len(found),
+    )
+
+
+def _spread(context: Context) -> list[ShotBreaks]:
+    """Return a few shots of which the direct wave is compared with the wavelet."""
+    good = [b for b in breaks(context) if b.good]
+    return (
+        [good[int(i)] for i in np.unique(np.linspace(0, len(good) - 1, min(len(good), 8)).round())]
+        if good
+        else []
+    )
+
+
+def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
+    """Return the lowest and the highest correlation of a shot's direct wave with what the wavelet makes of it.
+
+    None where no direct wave is sure: the model lets it arrive at one time, and it came then. Of a line, the wave of a
+    point source is compared, and that of a line source, as modelled data have it.
+    """
+    from subsalt.check.break_fits import measure
+
+    assert context.model is not None
+    assert context.wavelet is not None
+    m = measure(found, context.model, context.wavelet, starts(context, found))
+    use = np.flatnonzero(found.picked)
+    use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), len(m.time))).round().astype(int))]
+    single = (m.late - m.early < 0.1 * m.period) & (np.abs(m.excess()) < 0.5 * m.period)
+    far = single & (m.late > m.period)
+    if far.sum() < SINGLE:
+        return None
+    chosen = np.flatnonzero(far)[np.unique(np.linspace(0, int(far.sum()) - 1, FEWEST).round().astype(int))]
+    values = [
+        correlation(found.windows[use[i]], wave)
+        for i in chosen
+        for ndim in {context.model.grid.ndim, 3}
+        if (wave := _direct(context, found, int(use[i]), float(m.late[i]), ndim)) is not None
+    ]
+    return (min(values), max(values)) if values else None
+
+
+def _direct(
+    context: Context, found: ShotBreaks, i: int, time: float, ndim: int
+) -> NDArray[np.float64] | None:
+    """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost."""
+    from subsalt.analytic.uniform import isotropic_waveform
+
+    assert context.wavelet is not None
+    assert context.model is not None
+    wavelet, shot = context.wavelet, found.shot
+    rcv = shot.rcv[found.rows[i]]
+    x = float(np.hypot(*(rcv[:2] - shot.src[:2])))
+    top = context.model.grid.origin[-1]
+    over = [float(rcv[2] - shot.src[2])]
+    if context.propagation.free_surface:
+        over.append(float(rcv[2] + shot.src[2] - 2 * top))
+    v = float(np.hypot(x, over[0])) / time
+    nt = int(np.ceil((time + 6.0 / wavelet.f0) / wavelet.dt)) + wavelet.nt
+    # coarser than the propagation needs it: a twelfth of the shortest period
+    step = max(1, int(1.0 / (12.0 * wavelet.fmax * wavelet.dt)))
+    samples, dt, n = wavelet.samples[::step], wavelet.dt * step, nt // step + 1
+    across = [0.0] * (ndim - 2)
+    parts = isotropic_waveform(
+        [[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n
+    )
+    trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+    at = pick(trace[None].astype(np.float32), dt, found.period)[0]
+    return windows(trace[None].astype(np.float32), dt, at, found.period)[0] if np.isfinite(at[0]) else None

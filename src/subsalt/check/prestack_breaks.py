@@ -1,0 +1,174 @@
+"""First breaks and moveout of prestack traces for time migration: order of channels, polarity, interval, correction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.break_fits import reversed_order
+from subsalt.check.context import error, ok, warning
+from subsalt.check.moveout import Velocity, corrected_findings, flatness
+from subsalt.check.polarity import opposite
+from subsalt.errors import Finding, SubsaltError
+from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
+from subsalt.survey import Shot, TimeAxis
+
+if TYPE_CHECKING:
+    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
+    from subsalt.io.prestack import TraceTable
+
+#: field records and gathers that are looked at
+RECORDS, GATHERS = 60, 5
+#: first-break velocity over the velocities of the job at early times, beyond which the interval or they are wrong:
+#: first breaks are at most as fast as the fastest layer, the direct wave is as slow as the surface
+TOO_SLOW, TOO_FAST, TOO_FAST_DIRECT = 0.6, 1.9, 1.6
+#: m; sources of one field record further apart are those of several shots
+ONE_PLACE = 1.0
+
+
+def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> Iterator[Finding]:
+    """Yield what first breaks and moveout say of prestack traces.
+
+    Parameters
+    ----------
+    table : TraceTable
+        The traces; of at most `RECORDS` field records `MOST_TRACES` each are read, and of `GATHERS` gathers.
+    velocity : FieldVelocity, optional
+        Rms velocity of the job.
+    """
+    if not table.offset.any():
+        return
+    early = None if velocity is None else _beneath_the_middle(table, velocity)
+    if early is not None:
+        corrected = list(corrected_findings(_moveouts(table, early), "gathers"))
+        yield from corrected
+        if corrected:
+            return
+    records = [b for rows in _groups(table.ffid, RECORDS) if (b := _record(table, rows)) is not None]
+    backwards = [b for b in records if reversed_order(b)]
+    yield from _order(records, backwards)
+    if backwards:
+        return
+    good = [b for b in records if b.good]
+    yield from _polarity(good)
+    if early is not None and good:
+        yield from _speed(good, early, table.time.dt)
+
+
+def _groups(keys: NDArray[np.int32], most: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of traces of some values of a header word, evenly spread; none where all have one value."""
+    order = np.argsort(keys, kind="stable")
+    values, first = np.unique(keys[order], return_index=True)
+    ends = np.append(first[1:], len(order))
+    if len(values) > 1 or values[0] != 0:
+        for i in spread(len(values), most):
+            yield order[first[i] : ends[i]]
+
+
+def _record(table: TraceTable, rows: NDArray[np.int64]) -> ShotBreaks | None:
+    """Return the first breaks of one field record; None where its traces are few, of several shots, or unreadable."""
+    src = table.src[rows]
+    if len(rows) < 2 * FEWEST or np.abs(src - src[0]).max() > ONE_PLACE:
+        return None
+    pick = spread(len(rows), MOST_TRACES)
+    flat = np.zeros(len(rows))
+    shot = Shot(int(table.ffid[rows[0]]), [*src[0], 0.0], np.column_stack([table.rcv[rows], flat]))  # type: ignore[arg-type]
+    try:
+        data = table.files.read(table.number[rows[pick]])
+    except SubsaltError:
+        return None  # somebody else's finding
+    return breaks_of(shot, pick, data, table.time.dt, table.time.t0)
+
+
+def _named(found: list[ShotBreaks]) -> str:
+    return ", ".join(str(b.shot.id) for b in found[:6]) + ", ..." * (len(found) > 6)
+
+
+def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[Finding]:
+    """Yield an error for field records whose channels stand in the reverse order of their places."""
+    judged = [b for b in records if b.line is not None and b.picked.mean() >= 0.6]
+    if not backwards:
+        return
+    every = len(backwards) >= 2 / 3 * len(judged)
+    yield error(
+        "E347",
+        f"channels stand in the reverse order of their places in {len(backwards)} of {len(judged)} field records "
+        "looked "
+        f"at ({_named(backwards)}): first breaks fall with offset",
+        '[data.fix] channels = "reversed"' if every else "reverse the channels of these records in the files",
+        records=[b.shot.id for b in backwards],
+    )
+
+
+def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
+    """Yield what is to be said of field records of the opposite sign."""
+    found = opposite(good)
+    if found is None:
+        return
+    say = (error, "E352") if found.certain else (warning, "W352")
+    yield say[0](
+        say[1],
+        f"first arrivals of {len(found.wrong)} of {found.told} field records looked at have the opposite sign of the "
+        f"others' ({_named(found.wrong)}; correlation {found.correlation:.2f})",
+        "change the sign of these records in the files, or leave their files out",
+        records=[b.shot.id for b in found.wrong],
+    )
+
+
+def _speed(good: list[ShotBreaks], early: Velocity, dt: float) -> Iterator[Finding]:
+    """Yield a warning for first breaks that are twice too slow or too fast for the velocity of the job."""
+    lines = [b.line for b in good if b.line is not None and b.line.slowness > 0]
+    if not lines:
+        return
+    slowness = float(np.median([line.slowness for line in lines]))
+    intercept = float(np.median([line.intercept for line in lines]))
+    latest = max(float(np.nanmax(b.time)) for b in good)
+    v = early(np.linspace(0.0, max(latest, dt), 50))
+    seen, low, high = 1.0 / slowness, float(v.min()), float(v.max())
+    text = f"first breaks of {len(lines)} field records: {seen:.0f} m/s, intercept {1e3 * intercept:.0f} ms"
+    # a refraction is late at offset zero; what is not is the direct wave
+    direct = intercept <= float(np.median([b.period for b in good]))
+    if TOO_SLOW * low <= seen <= (TOO_FAST_DIRECT * low if direct else TOO_FAST * high):
+        yield ok(f"{text}; rms velocity {low:.0f} to {high:.0f} m/s to that time")
+        return
+    slow = seen < low
+    yield warning(
+        "W345",
+        f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling "
+        "interval of "
+        f"{1e3 * dt:g} ms is {'too long' if slow else 'too short'}, or the velocity is too {'high' if slow else 'low'}",
+        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; else check unit and values of "
+        "[velocity]",
+        first_break_velocity=seen,
+    )
+
+
+def _beneath_the_middle(table: TraceTable, velocity: FieldVelocity) -> Velocity | None:
+    """Return the rms velocity at the median midpoint, by time; None where it cannot be had."""
+    middle = np.median(table.midpoint, axis=0)[None]
+    axis = TimeAxis(200, max(table.time.duration, table.time.dt) / 199)
+    try:
+        v = np.asarray(velocity.at(middle, axis)[0], dtype=np.float64).reshape(-1)
+    except SubsaltError:
+        return None
+    t = axis.values()
+    return lambda when: np.interp(when, t, v)
+
+
+def _moveouts(table: TraceTable, velocity: Velocity) -> list[tuple[float, float, int]]:
+    """Return the flatness of some gathers: of CDPs, or of field records where there are no CDP numbers."""
+    keys = table.cdp if len(np.unique(table.cdp)) > 1 else table.ffid
+    out = []
+    for rows in _groups(keys, GATHERS):
+        few = rows[spread(len(rows), 48)]
+        if len(few) < FEWEST or np.ptp(table.offset[few]) == 0:
+            continue
+        try:
+            data = table.files.read(table.number[few])
+        except SubsaltError:
+            continue
+        out.append(flatness(data, table.offset[few], table.time.dt, table.time.t0, velocity))
+    return out

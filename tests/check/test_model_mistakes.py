@@ -1,0 +1,223 @@
+"""Models that are given as they are not: each mistake is found in files, and the offered cure works when pasted.
+
+Structured models tell most: a thrust belt made here, and the models of ../shared/data where they are there.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from job_files import shared_data, survey, write_job
+from subsalt.check.orientation import Along, thinned
+from subsalt.check.tilt_structure import FITS, misfits
+from subsalt.errors import SubsaltError
+from subsalt.grid import Grid
+from subsalt.io import segy, volume
+from subsalt.job.checking import check_job
+from subsalt.job.job import Job
+from subsalt.survey import Survey
+
+GRID = Grid((161, 161), (10.0, 10.0))
+JOB = """\
+[data]
+files = ["shots.sgy"]
+line = "2d"
+[source]
+f0 = "8 Hz"
+[output]
+pictures = false
+[model]
+"""
+
+
+def thrusts():
+    """Return vp and theta (degrees) of a belt of folds under 100 m of water: as wide as deep, dips up to 35 degrees."""
+    x, z = GRID.axis(0)[:, None], GRID.axis(1)[None, :]
+    high = 90.0 * np.sin(2 * np.pi * x / 800.0) + 0.1 * x
+    slope = 90.0 * 2 * np.pi / 800.0 * np.cos(2 * np.pi * x / 800.0) + 0.1
+    level = z + high
+    vp = 1900.0 + 1.3 * level + 160.0 * np.sign(np.sin(2 * np.pi * level / 240.0))
+    theta = np.degrees(np.arctan(slope)) * np.ones_like(z)
+    return np.where(z < 100.0, 1500.0, vp), np.where(z < 100.0, 0.0, theta)
+
+
+def files(folder, **volumes):
+    """Write shots and model files, vp as it should be unless it is given; return the lines of [model]."""
+    line = survey(nt=301)
+    if not (folder / "shots.sgy").exists():
+        segy.write_survey(folder / "shots.sgy", line)
+    given = {"vp": VP} | volumes
+    for name, values in given.items():
+        grid = GRID if values.shape == GRID.shape else Grid(values.shape, (10.0,) * values.ndim)
+        volume.write(folder / f"{name}.rsf", grid, np.ascontiguousarray(values, np.float32))
+    return {name: f'"{name}.rsf"' for name in given}
+
+
+def found(folder, model):
+    """Return the findings of a job by code."""
+    text = JOB + "".join(f"{k} = {v}\n" for k, v in model.items())
+    return {f.code: f for f in check_job(Job.from_toml(write_job(folder, text))).findings if f.level != "ok"}
+
+
+def pasted(model, fix):
+    """Return the lines of [model] with the tables that a cure gives, of several the first."""
+    tables = re.findall(r"(\w+) = (\{[^}]*\})", fix)
+    assert tables, fix
+    return model | dict(reversed(tables))
+
+
+def tti(**theta):
+    """Return epsilon, delta and a theta in degrees."""
+    e = np.full(GRID.shape, 0.15)
+    return {"epsilon": e, "delta": 0.5 * e} | theta
+
+
+def one_odd(values, odd):
+    """Return values of which one is another."""
+    out = values.copy()
+    out[80, 120] = odd
+    return out
+
+
+VP, THETA = thrusts()
+#: code, volumes as they are stored, and whether the pasted cure leaves nothing to find
+STORED = {
+    "transposed": ("W426", {"vp": VP.T}),
+    "flipped in depth": ("W443", {"vp": VP[:, ::-1]}),
+    "km/s": ("E412", {"vp": VP / 1e3}),
+    "ft/s": ("E416", {"vp": np.where(VP > 3000, 1.2, 1.0) * VP / 0.3048}),
+    "s/m": ("E413", {"vp": 1 / VP}),
+    "s/km": ("E413", {"vp": 1e3 / VP}),
+    "us/m": ("E413", {"vp": 1e6 / VP}),
+    "us/ft": ("E413", {"vp": 0.3048e6 / VP}),
+    "s2/m2": ("E414", {"vp": 1 / VP**2}),
+    "s2/km2": ("E413", {"vp": 1e6 / VP**2}),
+    "per cent": ("E418", tti(epsilon=np.full(GRID.shape, 15.0))),
+    "exchanged": ("W429", {"epsilon": np.full(GRID.shape, 0.05), "delta": np.full(GRID.shape, 0.15)}),
+    "radians": ("E421", tti(theta=np.radians(THETA))),
+    "radians, one beyond a quarter turn": ("E421", tti(theta=one_odd(np.radians(THETA), 1.7))),
+    "radians, one odd value": ("E421", tti(theta=one_odd(np.radians(THETA), 9.0))),
+    "other sign": ("W432", tti(theta=-THETA)),
+    "from the horizontal": ("W432", tti(theta=90 - THETA)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_the_pasted_cure_leaves_nothing_to_find(tmp_path, name):
+    code, volumes = STORED[name]
+    model = files(tmp_path, **volumes)
+    first = found(tmp_path, model)
+    assert code in first, first
+    # one cause is told once: beside it stands what is true of the positions or of the repair
+    assert set(first) <= {code, "W422", "W521", "W425"}, first
+    again = found(tmp_path, pasted(model, first[code].fix))
+    # the odd value stays one: outside of the usual range, or impossible
+    odd = {"W425", "W539", "E424"} if "one" in name else set()
+    assert set(again) <= odd, again
+
+
+def test_the_model_as_it_is_has_nothing_to_find(tmp_path):
+    assert found(tmp_path, files(tmp_path, **tti(theta=THETA))) == {}
+
+
+#: code, volumes, words of the message
+KINDS = {
+    "written with x fastest": ("W426", {"vp": VP[:, :121].T.reshape(161, 121)}, "x is taken as the fastest"),
+    "shear, water kept": ("W427", {"vp": np.where(VP <= 1500, VP, VP / 1.9)}, "below the sea bottom"),
+    "shear, no sea": ("W427", {"vp": VP[:, 10:] / 2.1}, "deeper than 500 m"),
+    "shear, zero in water": ("E427", {"vp": np.where(VP <= 1500, 0, VP / 1.9)}, "of which water has none"),
+    "null value": ("E428", {"vp": np.where(VP > 4000, -9999.25, VP)}, "-9999.25 at"),
+    "huge null value": ("E428", {"vp": np.where(VP > 4000, 1e30, VP)}, "a null value"),
+    "a known null value": ("E428", {"vp": np.where(VP > 4000, 9999.0, VP)}, "is 9999 at"),
+    "null value in epsilon": ("E428", tti(epsilon=np.where(VP > 4000, -999.25, 0.15)), "epsilon is -999.25"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_volume_holds_instead(tmp_path, name):
+    code, volumes, words = KINDS[name]
+    first = found(tmp_path, files(tmp_path, **volumes))
+    assert code in first, first
+    assert words in first[code].message
+    errors = [c for c in first if c.startswith("E")]
+    assert errors in ([], [code]), first
+
+
+@pytest.mark.parametrize(("spacing", "code"), [((0.01, 0.01), "E440"), ((10.0, 0.004), "E430")])
+def test_a_grid_in_other_units_is_told_once(tmp_path, spacing, code):
+    """Neither positions nor frequencies are held against a grid that is wrong."""
+    model = files(tmp_path)
+    volume.write(tmp_path / "vp.rsf", Grid(GRID.shape, spacing), VP.astype(np.float32))
+    first = found(tmp_path, model)
+    assert list(first) == [code]
+    if code == "E440":
+        assert found(tmp_path, pasted(model, first[code].fix)) == {}
+    else:
+        assert "seconds or kilometres" in first[code].message
+
+
+def test_samples_of_the_records_on_the_depth_axis(tmp_path):
+    segy.write_survey(tmp_path / "shots.sgy", survey(nt=161, dt=0.010))
+    assert "W431" in found(tmp_path, files(tmp_path))
+
+
+def towed(folder):
+    """Write shots of a streamer, 10 m deep."""
+    src = [[x, 8.0] for x in np.linspace(300.0, 900.0, 4)]
+    shots = [
+        Survey.from_arrays([s], [[s[0] + 50 + 25 * i, 10.0] for i in range(12)], nt=301, dt=0.004)
+        for s in src
+    ]
+    line = shots[0]
+    line.shots = [one.shots[0] for one in shots]
+    for i, shot in enumerate(line.shots):
+        shot.id = i + 1
+        shot.data = survey(1, nt=301).shots[0].data[:12]
+    segy.write_survey(folder / "shots.sgy", line)
+
+
+def test_a_cable_in_rock(tmp_path):
+    towed(tmp_path)
+    assert "W433" not in found(tmp_path, files(tmp_path))
+    first = found(tmp_path, files(tmp_path, vp=np.pad(VP[:, 12:], ((0, 0), (0, 12)), mode="edge")))
+    assert "no water where the cable was towed" in first["W433"].message
+
+
+def test_wrong_names_of_axes_are_refused(tmp_path):
+    model = files(tmp_path)
+    for keys in ('axes = "zz"', 'flip = "t"', 'axes = "xyz"'):
+        path = write_job(tmp_path, JOB + f'vp = {{file = "vp.rsf", {keys}}}\n')
+        with pytest.raises(SubsaltError, match="axes") as error:
+            Job.from_toml(path).open_model()
+        assert error.value.code == "E104"
+    assert model
+
+
+NAMES = ("marmousi_vti_12p5m", "marmousi_tti_12p5m", "marmousi2_5m", "overthrust2d_water_25m", "overthrust_xz_25m",
+         "seg_eage_salt_x338_20m", "volve_migvel3d")  # fmt: skip
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", NAMES)
+def test_known_models_stand_upright(name):
+    """What the thresholds of the rules were taken from."""
+    with np.load(shared_data() / "models" / f"{name}.npz") as file:
+        vp, steps = file["vp"], file["spacing_m"]
+    values, strides = thinned(vp)
+    along = [Along.of(values, i, float(h) * s) for i, (h, s) in enumerate(zip(steps, strides, strict=True))]
+    depth, beside = along[-1], along[:-1]
+    assert all(depth.is_depth(other) for other in beside)
+    assert not any(other.is_depth(depth) or other.is_depth(depth, -1) for other in beside)
+
+
+@pytest.mark.shared_data
+def test_the_tilt_of_marmousi_fits_its_layers():
+    from subsalt.check import Parameter
+
+    with np.load(shared_data() / "models" / "marmousi_tti_12p5m.npz") as file:
+        vp, theta, h = file["vp"], file["theta_deg"], tuple(float(v) for v in file["spacing_m"])
+    grid = Grid(vp.shape, h)
+    angles = misfits(Parameter("theta", theta, grid), Parameter("vp", vp, grid), None)
+    assert angles["given"] < FITS
+    assert min(angles[name] for name in ("radians", "sign", "horizontal")) > 2 * angles["given"] + 5

@@ -1,0 +1,51 @@
+"""Every planted mistake is caught in every form, and nothing is found in clean surveys."""
+
+from __future__ import annotations
+
+import pytest
+from planted.clean import SURVEYS
+from planted.form import FORMS, TITLES
+from planted.judge import keys_in
+from planted.run import Bench, chosen
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(tmp_path_factory.mktemp("planted"))
+
+
+def test_every_mistake_has_forms():
+    assert {f.number for f in FORMS} == set(TITLES)
+    assert len({f.name for f in FORMS}) == len(FORMS)
+
+
+def test_there_are_thirty_clean_surveys():
+    assert len(SURVEYS) >= 30
+
+
+@pytest.mark.parametrize(
+    ("fix", "keys"),
+    [
+        ('if feet: [data.fix] unit = "ft"', [("data.fix", "unit", "ft")]),
+        ("[data] frame = {x0 = 1.5, y0 = 0}; or wait", [("data", "frame", {"x0": 1.5, "y0": 0})]),
+        ("leave [propagation] dt out", [("propagation", "dt", None)]),
+        (
+            "[data.bytes] source_x = 73, source_y = 77",
+            [("data.bytes", "source_x", 73), ("data.bytes", "source_y", 77)],
+        ),
+        ("give it: [data.fix] source_depth = ...", []),
+    ],
+)
+def test_cures_are_read_as_a_person_pastes_them(fix, keys):
+    assert [(k.section, k.key, k.value) for k in keys_in(fix)] == keys
+
+
+@pytest.mark.parametrize("number", sorted(TITLES))
+def test_a_mistake_is_caught_in_every_form(bench, number):
+    verdicts = {f.name: bench.verdict(f) for f in chosen([str(number)])}
+    assert {name: f"{v.word}: {v.why}" for name, v in verdicts.items() if not v.caught} == {}
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+def test_nothing_is_found_in_a_clean_survey(bench, name):
+    assert bench.false_alarms(name) == []

@@ -1,0 +1,104 @@
+"""First breaks and moveout of traces for time migration: mistakes planted in files, and none in files in order."""
+
+import re
+
+import numpy as np
+import pytest
+from break_surveys import DT, altered, modelled
+
+from job_files import shared_data
+from subsalt.io import segy
+from subsalt.job.base import BaseJob
+from subsalt.job.checking import check_job
+from subsalt.job.methods import job_class
+
+JOB = """\
+method = "kirchhoff"
+
+[data]
+files = ["line.sgy"]
+FIX
+[velocity]
+v = { t = [0.0, 0.3, 1.2], value = [1500.0, 1600.0, 2000.0] }
+"""
+
+
+def found(folder, change=None, fix="", dt=None):
+    """Return the findings of this subject by code, of a survey that was changed before it was written."""
+    survey = modelled("streamer")[0]
+    if change is not None:
+        survey = altered(survey, change)
+    if dt is not None:
+        survey = altered(survey, lambda i, s: {})
+        survey.time = type(survey.time)(survey.time.nt, dt, survey.time.t0)
+    segy.write_survey(folder / "line.sgy", survey)
+    path = folder / "time.toml"
+    path.write_text(JOB.replace("FIX", fix))
+    job: BaseJob = job_class("kirchhoff").from_toml(path)
+    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d)", f.code)}
+
+
+def test_traces_in_order(tmp_path):
+    assert found(tmp_path) == {}
+
+
+def backwards(i, s):
+    return {"data": s.data[::-1]}
+
+
+def test_reversed_channels_and_their_cure(tmp_path):
+    wrong = found(tmp_path, backwards)
+    assert list(wrong) == ["E347"]
+    assert '[data.fix] channels = "reversed"' in wrong["E347"].fix
+    assert found(tmp_path, backwards, 'fix = { channels = "reversed" }') == {}
+
+
+def test_a_record_of_the_other_sign(tmp_path):
+    wrong = found(tmp_path, lambda i, s: {"data": -s.data} if i == 2 else {})
+    assert list(wrong) == ["E352"]
+    assert "(3;" in wrong["E352"].message
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_wrong_interval_and_its_cure(tmp_path, factor):
+    wrong = found(tmp_path, dt=factor * DT)
+    assert list(wrong) == ["W345"]
+    assert "[data.fix] dt = 0.004;" in wrong["W345"].fix
+    assert found(tmp_path, dt=factor * DT, fix="fix = { dt = 0.004 }") == {}
+
+
+def test_events_at_equal_times_are_corrected_for_moveout(tmp_path):
+    # events at equal times at all offsets: what the correction leaves, without its mute
+    t = modelled("streamer")[0].time.values()
+    events = np.zeros(len(t))
+    events[20::23] = np.random.default_rng(0).choice([-1.0, 1.0], len(events[20::23]))
+    a = (np.pi * 20.0 * (t - 0.1)) ** 2
+    flat = np.convolve(events, ((1 - 2 * a) * np.exp(-a))[:50], "same").astype(np.float32)
+    wrong = found(tmp_path, lambda i, s: {"data": np.repeat(flat[None], len(s.data), axis=0)})
+    assert list(wrong) == ["E354"]
+
+
+@pytest.mark.shared_data
+def test_real_gathers_before_and_after_the_correction(tmp_path):
+    from subsalt.check.moveout import FLAT, MORE, flatness
+    from subsalt.io.prestack import LineGeometry, open_traces
+
+    path = shared_data() / "segy" / "cdp601to610_be.su"
+    table = open_traces(path, line=LineGeometry(spacing=13.335, first_cdp=601))
+    rows = np.flatnonzero(table.cdp == 605)
+    data, offset = table.files.read(table.number[rows]), table.offset[rows]
+
+    # the stacking velocity of these gathers, as examples/cdp601to610.toml has it
+    def v(when):
+        return np.interp(when, [0.5, 1.6, 2.8, 4.0], [1630.0, 1900.0, 2100.0, 2300.0])
+
+    flat, bent, n = flatness(data, offset, table.time.dt, table.time.t0, v)
+    assert n > 10
+    assert flat < bent
+    t = table.time.values()
+    rows = zip(offset, data, strict=True)
+    after = np.stack([np.interp(np.sqrt(t**2 + (x / v(t)) ** 2), t, trace, right=0.0) for x, trace in rows])
+    flat_after, bent_after, _ = flatness(after.astype(np.float32), offset, table.time.dt, table.time.t0, v)
+    # the rule: twice as much, both ways
+    assert bent > MORE * flat or flat < FLAT
+    assert flat_after > max(FLAT, MORE * bent_after)

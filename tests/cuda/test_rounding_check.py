@@ -1,0 +1,38 @@
+"""What `native/cuda/check_ptx.py` says of arithmetic instructions: nothing excepted goes under the name of rounded."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "native" / "cuda"))
+
+import check_ptx
+
+ROUNDED = Counter({"add.rn.ftz.f32": 5, "fma.rn.ftz.f32": 3, "fma.rn.f64": 2})
+
+
+def test_all_rounded_is_said_only_where_it_is_so():
+    said, bad = check_ptx.report({"iso_step.cu": ROUNDED})
+    assert not bad
+    assert said == "10 of 10 operations in 1 sources are rounded as written"
+
+
+def test_what_is_excepted_is_counted_and_named():
+    said, bad = check_ptx.report(
+        {"iso_step.cu": ROUNDED, "kirchhoff_sum.cu": ROUNDED + Counter({"rsqrt.approx.ftz.f32": 4})}
+    )
+    assert not bad
+    assert said.startswith("20 of 24 operations in 2 sources are rounded as written; 4 are approximations")
+    assert "4 x rsqrt.approx.ftz.f32 in kirchhoff_sum.cu" in said
+
+
+def test_what_is_not_rounded_is_wrong():
+    for instruction, source in (
+        ("rsqrt.approx.ftz.f32", "iso_step.cu"),
+        ("sqrt.approx.ftz.f32", "kirchhoff_sum.cu"),
+        ("add.ftz.f32", "iso_step.cu"),
+        ("add.rn.f32", "iso_step.cu"),
+    ):
+        said, bad = check_ptx.report({source: ROUNDED + Counter({instruction: 1})})
+        assert bad == [f"{source}: 1 x {instruction}"]
+        assert "some not rounded" in said

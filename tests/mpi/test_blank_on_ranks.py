@@ -1,0 +1,50 @@
+"""An image that is zero throughout is one error on several ranks too, with the exit code of its class."""
+
+from launch import MPI, run
+
+from kirchhoff_jobs import areal, write_job
+from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job, model_job
+
+pytestmark = MPI
+
+LINE = """
+[grid]
+spacing = 10
+shape = [41, 31]
+[source]
+f0 = 15
+[model]
+vp = 2000
+"""
+MODEL = """
+[acquisition]
+shots = { first = [100, 0], last = [300, 0], n = 3 }
+receivers = { first = [0, 0], last = [400, 0], n = 21 }
+record_length = 0.25
+dt = 0.002
+files = "per-shot"
+"""
+
+
+def test_reimage_resume_and_time_migration(tmp_path):
+    (tmp_path / "model.toml").write_text(LINE + MODEL)
+    model_job(Job.from_toml(tmp_path / "model.toml"), tmp_path / "shots")
+    (tmp_path / "job.toml").write_text('[data]\nfiles = ["shots/*.sgy"]\n[output]\npictures = false\n' + LINE)
+    migrate_job(Job.from_toml(tmp_path / "job.toml"), tmp_path / "run")
+    areal(tmp_path / "traces.sgy")
+    write_job(tmp_path, "time.toml", kirchhoff={"stretch_mute": 1e-6})
+    for command, code, step in (
+        (["reimage", "run", "--top-mute", "1 km", "-o", "new"], 78, "the step top_mute"),
+        (["migrate", "time.toml", "--run", "time.run"], 78, "the step stretch_mute"),
+        (["resume", "time.run"], 78, "the step stretch_mute"),
+    ):
+        done = run(2, ["subsalt", *command], cwd=tmp_path, timeout=60)
+        assert done.rc == code, done
+        said = done.err[0] + done.out[0]
+        assert step in said, done
+        assert said.count("E844") == 1, done
+        assert "Traceback" not in said, done
+        assert not done.err[1], done
+    assert not (tmp_path / "new" / "image.sgy").exists()
+    assert not (tmp_path / "time.run" / "image.sgy").exists()

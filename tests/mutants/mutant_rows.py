@@ -1,0 +1,489 @@
+"""Forty-eight faults in the sources, each with the tests that must notice it; `make mutants` plants them one by one.
+
+A row has exact text: when a source changes so that a row no longer applies, `test_rows_apply.py` says so, and whoever
+changed it writes the same fault anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault.
+
+    Parameters
+    ----------
+    part : str
+        Of the program.
+    name : str
+        What is wrong, in words.
+    file : str
+        The source, from the root of the repository.
+    old, new : str
+        Text that is in the file once, and what takes its place.
+    tests : str
+        Words for pytest, from the folder of tests: one of them must fail.
+    build : {"", "native", "emulated"}
+        What must be compiled anew.
+    """
+
+    part: str
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: str
+    build: str = ""
+
+
+TTI = [
+    Mutant(
+        "TTI",
+        "sign of the slope along y",
+        "native/kernels/tti_step.hpp",
+        "g = fma(my, y.first, g);",
+        "g = fnma(my, y.first, g);",
+        "test_kernels_tti.py",
+        "native",
+    ),
+]
+
+STENCILS = [
+    Mutant(
+        "Stencils",
+        "a weight in its 7th digit",
+        "src/subsalt/stencil.py",
+        "return tuple(float(c) for c in second_derivative_exact(order))",
+        "return tuple(float(c) * (1 + 2e-7 * (k == 2)) for k, c in enumerate(second_derivative_exact(order)))",
+        "physics/test_scheme.py",
+    ),
+    Mutant(
+        "Stencils",
+        "gain of constants",
+        "src/subsalt/stencil.py",
+        "return (-2 * sum(c, Fraction(0)), *c)",
+        "return (-2 * sum(c, Fraction(0)) * Fraction(1_000_001, 1_000_000), *c)",
+        "physics/test_scheme.py",
+    ),
+]
+
+LAYER = [
+    Mutant(
+        "Layer",
+        "a tap of Psi",
+        "native/kernels/absorb.hpp",
+        "term = fma(d.w[3], sub(a2, b3), term);",
+        "term = fma(d.w[3], sub(a2, b2), term);",
+        "test_kernels.py",
+        "native",
+    ),
+    Mutant(
+        "Layer",
+        "profile",
+        "src/subsalt/boundary.py",
+        "d = np.arange(1, width + 1, dtype=np.float64) / width",
+        "d = np.arange(width, dtype=np.float64) / width",
+        "test_boundary.py",
+    ),
+    Mutant(
+        "Layer",
+        "decay",
+        "src/subsalt/boundary.py",
+        "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt)",
+        "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt * 0.99)",
+        "test_boundary.py",
+    ),
+]
+
+POINTS = [
+    Mutant(
+        "Points",
+        "a sample recorded one step early",
+        "native/isa/plane.hpp",
+        "tap.data[(step.now + 1) * pts.n + p] = record_point(",
+        "tap.data[step.now * pts.n + p] = record_point(",
+        "test_segment.py",
+        "native",
+    ),
+    Mutant(
+        "Points",
+        "last weight dropped",
+        "native/kernels/points.hpp",
+        "const Index n = W > 0 ? W : block;",
+        "const Index n = W > 0 ? W - 1 : block;",
+        "test_kernels_points.py",
+        "native",
+    ),
+    Mutant(
+        "Points",
+        "tail of the correlation",
+        "native/kernels/imaging.hpp",
+        "for (; z < n; ++z)\n        image[z] = fma1(scale * u[z], imaged1(p, q, z), image[z]);",
+        "for (; z + 1 < n; ++z)\n        image[z] = fma1(scale * u[z], imaged1(p, q, z), image[z]);",
+        "test_kernels_points.py",
+        "native",
+    ),
+    Mutant(
+        "Points",
+        "weights at the ends of a spread",
+        "src/subsalt/imaging/traces.py",
+        "width[0], width[-1] = gap[0], gap[-1]",
+        "width[0], width[-1] = 0.5 * gap[0], 0.5 * gap[-1]",
+        "imaging/test_filters_and_traces.py",
+    ),
+    Mutant(
+        "Points",
+        "Kaiser b 6.31 to 6.13",
+        "src/subsalt/injection.py",
+        "4: 6.31,",
+        "4: 6.13,",
+        "test_injection.py",
+    ),
+    Mutant(
+        "Points",
+        "injected gain in VTI",
+        "native/kernels/points.hpp",
+        "q[k] += (0.5f * (s.one(k) + 1.0f)) * amount;",
+        "q[k] += (0.5f * (s.one(k) + e.one(k))) * amount;",
+        "test_kernels_points.py",
+        "native",
+    ),
+    Mutant(
+        "Points",
+        "image of the free surface",
+        "native/kernels/points.hpp",
+        "fields[f][row0 - k] = -fields[f][row0 + k];",
+        "fields[f][row0 - k] = fields[f][row0 + k];",
+        "test_kernels_points.py",
+        "native",
+    ),
+    Mutant(
+        "Points",
+        "radius of the source taper 2 to 1",
+        "src/subsalt/tapers.py",
+        "- 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)",
+        "- 1.0) / max(cells - 1.0, 1.0), 0.0, 1.0)",
+        "test_tapers.py",
+    ),
+    Mutant(
+        "Points",
+        "taper of the tilt",
+        "src/subsalt/tilt.py",
+        "- cells + 1) / (TAPER_CELLS + 1)",
+        "- cells) / (TAPER_CELLS + 1)",
+        "test_tilt.py",
+    ),
+]
+
+SLABS = [
+    Mutant(
+        "Slabs",
+        "ghost planes halved",
+        "src/subsalt/decomp.py",
+        'return 2 * self.radius if in_layer or self.medium == "tti" else self.radius',
+        "return self.radius",
+        "test_decomp.py",
+    ),
+    Mutant(
+        "Slabs",
+        "a race between tiles",
+        "native/isa/tiles.hpp",
+        "if (known < round && !again) known = wait_for(done[t - 1], round);",
+        "if (known < round - 1 && !again) known = wait_for(done[t - 1], round - 1);",
+        # one thread rests before every plane
+        "test_waits.py",
+        "native",
+    ),
+    Mutant(
+        "Slabs",
+        "a race by one plane in the 2-D march",
+        "native/isa/march.hpp",
+        "const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1);",
+        "const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1) - 1;",
+        "test_waits.py",
+        "native",
+    ),
+    Mutant(
+        "Slabs",
+        "margin of the front one less",
+        "native/isa/front.hpp",
+        "ends[i] = ends[i] > 0 ? ends[i] + pb.radius : 0;",
+        "ends[i] = ends[i] > 0 ? ends[i] + pb.radius - 1 : 0;",
+        "test_front.py",
+        "native",
+    ),
+]
+
+CHECKPOINTS = [
+    Mutant(
+        "Checkpoints",
+        "distance",
+        "src/subsalt/checkpoint/revolve.py",
+        "length - comb(slots + r - 1, slots - 1), 1)",
+        "length - comb(slots + r - 1, slots - 1) - 1, 1)",
+        "checkpoint/test_revolve.py",
+    ),
+    Mutant(
+        "Checkpoints",
+        "a slot more than there are",
+        "src/subsalt/checkpoint/revolve.py",
+        "free = slots - len(starts)",
+        "free = slots - len(starts) + 1",
+        "checkpoint/test_revolve.py",
+    ),
+    Mutant(
+        "Checkpoints",
+        "parity of restart points",
+        "src/subsalt/imaging/restart.py",
+        "return 1 + generation % 2 * each",
+        "return 1 + generation // 2 % 2 * each",
+        "imaging/test_restart_points.py",
+    ),
+    Mutant(
+        "Checkpoints",
+        "checksum of the last block",
+        "native/snapshot/pool.cpp",
+        "for (std::int64_t b = 0; blocks && b < lay.blocks(); ++b)",
+        "for (std::int64_t b = 0; blocks && b < lay.blocks() - 1; ++b)",
+        "checkpoint/test_record_damage.py",
+        "native",
+    ),
+]
+
+RUNS = [
+    Mutant(
+        "Runs",
+        "partial image without fsync",
+        "src/subsalt/io/together.py",
+        'ask("fsync", str(target))\n                os.fsync(fd)',
+        'ask("fsync", str(target))',
+        "io/test_plane_file.py",
+    ),
+    Mutant(
+        "Runs",
+        "ledger with synchronous off",
+        "src/subsalt/run/ledger.py",
+        '"PRAGMA synchronous = EXTRA"',
+        '"PRAGMA synchronous = OFF"',
+        "run/test_ledger.py",
+    ),
+    Mutant(
+        "Runs",
+        "count of the quarantine",
+        "src/subsalt/run/quarantine.py",
+        "ledger.fail(shot, reason) >= TRIES",
+        "ledger.fail(shot, reason) > TRIES",
+        "run/test_quarantine.py",
+    ),
+    Mutant(
+        "Runs",
+        "identity without the image step",
+        "src/subsalt/run/identity.py",
+        "if k not in later}",
+        'if k not in (*later, "image_step")}',
+        "run/test_identity.py",
+    ),
+]
+
+SEGY = [
+    Mutant(
+        "SEG-Y",
+        "scalar -100 ignored",
+        "src/subsalt/io/headers.py",
+        "return np.where(s < 0, v /",
+        "return np.where((s < 0) & (s != -100), v /",
+        "io/test_scan.py io/test_survey_files.py",
+    ),
+    Mutant(
+        "SEG-Y",
+        "feet",
+        "src/subsalt/io/geometry.py",
+        "FOOT = 0.3048",
+        "FOOT = 0.3408",
+        "io/test_scan.py io/test_survey_files.py",
+    ),
+    Mutant(
+        "SEG-Y",
+        "sign of the elevation",
+        "src/subsalt/io/geometry.py",
+        'gz = -fix.z_sign * get("receiver_elevation", zz)',
+        'gz = fix.z_sign * get("receiver_elevation", zz)',
+        "io/test_scan.py io/test_survey_files.py",
+    ),
+    Mutant(
+        "SEG-Y",
+        "last bit of IBM numbers",
+        "native/signal/decode_samples.cpp",
+        "static_cast<int32_t>(w & 0xFFFFFF)",
+        "static_cast<int32_t>(w & 0xFFFFFE)",
+        "io/test_samples.py",
+        "native",
+    ),
+    Mutant(
+        "SEG-Y",
+        "scalar of times 10000",
+        "src/subsalt/io/geometry.py",
+        "(1, 10, 100, 1000, 10000)",
+        "(1, 10, 100, 1000)",
+        "io/test_scan.py",
+    ),
+]
+
+TRACES = [
+    Mutant(
+        "Traces",
+        "slope of the mute",
+        "src/subsalt/job/data.py",
+        "line = section.delay + offset / section.velocity",
+        "line = section.delay + offset / (1.01 * section.velocity)",
+        "job/test_load.py",
+    ),
+    Mutant(
+        "Traces",
+        "end taper off by one",
+        "src/subsalt/imaging/traces.py",
+        "ramp(np.arange(n, 0, -1, dtype=np.float64)",
+        "ramp(np.arange(n - 1, -1, -1, dtype=np.float64)",
+        "imaging/test_filters_and_traces.py",
+    ),
+    Mutant(
+        "Traces",
+        "a record one sample short",
+        "src/subsalt/imaging/traces.py",
+        "/ dt + 1e-9) + 2",
+        "/ dt + 1e-9) + 1",
+        "imaging/test_filters_and_traces.py",
+    ),
+]
+
+KIRCHHOFF = [
+    Mutant(
+        "Kirchhoff",
+        "stretch mute",
+        "native/kernels/kirchhoff_sum.hpp",
+        "sub(set1(1.0f + rules.stretch_most), inverse_j)",
+        "sub(set1(1.01f + rules.stretch_most), inverse_j)",
+        "test_kirchhoff_sum.py",
+        "native",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "an end looked for too early",
+        "native/isa/kirchhoff.hpp",
+        "3.9999f * medium.quarter[end - 1] > last",
+        "4.4f * medium.quarter[end - 1] > last",
+        "test_kirchhoff_sum.py",
+        "native",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "alias band plus one in the filter",
+        "src/subsalt/imaging/kirchhoff/filters.py",
+        "_fall(part, (bands - j) / bands,",
+        "_fall(part, (bands - j + 1) / bands,",
+        "imaging/kirchhoff/test_filters_of_traces.py",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "alias band minus one in the kernel",
+        "native/kernels/kirchhoff_sum.hpp",
+        "most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f))",
+        "most(sub(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(1.0f)), set1(0.0f))",
+        "test_kirchhoff_sum.py",
+        "native",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "slope of eta",
+        "native/kernels/kirchhoff_sum.hpp",
+        "q = fnma(less, fnma(wide, u, set1(2.0f)), one);",
+        "q = fnma(less, fnma(wide, u, set1(1.0f)), one);",
+        "test_kirchhoff_sum.py",
+        "native",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "offset class at its lower limit",
+        "src/subsalt/imaging/kirchhoff/classes.py",
+        'side="right") - 1',
+        'side="left") - 1',
+        "imaging/test_time_classes.py",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "share of a bin",
+        "src/subsalt/imaging/kirchhoff/weights.py",
+        'if weighting == "uniform" else 1.0 / count',
+        'if weighting == "uniform" else 1.0 / np.maximum(count - 1, 1)',
+        "imaging/test_time_classes.py",
+    ),
+    Mutant(
+        "Kirchhoff",
+        "Dix",
+        "src/subsalt/imaging/kirchhoff/rms.py",
+        "energy = v_rms * v_rms * times",
+        "energy = v_rms * v_rms * (times + 0.001)",
+        "imaging/kirchhoff/test_rms.py",
+    ),
+]
+
+OTHERS = [
+    Mutant(
+        "MPI",
+        "order of collectives",
+        "src/subsalt/io/together.py",
+        "    comm.agree(failure)\n    name = comm.bcast(None if temporary is None else temporary.name)",
+        "    name = comm.bcast(temporary.name if temporary else None) if comm.is_root else None\n"
+        "    comm.agree(failure)\n"
+        "    name = name if comm.is_root else comm.bcast(None)",
+        "mpi/test_together.py",
+    ),
+    Mutant(
+        "Lab",
+        "Holm",
+        "src/subsalt/lab/stats.py",
+        "(len(order) - rank) * p_values[i]",
+        "(len(order) - rank - 1) * p_values[i]",
+        "lab/test_statistics.py",
+    ),
+    Mutant(
+        "Lab",
+        "no neighbouring size asked",
+        "src/subsalt/lab/collectives/decide.py",
+        "good = [c for c in allowed if agrees(c)]",
+        "good = allowed",
+        "lab/test_collective_choices.py",
+    ),
+    Mutant(
+        "Lab",
+        "memory in the Slurm script",
+        "src/subsalt/cli/slurm_command.py",
+        "int(need * batch.ranks_per_node / COMFORT)",
+        "int(need / COMFORT)",
+        "cli/test_slurm_command.py",
+    ),
+    Mutant(
+        "Image",
+        "floor of the illumination",
+        "src/subsalt/imaging/conditions/source_normalised.py",
+        "floor = sums.normalise * total / points",
+        "floor = sums.normalise * float(illumination.max())",
+        "imaging/test_rtm.py",
+    ),
+]
+
+MUTANTS: list[Mutant] = [
+    *TTI,
+    *STENCILS,
+    *LAYER,
+    *POINTS,
+    *SLABS,
+    *CHECKPOINTS,
+    *RUNS,
+    *SEGY,
+    *TRACES,
+    *KIRCHHOFF,
+    *OTHERS,
+]
