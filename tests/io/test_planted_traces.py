@@ -296,6 +296,10 @@ def test_the_delay_of_one_file(tmp_path):
         f = found(paths, "W217")
         assert str(paths[2]) in f.message
         assert "W217" not in cured(paths, f)
+        together = write(tmp_path, headers | {"delay": delay}, traces)
+        f = found(together, "W217")
+        assert "traces 49-72 (shot 103)" in f.message
+        assert "W217" not in cured(together, f)
 
 
 def test_intervals_without_sense(tmp_path):

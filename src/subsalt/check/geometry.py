@@ -12,10 +12,11 @@ from subsalt.check.context import Context, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of
 from subsalt.errors import Finding
+from subsalt.grid import Frame
 from subsalt.io import header_cures
 from subsalt.io.exclude import leave_out, spans
 from subsalt.io.headers import Fix
-from subsalt.io.line import fit_line, to_local
+from subsalt.io.line import fit_stations, to_local
 from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
 from subsalt.model import ModelLike
@@ -143,11 +144,11 @@ def _tried(lay: Layout, context: Context) -> str:
         return ""
     scan, frame = context.scan, context.survey.frame
     # a line that nobody placed begins where its stations do, also under another scalar
-    loose = context.survey.ndim == 2 and fit_line(_stations(stations)).frame == frame
+    loose = context.survey.ndim == 2 and _fitted(stations) == frame
 
     def good(files: list[ScannedFile], fix: Fix) -> bool:
         both = _stations(files)
-        local = to_local(both, fit_line(both).frame if loose else frame)
+        local = to_local(both, _fitted(files) if loose else frame)
         ratios = [r for s in files if (r := header_cures.offset_ratio(s)) is not None]
         agree = all(0.8 <= r <= 1.25 for r in ratios)
         extent = float(np.ptp(local[:, 0])) if len(local) else 0.0
@@ -156,6 +157,12 @@ def _tried(lay: Layout, context: Context) -> str:
 
     candidates = [{"scalar": v} for v in header_cures.SCALARS] + [{"unit": u} for u in ("ft", "m")]
     return header_cures.cure(stations, scan.fix, candidates, good)
+
+
+def _fitted(files: list[ScannedFile]) -> Frame:
+    """Return the frame that the stations of files give a line."""
+    src, rcv = (np.concatenate([getattr(s.positions, n)[s.live] for s in files]) for n in ("src", "rcv"))
+    return fit_stations(src, rcv).frame
 
 
 def _stations(files: list[ScannedFile]) -> Points:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
+from subsalt.io.exclude import spans
 from subsalt.io.geometry import column, positions, trace_kinds
 from subsalt.io.headers import Fix, fix_text
 
@@ -171,7 +172,10 @@ def _in_wells(scanned: Scanned) -> bool:
 
 def delay_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     """Yield a warning for files whose recording delay is not that of the others."""
-    if fix.delay is not None or len(scanned) < 3:
+    if fix.delay is not None:
+        return
+    if len(scanned) < 3:
+        yield from _delays_within(scanned)
         return
     delays = [np.unique(s.positions.delay[s.live]) for s in scanned]
     single = [float(d[0]) for d in delays if len(d) == 1]
@@ -191,6 +195,32 @@ def delay_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
         f"if they were recorded alike: [data.fix] delay = {usual:g}",
         {"files": [s.layout.path for s in odd[:50]], "delays_s": values[:50], "usual_s": usual},
     )
+
+
+def _delays_within(scanned: Scanned) -> Iterator[Finding]:
+    """Yield a warning for whole shots, a fifth of all or less, that begin at another time than all others."""
+    delay = np.concatenate([s.positions.delay[s.live] for s in scanned])
+    values, counts = np.unique(delay, return_counts=True)
+    # deep water is recorded with delays that change along the line: those have more than two values
+    if len(values) != 2 or counts.min() > 0.2 * len(delay):
+        return
+    odd, usual = (float(values[f(counts)]) for f in (np.argmin, np.argmax))
+    for s in scanned:
+        rows = np.flatnonzero(s.live & (s.positions.delay == odd))
+        if not len(rows):
+            continue
+        ffid = column(s.values, "ffid", s.layout.n_traces)
+        shots = np.unique(ffid[rows])
+        if (np.isin(ffid, shots) & s.live).sum() != len(rows) or len(np.unique(ffid[s.live])) < 3:
+            continue
+        yield Finding(
+            "W217",
+            "warning",
+            f"{s.layout.path}: traces {spans((rows + 1).tolist())} (shot {spans(shots.tolist())}) begin at "
+            f"{odd * 1e3:g} ms (delay, byte 109), all others at {usual * 1e3:g} ms",
+            f"if they were recorded alike: [data.fix] delay = {usual:g}",
+            {"count": len(rows), "delays_s": [odd], "usual_s": usual},
+        )
 
 
 # ---- coordinates
@@ -220,10 +250,13 @@ def scalar_cure(scanned: Scanned, fix: Fix) -> str:
 
 def likely_scalar(scanned: Scanned, fix: Fix) -> str:
     """Return the scalar of coordinates under which offsets are those of a survey; empty when none or several are."""
+    record = max(s.layout.ns * s.layout.dt for s in scanned)
 
     def usual(files: list[ScannedFile], _: Fix) -> bool:
         d = _live(files, "rcv")[:, :2] - _live(files, "src")[:, :2]
-        return 300.0 <= float(np.sqrt((d**2).sum(axis=1)).max()) < 30_000.0
+        largest = float(np.sqrt((d**2).sum(axis=1)).max())
+        # waves reach the farthest receiver within the record, and well before its end
+        return 300.0 <= largest < 30_000.0 and (not record or 300.0 * record <= largest <= 6000.0 * record)
 
     seen = [
         int(v) for s in scanned for v in np.unique(column(s.values, "coordinate_scalar", s.layout.n_traces))
