@@ -154,6 +154,7 @@ def job_text(asked: argparse.Namespace, dt: float) -> str:
 title = "founding small case"
 [data]
 files = ["shot.sgy"]
+first_breaks = "ignore" # pulses that lie within the record on every trace, however far
 [model]
 vp = "vp.rsf"
 epsilon = "epsilon.rsf"
@@ -256,6 +257,7 @@ def table(facts: dict[str, Any], case: dict[str, Any], process: float | None) ->
         "bar_bytes": None if math.isinf(bar) else bar,
         "document": document,
         "point_steps": facts["point_steps"],
+        "grid_point_steps": facts["grid_point_steps"],
         "checkpoint": {k: checkpoint[k] for k in ("strategy", "why", "sums", "differing")},
         "sha256": facts["image"]["sha256"],
     }

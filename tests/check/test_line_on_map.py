@@ -143,14 +143,15 @@ def test_exchanged_axes_in_3d_are_found_in_any_frame(tmp_path):
 
 
 def segy_survey(src, rcv, nt=151, dt=0.004):
-    """Return a 3-D survey with a weak trace everywhere."""
+    """Return a 3-D survey with a direct wave of 2000 m/s."""
     from subsalt.survey import Survey
 
     made = Survey.from_arrays(src, rcv, nt=nt, dt=dt)
     t = made.time.values()
-    wave = np.sin(2 * np.pi * 8.0 * t) * np.exp(-((t - 0.3) ** 2) / 0.01)
     for shot in made.shots:
-        shot.data = np.tile(wave, (len(shot.rcv), 1)).astype(np.float32)
+        late = t[None] - np.linalg.norm(shot.rcv - shot.src, axis=1)[:, None] / 2000.0
+        a = (np.pi * 8.0 * late) ** 2
+        shot.data = ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
     return made
 
 

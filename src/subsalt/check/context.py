@@ -205,6 +205,8 @@ class Context:
         Traces of a few shots.
     modelling : bool
         The survey is to be modelled, so it has no traces.
+    judge_breaks : bool
+        First arrivals and moveout are judged.
     facts : dict
         Numbers that rules leave for the output of `subsalt check`.
     """
@@ -219,6 +221,7 @@ class Context:
     imaging: ImagingOptions = field(default_factory=ImagingOptions)
     samples: list[SampledShot] = field(default_factory=list)
     modelling: bool = False
+    judge_breaks: bool = True
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -31,10 +31,12 @@ WATER = (1420.0, 1570.0)
 
 
 def breaks(context: Context) -> list[ShotBreaks]:
-    """Return the first breaks of the context's survey, picked once for all rules.
+    """Return the first breaks of the context's survey, picked once for all rules; none where they are not judged.
 
     Dense records of time slices are not read anew: there the shots that were read to be looked at have to do.
     """
+    if not context.judge_breaks:
+        return []
     if "_breaks" not in context.facts:
         survey = context.survey
         assert survey is not None
@@ -147,7 +149,7 @@ def _placed(context: Context) -> bool:
     """Return whether most stations lie on the model; else another rule has said what is wrong."""
     assert context.survey is not None
     assert context.model is not None
-    if context.model.grid.ndim != context.survey.ndim:
+    if context.model.grid.ndim != context.survey.ndim or context.facts.get("_line_unplaced"):
         return False
     lay = Layout.of(context.survey, context.model.grid)
     both = np.concatenate([lay.src, lay.rcv])

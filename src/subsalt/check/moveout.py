@@ -124,7 +124,7 @@ def stacked(context: Context) -> Iterator[Finding]:
 @rule("moveout", "survey", "samples", "velocity")
 def corrected(context: Context) -> Iterator[Finding]:
     """Events without moveout: the data are corrected for it."""
-    if context.modelling:
+    if context.modelling or not context.judge_breaks:
         return
     assert context.survey is not None
     time, velocity = context.survey.time, rms_velocity(context)

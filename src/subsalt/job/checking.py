@@ -86,6 +86,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     context = check.Context(
         resampling=job.grid is not None,
         modelling=job.data is None,
+        judge_breaks=job.data is None or job.data.first_breaks != "ignore",
         propagation=job.propagation_options,
         imaging=job.imaging_options,
     )

@@ -161,6 +161,11 @@ class TracesSection(Section):
         description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
     )
 
+    first_breaks: Literal["ignore"] | None = Field(
+        None,
+        description='"ignore": check does not judge first arrivals and moveout, where they are known to mislead',
+    )
+
     @field_validator("files", mode="before")
     @classmethod
     def _one_file_is_a_list(cls, value: object) -> object:

@@ -144,7 +144,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     fix = header_options(job.data)[1]
     found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
     # nothing to learn of traces that are wrong already
-    if not any(f.level == "error" for f in found):
+    if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in found):
         found += break_findings(c.table, c.velocity)
     return found
 
