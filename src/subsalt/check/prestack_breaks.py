@@ -13,6 +13,7 @@ from subsalt.check.context import error, ok, warning
 from subsalt.check.moveout import Velocity, corrected_findings, flatness
 from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
+from subsalt.io.exclude import Exclusion, runs
 from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
 from subsalt.survey import Shot, TimeAxis
 
@@ -87,6 +88,11 @@ def _named(found: list[ShotBreaks]) -> str:
     return ", ".join(str(b.shot.id) for b in found[:6]) + ", ..." * (len(found) > 6)
 
 
+def _without(found: list[ShotBreaks]) -> str:
+    """Return the key that leaves out field records."""
+    return f"[data] exclude = [{Exclusion(shots=runs(b.shot.id for b in found))}]"
+
+
 def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[Finding]:
     """Yield an error for field records whose channels stand in the reverse order of their places."""
     judged = [b for b in records if b.line is not None and b.picked.mean() >= 0.6]
@@ -97,8 +103,10 @@ def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[F
         "E347",
         f"channels stand in the reverse order of their places in {len(backwards)} of {len(judged)} field records "
         "looked "
-        f"at ({_named(backwards)}): first breaks fall with offset",
-        '[data.fix] channels = "reversed"' if every else "reverse the channels of these records in the files",
+        f"at (shots {_named(backwards)}): first breaks fall with offset",
+        '[data.fix] channels = "reversed"'
+        if every
+        else f"reverse the channels of these records in the files, or leave them out: {_without(backwards)}",
         records=[b.shot.id for b in backwards],
     )
 
@@ -111,8 +119,8 @@ def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
     yield error(
         "E352",
         f"first arrivals of {len(found.wrong)} of {found.told} field records looked at have the opposite sign of the "
-        f"others' ({_named(found.wrong)}; correlation {found.correlation:.2f})",
-        "change the sign of these records in the files, or leave their files out",
+        f"others' (shots {_named(found.wrong)}; correlation {found.correlation:.2f})",
+        f"change the sign of these records in the files, or leave them out: {_without(found.wrong)}",
         records=[b.shot.id for b in found.wrong],
     )
 

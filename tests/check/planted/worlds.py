@@ -93,7 +93,7 @@ def streamer() -> World:
     """Return a 2-D marine line: 9 shots, 81 channels behind each, water over dipping layers."""
     grid = Grid((261, 86), (10.0, 10.0))
     vp = layers(grid, _line_tops(), (1750.0, 2150.0, 2700.0), sea_bed)
-    return _modelled("streamer", grid, {"vp": vp}, *streamer_geometry(), TimeAxis(351, 0.004), 12.0)
+    return _modelled("streamer", grid, {"vp": vp}, *streamer_geometry(), TimeAxis(281, 0.005), 12.0)
 
 
 @lru_cache
