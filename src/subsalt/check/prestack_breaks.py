@@ -15,6 +15,7 @@ from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
 from subsalt.io.exclude import Exclusion, runs
 from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
+from subsalt.io.geometry import FOOT
 from subsalt.survey import Shot, TimeAxis
 
 if TYPE_CHECKING:
@@ -147,10 +148,19 @@ def _speed(good: list[ShotBreaks], early: Velocity, dt: float) -> Iterator[Findi
         f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling "
         "interval of "
         f"{1e3 * dt:g} ms is {'too long' if slow else 'too short'}, or the velocity is too {'high' if slow else 'low'}",
-        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; else check unit and values of "
-        "[velocity]",
+        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; {_unit(seen, low)}else check "
+        "unit and values of [velocity]",
         first_break_velocity=seen,
     )
+
+
+def _unit(seen: float, low: float) -> str:
+    """Return the cure of coordinates in feet where that explains a velocity of first breaks."""
+    for unit, factor in (("ft", FOOT), ("m", 1 / FOOT)):
+        if 0.85 <= factor * seen / low <= 1.2:
+            given = "feet" if unit == "ft" else "metres"
+            return f'if coordinates are in {given} ({factor * seen:.0f} m/s): [data.fix] unit = "{unit}"; '
+    return ""
 
 
 def _beneath_the_middle(table: TraceTable, velocity: FieldVelocity) -> Velocity | None:

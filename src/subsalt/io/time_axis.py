@@ -21,9 +21,10 @@ def refuse_mixed_samples(layouts: list[FileLayout]) -> None:
             continue
         same = f"if it is that in all: [data.fix] dt = {dt * 1e-9:.10g}; else " if lay.ns == ns else ""
         more = len(layouts) - most - 1
+        others = f"{layouts[0].path} has" if len(layouts) == 2 else "most files have"
         raise GeometryError(
             f"{lay.path} has {lay.ns} samples x {lay.dt * 1e3:g} ms (sample interval){f' and {more} more' * (more > 0)}"
-            f", most files have {ns} x {dt * 1e-6:g} ms",
+            f", {others} {ns} x {dt * 1e-6:g} ms",
             f"{same}migrate them apart, or bring them to one time axis first",
             code="E260" if lay.ns != ns else "E261",
         )

@@ -70,7 +70,7 @@ def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
     for f in findings:
         words = {w.rstrip(":;,.)").rpartition("/")[2] for w in f.message.split()}
         found = sorted(names & words)
-        alone = len(found) == 1 and not f.evidence.get("more_files") and " more" not in f.message
+        alone = len(found) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
         if f.level != "ok" and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
             key = ", ".join([*given, f'{{file = "{found[0]}"}}'])
             f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")

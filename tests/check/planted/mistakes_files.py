@@ -301,7 +301,7 @@ def shorter_file(case, which):
     "shorter traces in a file",
     bases=BASES,
     where="one",
-    says=r"(samples|length)[^|]*(var|differ|mix|other)|samples per trace",
+    says=r"(samples|length)[^|]*(var|differ|mix|other)|different lengths|samples per trace",
     deed=(r"copied|copy|again|repair|write|split|one length", lambda case: case.restore()),
 )
 def shorter_traces(case, which):
