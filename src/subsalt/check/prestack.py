@@ -197,7 +197,9 @@ def _ratio_cure(table: TraceTable, number: int, ratio: float) -> str:
 
 
 def _scalar_at(table: TraceTable, number: int) -> int:
-    """Return the scalar of coordinates of a trace, as its header has it; 1 for none."""
+    """Return the scalar of coordinates of a trace, that of the job or of its header; 1 for none."""
+    if len(seen := table.notes.get("scalars", [])) == 1:
+        return int(seen[0]) or 1
     path, row = table.files.where(number)
     layout = next(lay for lay in table.files.layouts if lay.path == path)
     with InputFile(path) as file:
