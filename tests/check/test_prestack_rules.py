@@ -136,7 +136,7 @@ def test_receivers_at_their_sources(tmp_path):
 @pytest.mark.parametrize(
     ("fix", "cure"),
     [
-        (Fix(scalar=-1000), "10^1 is a scalar"),
+        (Fix(scalar=-1000), "[data.fix] scalar = -100"),
         (Fix(unit="m", scalar=-328), 'in feet: [data.fix] unit = "ft"'),
     ],
 )

@@ -113,7 +113,7 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
     else:
         frame = context.survey.frame
         there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
-        cure = exchange_key(context) if lay.inside_share(there) > 0.99 else ""
+        cure = exchange_key(context) if lay.inside_share(there) == 1.0 else ""
     return (
         f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
     )
@@ -206,7 +206,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E331",
             f"{int(out.sum())} of {len(out)} sources lie outside the model ({lay.edge(lay.src[out])}); "
             f"first shot {int(lay.shot_ids[out][0])}",
-            _guess_outside(lay, both, context) + "leave them out with [data] shots, or extend the model",
+            _guess_outside(lay, both, context) + _without(context, lay),
             count=int(out.sum()),
             shots=lay.shot_ids[out][:20].tolist(),
         )
@@ -218,7 +218,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E332",
             f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
             f"in {len(shots)} shots, first {int(shots[0])}",
-            _guess_outside(lay, both, context) + _without(context, out),
+            _guess_outside(lay, both, context) + _without(context, lay),
             count=int(out.sum()),
             shots=shots[:20].tolist(),
         )
@@ -227,18 +227,27 @@ def on_the_model(context: Context) -> Iterator[Finding]:
         yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
 
 
-def _without(context: Context, out: NDArray[np.bool_]) -> str:
-    """Return the cure for receivers outside: which traces to leave out, when the survey knows them."""
+def _without(context: Context, lay: Layout) -> str:
+    """Return the cure for stations outside: which traces to leave out, when the survey knows them."""
     assert context.survey is not None
+    shots = context.survey.shots
     reader = getattr(context.survey.reader, "inner", context.survey.reader)
-    index = [s.trace_index for s in context.survey.shots]
-    if not isinstance(reader, TraceReader) or any(i is None for i in index) or out.mean() > 0.2:
+    index = [s.trace_index for s in shots]
+    source = np.repeat(lay.outside(lay.src), [len(s.rcv) for s in shots])
+    out = source | lay.outside(lay.rcv)
+    if not isinstance(reader, TraceReader) or any(i is None for i in index) or out.all():
         return "extend the model, or leave these shots out with [data] shots"
-    number = np.concatenate([np.asarray(i, np.int64) for i in index])[out]
+    whole = np.concatenate([np.asarray(i, np.int64) for i in index])
+    number = whole[out]
     owner = np.searchsorted(reader.first, number, side="right") - 1
-    files = [(reader.layouts[f].path, number[owner == f] - reader.first[f] + 1) for f in np.unique(owner)]
-    where = "; ".join(f"{path} traces {spans(rows.tolist())}" for path, rows in files[:3])
-    return f"extend the model, or leave {where} out: {leave_out((p, r.tolist()) for p, r in files)}"
+    files: list[tuple[str, list[int] | None]] = []
+    for f in np.unique(owner):
+        rows = number[owner == f] - reader.first[f] + 1
+        every = len(rows) == reader.layouts[f].n_traces
+        files.append((reader.layouts[f].path, None if every else rows.tolist()))
+    where = "; ".join(path if rows is None else f"{path} traces {spans(rows)}" for path, rows in files[:3])
+    more = f"; and of {len(files) - 3} more files" * (len(files) > 3)
+    return f"extend the model, or leave {where}{more} out: {leave_out(files)}"
 
 
 def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
@@ -247,11 +256,11 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
     """
     if context.facts.get("_axes_wrong"):
         return "if axes of the model are exchanged, mend that first; else "
-    if lay.inside_share(lay.src) == 1.0:
+    inside = lay.inside_share(points)
+    guess = _exchange(lay, points, context) if inside < (1.0 if 1 in lay.axes else 0.95) else ""
+    if not guess and lay.inside_share(lay.src) == 1.0:
         # one mistake in all headers would have moved the sources, too
         return _receivers_alone(lay)
-    inside = lay.inside_share(points)
-    guess = _exchange(lay, points, context) if inside < 0.95 else ""
     if inside < 0.5:
         guess = guess or _guess(lay, points, context)
     return f"{guess}; else " if guess else ""

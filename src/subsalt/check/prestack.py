@@ -170,23 +170,41 @@ def offsets_agree(table: TraceTable) -> Iterator[Finding]:
     yield warning(
         "W226",
         f"offsets (byte 37) are not the distances of the coordinates in {facts['disagree']} of {len(table)} traces, "
-        f"{ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
+        f"there {ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
         f"coordinates {facts['coordinates_m']:.1f} m apart",
-        _ratio_cure(ratio),
+        _ratio_cure(table, facts["trace"], ratio),
         ratio=ratio,
         count=facts["disagree"],
     )
 
 
-def _ratio_cure(ratio: float) -> str:
+def _ratio_cure(table: TraceTable, number: int, ratio: float) -> str:
     """Return the cure for offsets that are `ratio` times the distances."""
+    silent = "if these are right and the offsets wrong: [data.bytes] offset = 0"
     for unit, factor in (("ft", 0.3048), ("m", 1 / 0.3048)):
         if abs(ratio * factor - 1) < 0.01:
-            return f'the coordinates count; if one of the two is in feet: [data.fix] unit = "{unit}"'
+            return f'the coordinates count; if they are in feet: [data.fix] unit = "{unit}"; {silent}'
     power = np.log10(ratio) if ratio > 0 else 0.0
     if abs(power - round(power)) < 0.01 and round(power) != 0:
-        return f"the coordinates count; a factor of 10^{round(power)} is a scalar (byte 71): [data.fix] scalar = ..."
-    return "the coordinates count; if the offsets are right: [data.bytes] source_x, receiver_x = ..."
+        scalar = _scalar_at(table, number)
+        exact = round(np.log10(abs(scalar)) * np.sign(scalar) + power)
+        right = int(10**exact) if exact >= 0 else -int(10**-exact)
+        return (
+            f"the coordinates count; if their scalar (byte 71, {scalar}) is wrong: [data.fix] scalar = {right}; "
+            f"{silent}"
+        )
+    return f"the coordinates count; {silent}; else say where they are: [data.bytes] source_x, receiver_x"
+
+
+def _scalar_at(table: TraceTable, number: int) -> int:
+    """Return the scalar of coordinates of a trace, that of the job or of its header; 1 for none."""
+    if len(seen := table.notes.get("scalars", [])) == 1:
+        return int(seen[0]) or 1
+    path, row = table.files.where(number)
+    layout = next(lay for lay in table.files.layouts if lay.path == path)
+    with InputFile(path) as file:
+        raw = file.read_at(layout.first_trace + (row - 1) * layout.trace_bytes + 70, 2)
+    return int(np.frombuffer(raw, ">i2" if layout.endian == "big" else "<i2")[0]) or 1
 
 
 def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:

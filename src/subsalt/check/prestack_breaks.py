@@ -13,7 +13,9 @@ from subsalt.check.context import error, ok, warning
 from subsalt.check.moveout import Velocity, corrected_findings, flatness
 from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
+from subsalt.io.exclude import Exclusion, runs
 from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
+from subsalt.io.geometry import FOOT
 from subsalt.survey import Shot, TimeAxis
 
 if TYPE_CHECKING:
@@ -87,6 +89,11 @@ def _named(found: list[ShotBreaks]) -> str:
     return ", ".join(str(b.shot.id) for b in found[:6]) + ", ..." * (len(found) > 6)
 
 
+def _without(found: list[ShotBreaks]) -> str:
+    """Return the key that leaves out field records."""
+    return f"[data] exclude = [{Exclusion(shots=runs(b.shot.id for b in found))}]"
+
+
 def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[Finding]:
     """Yield an error for field records whose channels stand in the reverse order of their places."""
     judged = [b for b in records if b.line is not None and b.picked.mean() >= 0.6]
@@ -97,8 +104,10 @@ def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[F
         "E347",
         f"channels stand in the reverse order of their places in {len(backwards)} of {len(judged)} field records "
         "looked "
-        f"at ({_named(backwards)}): first breaks fall with offset",
-        '[data.fix] channels = "reversed"' if every else "reverse the channels of these records in the files",
+        f"at (shots {_named(backwards)}): first breaks fall with offset",
+        '[data.fix] channels = "reversed"'
+        if every
+        else f"reverse the channels of these records in the files, or leave them out: {_without(backwards)}",
         records=[b.shot.id for b in backwards],
     )
 
@@ -111,8 +120,8 @@ def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
     yield error(
         "E352",
         f"first arrivals of {len(found.wrong)} of {found.told} field records looked at have the opposite sign of the "
-        f"others' ({_named(found.wrong)}; correlation {found.correlation:.2f})",
-        "change the sign of these records in the files, or leave their files out",
+        f"others' (shots {_named(found.wrong)}; correlation {found.correlation:.2f})",
+        f"change the sign of these records in the files, or leave them out: {_without(found.wrong)}",
         records=[b.shot.id for b in found.wrong],
     )
 
@@ -139,10 +148,19 @@ def _speed(good: list[ShotBreaks], early: Velocity, dt: float) -> Iterator[Findi
         f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling "
         "interval of "
         f"{1e3 * dt:g} ms is {'too long' if slow else 'too short'}, or the velocity is too {'high' if slow else 'low'}",
-        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; else check unit and values of "
-        "[velocity]",
+        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; {_unit(seen, low)}else check "
+        "unit and values of [velocity]",
         first_break_velocity=seen,
     )
+
+
+def _unit(seen: float, low: float) -> str:
+    """Return the cure of coordinates in feet where that explains a velocity of first breaks."""
+    for unit, factor in (("ft", FOOT), ("m", 1 / FOOT)):
+        if 0.85 <= factor * seen / low <= 1.2:
+            given = "feet" if unit == "ft" else "metres"
+            return f'if coordinates are in {given} ({factor * seen:.0f} m/s): [data.fix] unit = "{unit}"; '
+    return ""
 
 
 def _beneath_the_middle(table: TraceTable, velocity: FieldVelocity) -> Velocity | None:

@@ -120,7 +120,8 @@ def anisotropy(context: Context) -> Iterator[Finding]:
     yield warning(
         "W521",
         f"{what}: {repair} there",
-        'to refuse such models instead: [propagation] anisotropy = "reject"',
+        "if that is not meant, correct delta or epsilon in the model; to refuse such models: "
+        '[propagation] anisotropy = "reject"',
         count=count,
         gap=gap,
     )

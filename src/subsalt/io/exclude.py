@@ -37,6 +37,11 @@ class Exclusion:
     shots: Ranges | None = None
     channels: Ranges | None = None
 
+    @property
+    def whole_file(self) -> bool:
+        """Whether all traces of a file are meant."""
+        return self.file is not None and (self.traces, self.shots, self.channels) == (None, None, None)
+
     def names(self, path: str) -> bool:
         """Return whether the file at `path` is meant."""
         if self.file is None:

@@ -233,7 +233,8 @@ def _first_trace(file: InputFile, ext: int, offset: int) -> tuple[int, int]:
                 return FIRST_TRACE + (i + 1) * TEXT_HEADER, i + 1
         raise SegyError(
             f"{file.path}: byte 3505 announces extended text headers, but none of them ends the text",
-            "check the file; a count of -1 needs a last stanza ((SEG: EndText))",
+            "if there are none: [data.fix] text_headers = 0; else their number; a count of -1 needs a last stanza "
+            "((SEG: EndText))",
             code="E216",
         )
     n = max(0, ext)

@@ -156,7 +156,7 @@ def _compare(
     facts: dict[str, Any] = {"in_headers": bool(said.any()), "disagree": 0}
     if facts["in_headers"] and wrong.any():
         at = int(np.argmax(wrong))
-        both = (known > 0) & (distance > 0)
+        both = wrong & (known > 0) & (distance > 0)
         ratio = float(np.median(known[both] / distance[both])) if both.any() else float("nan")
         facts |= {
             "disagree": int(wrong.sum()),

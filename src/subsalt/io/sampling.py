@@ -158,7 +158,9 @@ def settle_dt(layout: FileLayout, header: HeaderBytes, dt_us: list[int]) -> None
                 "error",
                 f"{where} varies between traces: {', '.join(map(str, positive[:5]))} microseconds (byte "
                 f"{header.dt})",
-                "split the file by interval, or give [data.fix] dt = ...",
+                "if one is right for all: "
+                + " or ".join(f"[data.fix] dt = {v / 1e6:g}" for v in positive[:3])
+                + "; else split the file by interval",
                 {"dt_us": positive[:100]},
             )
         )

@@ -236,7 +236,7 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     # elevations up at sea: a receiver above the source's surface by as much as cables lie below
     surface = column(one.values, "source_elevation", lay.n_traces)[live]
     # on land both lie on one surface; two constant levels, or none for the source, are depths
-    apart = np.ptp(elevation) == 0 and np.ptp(surface) == 0 and surface[0] != elevation[0]
+    apart = np.ptp(elevation) == 0 and np.ptp(surface) == 0 and elevation[0] > surface[0]
     same = (elevation > 0).all() and (not surface.any() or apart)
     if same and fix.z_sign == 1 and fix.receiver_depth is None:
         yield _warn(
@@ -328,12 +328,17 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
         seen = sorted({getattr(s.layout, name) for s in scanned})
         if len(seen) > 1:
             what = "samples per trace" if name == "ns" else "sample interval (s)"
+            held = [getattr(s.layout, name) for s in scanned]
+            usual = max(seen, key=held.count)
+            elsewhere = [s.layout.path for s, v in zip(scanned, held, strict=True) if v != usual]
+            same = f"if it is {usual:g} s in all: [data.fix] dt = {usual:.10g}; else " if name == "dt" else ""
             yield Finding(
                 code,
                 "error",
-                f"{what} differs between files: {', '.join(f'{v:g}' for v in seen[:6])}",
-                "migrate the files apart, or bring them to one time axis first",
-                {"values": seen[:50]},
+                f"{what} differs between files: {', '.join(f'{v:g}' for v in seen[:6])}; it is not {usual:g} in "
+                f"{', '.join(elsewhere[:3])}{f' and {len(elsewhere) - 3} more' * (len(elsewhere) > 3)}",
+                f"{same}migrate the files apart, or bring them to one time axis first",
+                {"values": seen[:50], "files": elsewhere[:50]},
             )
     scalars = [
         {int(v) for v in np.unique(column(s.values, "coordinate_scalar", s.layout.n_traces)[s.live])}
@@ -388,7 +393,7 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
             f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} "
             "m apart; "
             f"source positions tell {result.n_shots} shots apart",
-            'if the numbers are right: [data] shot_key = "ffid"',
+            'if positions are right: [data] shot_key = "source"; if the numbers are: shot_key = "ffid"',
             spread_m=table.spread,
         )
 

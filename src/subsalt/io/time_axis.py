@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,15 +14,20 @@ from subsalt.survey import TimeAxis
 
 def refuse_mixed_samples(layouts: list[FileLayout]) -> None:
     """Raise `GeometryError` when files differ in the number or the interval of samples."""
-    first = layouts[0]
-    for lay in layouts[1:]:
-        if lay.ns != first.ns or abs(lay.dt - first.dt) > 1e-9:
-            raise GeometryError(
-                f"{lay.path} has {lay.ns} samples x {lay.dt * 1e3:g} ms, {first.path} has {first.ns} x "
-                f"{first.dt * 1e3:g} ms",
-                "migrate them apart, or bring them to one time axis first",
-                code="E260" if lay.ns != first.ns else "E261",
-            )
+    held = Counter((lay.ns, round(lay.dt * 1e9)) for lay in layouts)
+    (ns, dt), most = held.most_common(1)[0]
+    for lay in layouts:
+        if (lay.ns, round(lay.dt * 1e9)) == (ns, dt):
+            continue
+        same = f"if it is that in all: [data.fix] dt = {dt * 1e-9:.10g}; else " if lay.ns == ns else ""
+        more = len(layouts) - most - 1
+        others = f"{layouts[0].path} has" if len(layouts) == 2 else "most files have"
+        raise GeometryError(
+            f"{lay.path} has {lay.ns} samples x {lay.dt * 1e3:g} ms (sample interval){f' and {more} more' * (more > 0)}"
+            f", {others} {ns} x {dt * 1e-6:g} ms",
+            f"{same}migrate them apart, or bring them to one time axis first",
+            code="E260" if lay.ns != ns else "E261",
+        )
 
 
 def common_time_axis(

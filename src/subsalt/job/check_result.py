@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from subsalt.errors import Finding, FindingsError, SubsaltError
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
 
 T = TypeVar("T")
 
@@ -44,6 +48,34 @@ class CheckResult:
         if self.has_errors:
             return self.codes[0] if self.codes else 65
         return 65 if strict and any(f.level == "warning" for f in self.findings) else 0
+
+
+#: what is no fault of a file: traces that its own headers leave out, and what a job says of all files
+OF_NO_FILE = {"W230", "W231", "W241"}
+
+
+def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
+    """Return findings in which one that names a single file of several says, too, how to go without that file."""
+    from subsalt.job.inputs import data_files
+
+    try:
+        paths = [str(p) for p in data_files(job)]
+    except SubsaltError:
+        return findings
+    if len(paths) < 2:
+        return findings
+    names = {Path(p).name for p in paths}
+    given = [str(e) for e in job.data.excluded()]
+    out = []
+    for f in findings:
+        words = {w.rstrip(":;,.)").rpartition("/")[2] for w in f.message.split()}
+        found = sorted(names & words)
+        alone = len(found) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
+        if f.level != "ok" and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
+            key = ", ".join([*given, f'{{file = "{found[0]}"}}'])
+            f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")
+        out.append(f)
+    return out
 
 
 class Loader:

@@ -13,9 +13,9 @@ from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
 from subsalt.comm import world
 from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
-from subsalt.job.check_result import CheckResult, Loader
+from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
-from subsalt.job.inputs import expand_files
+from subsalt.job.inputs import data_files
 from subsalt.job.load import load_parameters
 from subsalt.kernels.tuning import forced_rows
 
@@ -124,7 +124,10 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     findings = check.run_rules(context, check.load_rules())
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         _memory(job, context, findings + load.findings, load)
-    return CheckResult(_merged(load.findings, findings), context, load.codes)
+    found = _merged(load.findings, findings)
+    if job.data is not None and job.data.slices is None:
+        found = with_files_left_out(found, job)
+    return CheckResult(found, context, load.codes)
 
 
 def _one_frame(context: check.Context) -> None:
@@ -227,9 +230,11 @@ def _scan(job: Job) -> Any:
 
     assert job.data is not None
     header, fix = header_options(job.data)
-    found = segy.scan(expand_files(job, job.data.files), header, fix)
+    found = segy.scan(data_files(job), header, fix)
     if job.data.geometry is not None:
         found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    if job.data.shot_key != "auto":  # the job says what tells shots apart
+        found.findings = [f for f in found.findings if f.code != "W224"]
     return found
 
 

@@ -18,7 +18,7 @@ from subsalt.io.line import GIVEN, JOB, RUN
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.geometry_table import numbered_headers, place
-from subsalt.job.inputs import expand_files
+from subsalt.job.inputs import data_files
 
 if TYPE_CHECKING:
     from subsalt.job.data_sections import DataSection, MuteSection, TracesSection
@@ -29,15 +29,12 @@ if TYPE_CHECKING:
 def header_options(section: TracesSection) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
     from subsalt.io import segy
-    from subsalt.io.exclude import Exclusion
 
     header = segy.HeaderBytes.preset(section.preset)
     fixes = section.fix.model_dump(exclude_none=True)
     fixes["trace_ids"] = tuple(section.fix.trace_ids) if section.fix.trace_ids else None
-    exclude = tuple(
-        Exclusion(entry.file, **{"shots" if k == "shot" else k: v for k, v in entry.ranges().items()})
-        for entry in section.exclude or ()
-    )
+    # whole files are left out before any is opened, see `data_files`
+    exclude = tuple(e for e in section.excluded() if not e.whole_file)
     fix = segy.Fix(
         **fixes,
         dead=section.dead_traces,
@@ -89,7 +86,7 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
     if section.slices is not None:
         from subsalt.io.slice_survey import slice_survey
 
-        files = expand_files(job, section.files)
+        files = data_files(job)
         place, _ = frame_given(job, frame)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
         return with_treatment(select_shots(dense, section.shots), section)
@@ -102,7 +99,7 @@ def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
     from subsalt.io import segy
 
     header, fix = header_options(section)
-    files = expand_files(job, section.files)
+    files = data_files(job)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
     frame, says = frame_given(job, frame)
     before = job.run_place == BEFORE_FRAMES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -18,6 +18,9 @@ from subsalt.job.types import (
     Time,
     Velocity,
 )
+
+if TYPE_CHECKING:
+    from subsalt.io.exclude import Exclusion
 
 
 class MuteSection(Section):
@@ -165,6 +168,15 @@ class TracesSection(Section):
         None,
         description='"ignore": check does not judge first arrivals and moveout, where they are known to mislead',
     )
+
+    def excluded(self) -> tuple[Exclusion, ...]:
+        """Return the entries of `exclude` in the form of the readers."""
+        from subsalt.io.exclude import Exclusion
+
+        return tuple(
+            Exclusion(entry.file, **{"shots" if k == "shot" else k: v for k, v in entry.ranges().items()})
+            for entry in self.exclude or ()
+        )
 
     @field_validator("files", mode="before")
     @classmethod

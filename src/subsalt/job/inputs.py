@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.errors import MissingInputError
+from subsalt.errors import GeometryError, MissingInputError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -44,6 +44,27 @@ def expand_files(job: BaseJob, patterns: list[str]) -> list[Path]:
     return list(dict.fromkeys(out))
 
 
+def data_files(job: BaseJob) -> list[Path]:
+    """Return the files of `[data]` without those that `exclude` names as a whole: they are not even opened.
+
+    Raises
+    ------
+    GeometryError
+        When an entry names no file of them, or none is left.
+    """
+    from subsalt.io.exclude import refuse_unmatched
+
+    found = expand_files(job, job.data.files)
+    whole = [e for e in job.data.excluded() if e.whole_file]
+    refuse_unmatched(whole, {i for i, e in enumerate(whole) if any(e.names(str(p)) for p in found)})
+    left = [p for p in found if not any(e.names(str(p)) for e in whole)]
+    if not left:
+        raise GeometryError(
+            f"[data] exclude leaves none of {len(found)} files", "leave out fewer", code="E244"
+        )
+    return left
+
+
 def existing(path: Path, key: str) -> Path:
     """Return the path of a file that the job names under `key`, or raise when it is not there."""
     if not path.exists():
@@ -63,7 +84,7 @@ def input_files(job: Job) -> dict[str, list[Path]]:
     """Return the files the job reads, by the dotted key that names them."""
     out: dict[str, list[Path]] = {}
     if job.data is not None:
-        found = expand_files(job, job.data.files)
+        found = data_files(job)
         # the samples of time slices lie beside their headers
         slices = job.data.slices is not None
         out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]

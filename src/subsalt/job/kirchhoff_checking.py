@@ -13,7 +13,7 @@ from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
 from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
-from subsalt.job.check_result import CheckResult, Loader
+from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
 from subsalt.job.checking import no_gpu
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
@@ -107,7 +107,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
         known = len(load.findings)
         load(lambda: _size(job, c))
         findings += load.findings[known:]
-    return findings
+    return with_files_left_out(findings, job)
 
 
 def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:

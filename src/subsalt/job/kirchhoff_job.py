@@ -53,12 +53,10 @@ class KirchhoffJob(BaseJob):
 
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
-        from subsalt.job.inputs import expand_files
+        from subsalt.job.inputs import data_files
         from subsalt.job.prestack_data import open_prestack
 
-        table: TraceTable = self.remember(
-            "table", lambda: open_prestack(self.data, expand_files(self, self.data.files), comm)
-        )
+        table: TraceTable = self.remember("table", lambda: open_prestack(self.data, data_files(self), comm))
         return table
 
     def image_grid(self, table: TraceTable) -> ImageGrid:
@@ -120,12 +118,10 @@ class KirchhoffJob(BaseJob):
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
-        from subsalt.job.inputs import expand_files
+        from subsalt.job.inputs import data_files
         from subsalt.job.velocity_load import velocity_files
 
-        return {"data.files": expand_files(self, self.data.files)} | velocity_files(
-            self.velocity, self.resolve
-        )
+        return {"data.files": data_files(self)} | velocity_files(self.velocity, self.resolve)
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""

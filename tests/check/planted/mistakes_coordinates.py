@@ -178,6 +178,7 @@ def receivers_beside(case, which):
     where="job",
     says="(sources|receivers)[^|]*outside the model",
     place="shots?[^|]*1[01][0-9]",
+    restores=False,  # it is the survey that moved
     keeps=0.1,
 )
 def beyond(case, which):

@@ -293,7 +293,7 @@ COUNT = r"samples per trace|number of samples|samples"
 
 @plants(29, "a file of shorter traces", bases=BASES, where="one", says=COUNT, keeps=0.7)
 def shorter_file(case, which):
-    case.edit(lambda f: shorter(f, 280), which)
+    case.edit(lambda f: shorter(f, case.world.time.nt - 50), which)
 
 
 @plants(
@@ -301,7 +301,7 @@ def shorter_file(case, which):
     "shorter traces in a file",
     bases=BASES,
     where="one",
-    says=r"(samples|length)[^|]*(var|differ|mix|other)|samples per trace",
+    says=r"(samples|length)[^|]*(var|differ|mix|other)|different lengths|samples per trace",
     deed=(r"copied|copy|again|repair|write|split|one length", lambda case: case.restore()),
 )
 def shorter_traces(case, which):
@@ -315,12 +315,12 @@ def shorter_traces(case, which):
 
 @plants(29, "trace headers say fewer", bases="line time", where="all one", says=COUNT, restores=False)
 def fewer_said(case, which):
-    case.edit(lambda f: f.put(ns=300), which)
+    case.edit(lambda f: f.put(ns=case.world.time.nt - 30), which)
 
 
 @plants(29, "binary header says fewer", bases="line time", where="all one", says=COUNT, restores=False)
 def fewer_said_in_binary(case, which):
-    case.edit(lambda f: f.binary(3221, "H", 300), which)
+    case.edit(lambda f: f.binary(3221, "H", case.world.time.nt - 30), which)
 
 
 # 30

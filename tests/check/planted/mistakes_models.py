@@ -207,9 +207,9 @@ model(
     THETA,
     lambda v: _one(np.deg2rad(v), 1.8),
     "radian",
+    allows=("W425", "W539"),
     restores=False,
 )
-model(20, "degrees called radians", "tti", THETA, lambda v: v, "degrees")
 model(20, "of the other sign", "tti", THETA, lambda v: -v, "sign|other side|dip", deed=(r"sign|theta", AGAIN))
 model(
     20,

@@ -14,52 +14,67 @@ def both(f, dt):
     f.put(dt=dt).binary(3217, "h", dt if dt < 32768 else dt - 65536)
 
 
-@plants(6, "in ms: 4 for 4000", bases="line patch time", where="all one", says=DT)
+def micro(case):
+    """Return the right interval in microseconds."""
+    return round(case.world.time.dt * 1e6)
+
+
+@plants(6, "in ms: 5 for 5000", bases="line patch time", where="all one", says=DT)
 def dt_in_ms(case, which):
-    case.edit(lambda f: both(f, 4), which)
+    case.edit(lambda f: both(f, micro(case) // 1000), which)
 
 
 @plants(6, "halved", bases="line patch time spread", where="all one", says=DT)
 def dt_halved(case, which):
-    case.edit(lambda f: both(f, 2000), which)
+    case.edit(lambda f: both(f, micro(case) // 2), which)
 
 
 @plants(6, "doubled", bases="line patch time spread", where="all one", says=DT)
 def dt_doubled(case, which):
-    case.edit(lambda f: both(f, 8000), which)
+    case.edit(lambda f: both(f, micro(case) * 2), which)
 
 
-@plants(6, "clipped: 32767", bases="line time", where="all one", says=DT)
+def _give(case):
+    """Give the interval that the observer's report says: where no header has it, a cure can only ask for it."""
+    put(case.job, "data.fix", dt=case.world.time.dt)
+
+
+GIVE = (r"give (it|the interval)[^|]*\[data\.fix\] dt", _give)
+
+
+@plants(6, "clipped: 32767", bases="line time", where="all one", says=DT, deed=GIVE)
 def dt_clipped(case, which):
     case.edit(lambda f: both(f, 32767), which)
 
 
-@plants(6, "negative: -2000", bases="line time", where="all one", says=DT)
+@plants(6, "negative", bases="line time", where="all one", says=DT)
 def dt_negative(case, which):
-    case.edit(lambda f: f.put(dt=np.int16(-2000).astype(np.uint16)).binary(3217, "h", -2000), which)
+    wrong = -micro(case)
+    case.edit(lambda f: f.put(dt=np.int16(wrong).astype(np.uint16)).binary(3217, "h", wrong), which)
 
 
-@plants(6, "zero", bases="line time", where="all one", says=DT)
+@plants(6, "zero", bases="line time", where="all one", says=DT, deed=GIVE)
 def dt_zero(case, which):
     case.edit(lambda f: both(f, 0), which)
 
 
 @plants(6, "binary header halved, traces right", bases="line time", where="all one", says=DT)
 def dt_binary(case, which):
-    case.edit(lambda f: f.binary(3217, "h", 2000), which)
+    case.edit(lambda f: f.binary(3217, "h", micro(case) // 2), which)
 
 
 @plants(6, "traces halved, binary header right", bases="line patch time", where="all one", says=DT)
 def dt_traces(case, which):
-    case.edit(lambda f: f.put(dt=2000), which)
+    case.edit(lambda f: f.put(dt=micro(case) // 2), which)
 
 
 @plants(6, "halved in some traces of a file", bases="line time", where="one", says=DT)
 def dt_of_some(case, which):
-    case.edit(lambda f: f.put(dt=np.where(np.arange(len(f)) < 20, 4000, 2000)), which)
+    n = micro(case)
+    case.edit(lambda f: f.put(dt=np.where(np.arange(len(f)) < 20, n, n // 2)), which)
 
 
-DELAY = r"delay|time zero|first sample"
+DELAY = r"delay|time zero|first sample|ms too (late|early)"
 
 
 @plants(
@@ -90,7 +105,7 @@ def rolled(f, samples):
     restores=False,
 )
 def data_late(case, which):
-    case.edit(lambda f: rolled(f, -50), which)
+    case.edit(lambda f: rolled(f, -round(0.2 / case.world.time.dt)), which)
 
 
 @plants(
@@ -102,7 +117,7 @@ def data_late(case, which):
     restores=False,
 )
 def delay_missing(case, which):
-    case.edit(lambda f: rolled(f, 50), which)
+    case.edit(lambda f: rolled(f, round(0.2 / case.world.time.dt)), which)
 
 
 # 34

@@ -114,7 +114,7 @@ def spike(x, f):
 
 def hum(x, f):
     """Return the traces with 50 Hz on them, twice their largest sample."""
-    t = 0.004 * np.arange(x.shape[1])
+    t = f.dt * np.arange(x.shape[1])
     return x + 2 * np.abs(f.samples).max() * np.sin(2 * np.pi * 50.0 * t)[None]
 
 

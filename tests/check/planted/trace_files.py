@@ -208,7 +208,7 @@ class TraceFile:
     """A file of traces opened to be spoiled: header columns and samples as arrays, written back by `save`."""
 
     def __init__(self, path: Path, world, layout: Layout):
-        self.path, self.layout = path, layout
+        self.path, self.layout, self.dt = path, layout, world.time.dt
         self.order = ">" if layout.endian == "big" else "<"
         raw = np.frombuffer(path.read_bytes(), np.uint8).copy()
         self.first = 3600 + 3200 * layout.texts if layout.kind == "segy" else 0

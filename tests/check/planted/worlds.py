@@ -93,23 +93,27 @@ def streamer() -> World:
     """Return a 2-D marine line: 9 shots, 81 channels behind each, water over dipping layers."""
     grid = Grid((261, 86), (10.0, 10.0))
     vp = layers(grid, _line_tops(), (1750.0, 2150.0, 2700.0), sea_bed)
-    return _modelled("streamer", grid, {"vp": vp}, *streamer_geometry(), TimeAxis(351, 0.004), 12.0)
+    return _modelled("streamer", grid, {"vp": vp}, *streamer_geometry(), TimeAxis(281, 0.005), 12.0)
 
 
 @lru_cache
 def streamer_tti() -> World:
-    """Return the line in a tilted medium: anisotropic below the sea bed, the axis normal to the layers."""
+    """Return the line over a fold in a tilted medium: anisotropic below the sea bed, the axis normal to the layers."""
     grid = Grid((261, 86), (10.0, 10.0))
-    vp = layers(grid, _line_tops(), (1750.0, 2150.0, 2700.0), sea_bed)
+
+    def fold(x):
+        return 330.0 + 130.0 * np.sin(x / 320.0)
+
+    vp = layers(grid, (fold, lambda x: fold(x) + 220.0), (1750.0, 2150.0, 2700.0), sea_bed)
     x, z = grid.axis(0)[:, None], grid.axis(1)[None, :]
     rock = z >= sea_bed(x)
-    # layers of the flank of a fold, 25 to 35 degrees
-    theta = np.where(rock, 30.0 + 5.0 * np.sin(x / 300.0), 0.0)
+    dip = np.degrees(np.arctan(130.0 / 320.0 * np.cos(x / 320.0)))
+    # layers that go down along x have their normal, downward, tilted back
     model = {
         "vp": vp,
         "epsilon": np.where(rock, 0.16, 0.0),
         "delta": np.where(rock, 0.08, 0.0),
-        "theta": theta,
+        "theta": np.where(rock, -dip, 0.0),
     }
     return _modelled("tti", grid, model, *streamer_geometry(5), TimeAxis(351, 0.004), 12.0)
 
