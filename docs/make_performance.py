@@ -35,7 +35,11 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def made_on(result: Result) -> str:
     """Return the line that says on what a table was made."""
     m = result["machine"]
-    return f"{m['cpu']}, {m['cores']} cores, {m['ram_gib']:g} GiB, {m['threads']} threads, gcc {m['gcc']}, {m['date']}"
+    # results against peers name the version of every side
+    version = result.get("version") or m.get("subsalt")
+    said = f", version {version}" if version and "row" not in result else ""
+    where = f"{m['cpu']}, {m['cores']} cores, {m['ram_gib']:g} GiB, {m['threads']} threads, gcc {m['gcc']}"
+    return f"{where}{said}, {m['date']}"
 
 
 def shape(numbers: Sequence[int]) -> str:
@@ -345,7 +349,7 @@ def plans(found: Sequence[Result]) -> str:
         if result["noisy"]:
             seconds = "; other programs ran, so that seconds say nothing"
         parts.append(
-            f"{made_on(result)}, version {result['version']}; `python benchmarks/plan_against_measured.py`. "
+            f"{made_on(result)}; `python benchmarks/plan_against_measured.py`. "
             f"Largest errors: memory {result['memory_error']:.1%}, disk {result['disk_error']:.1%}{seconds}.\n\n"
             + markdown(head, rows)
         )
