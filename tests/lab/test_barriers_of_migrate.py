@@ -12,7 +12,7 @@ pytestmark = MPI
 
 #: on planes that need no file; both ranks share each shot
 JOB = (
-    MIGRATE.replace('"vp.rsf"', "2000").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
+    MIGRATE.replace('"vp.rsf"', "1500").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
     + "\n[grid]\nspacing = 10\nshape = [81, 51]\n[parallel]\nranks_per_shot = 2\n"
 )
 #: what a careless change would do, in every exchange

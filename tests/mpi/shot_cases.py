@@ -81,7 +81,7 @@ def answer(name: str, group: Comm | None) -> dict[str, NDArray]:
     out |= {f"trace {row}": t for row, t in zip(modelled.rows, modelled.traces, strict=True)}
     assert set(modelled.rows) <= set(share.rows)
     # what all ranks together computed is said by one
-    for what, steps in (("migrated", part.point_steps), ("modelled", modelled.point_steps)):
+    for what, steps in (("migrated", part.grid_point_steps), ("modelled", modelled.grid_point_steps)):
         told = steps if group is None else group.sum(steps)
         if group is None or group.is_root:
             out[f"point steps {what}"] = np.array([told])

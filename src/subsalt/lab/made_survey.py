@@ -30,6 +30,8 @@ title = "a made-up survey for measurements"
 
 [data]
 files = ["shots.sgy"]
+first_breaks = "ignore" # the traces are made to be moved, not to be imaged
+fix = {{ format = 5 }} # and look like integers
 
 [model]
 {model}
