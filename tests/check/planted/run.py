@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -69,6 +70,22 @@ class Bench:
         """Plant a mistake, and judge what is said of it."""
         with self.folders() as folder_of:
             return judge(form, lambda: self.clean(form.base)[:3], folder_of)
+
+
+def open_forms() -> set[str]:
+    """Return the names of the forms that are not caught yet."""
+    return set(Path(__file__).with_name("open.txt").read_text(encoding="utf-8").splitlines())
+
+
+def sample(most: int = 2) -> list[Form]:
+    """Return the first forms of every mistake: what every run of the tests plants."""
+    seen = Counter[int]()
+    found = []
+    for form in chosen():
+        seen[form.number] += 1
+        if seen[form.number] <= most:
+            found.append(form)
+    return found
 
 
 def chosen(words: Iterable[str] = ()) -> list[Form]:
