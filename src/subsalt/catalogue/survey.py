@@ -234,4 +234,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "it: x and y exchanged, source and receiver exchanged, or another unit of length. The message says which.",
         "Correct the headers of that file, or leave it out: [data] exclude.",
     ),
+    "W361": (
+        "Time zero of some field records",
+        "First breaks of few field records have the velocity of all others, but come two periods or more earlier or "
+        "later: the recording delay is wrong there.",
+        "Correct byte 109 of these records, or leave them out: [data] exclude.",
+    ),
 }
