@@ -35,7 +35,7 @@ def found(folder, change=None, fix="", dt=None):
     path = folder / "time.toml"
     path.write_text(JOB.replace("FIX", fix))
     job: BaseJob = job_class("kirchhoff").from_toml(path)
-    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d)", f.code)}
+    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61)", f.code)}
 
 
 def test_traces_in_order(tmp_path):
@@ -57,6 +57,16 @@ def test_a_record_of_the_other_sign(tmp_path):
     wrong = found(tmp_path, lambda i, s: {"data": -s.data} if i == 2 else {})
     assert list(wrong) == ["E352"]
     assert "(3;" in wrong["E352"].message
+
+
+def test_a_record_that_begins_at_another_time(tmp_path):
+    def late(i, s):
+        return {"data": np.roll(s.data, round(0.26 / DT), axis=1)} if i == 2 else {}
+
+    wrong = found(tmp_path, late)
+    assert list(wrong) == ["W361"]
+    assert abs(wrong["W361"].evidence["shifts_s"][0] - 0.26) <= 2 * DT
+    assert "exclude = [{shot = 3}]" in wrong["W361"].fix
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

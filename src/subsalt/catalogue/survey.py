@@ -228,4 +228,16 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "the line its x = 0 lies. `subsalt init` writes what it found, as comments.",
         "Take the # away from the frame that is true, or write your own; `subsalt check` refuses the job until then.",
     ),
+    "W360": (
+        "One file lies otherwise than the others",
+        "Sources or spread of one file differ from those of all other files, and one mistake in its headers explains "
+        "it: x and y exchanged, source and receiver exchanged, or another unit of length. The message says which.",
+        "Correct the headers of that file, or leave it out: [data] exclude.",
+    ),
+    "W361": (
+        "Time zero of some field records",
+        "First breaks of few field records have the velocity of all others, but come two periods or more earlier or "
+        "later: the recording delay is wrong there.",
+        "Correct byte 109 of these records, or leave them out: [data] exclude.",
+    ),
 }

@@ -14,11 +14,12 @@ from subsalt.errors import Finding
 from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.files import InputFile
 from subsalt.io.headers import Fix
+from subsalt.io.odd_files import odd_files
 from subsalt.io.prestack import TraceTable
 from subsalt.io.repeats import find_repeats
 from subsalt.io.scan_findings import sample_findings
 from subsalt.io.statistics import sample_statistics
-from subsalt.io.trace_rules import TraceSet, far_away, missing
+from subsalt.io.trace_rules import TraceSet, far_away, missing, records_of_receivers
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
@@ -230,6 +231,8 @@ def traces_apart(table: TraceTable) -> Iterator[Finding]:
         none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
         if none.all() or not none.any():
             yield from far_away(t)
+            yield from odd_files(t)
+            yield from records_of_receivers(t)
     # traces that were left out on purpose are no more known here
     if not any(table.notes.get(f"{kind}_traces") for kind in ("dead", "excluded")):
         yield from missing(t)

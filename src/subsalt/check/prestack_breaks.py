@@ -29,6 +29,8 @@ RECORDS, GATHERS = 60, 5
 TOO_SLOW, TOO_FAST, TOO_FAST_DIRECT = 0.6, 1.9, 1.6
 #: m; sources of one field record further apart are those of several shots
 ONE_PLACE = 1.0
+#: part by which slownesses of first breaks of one surface differ
+ALIKE = 0.1
 
 
 def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> Iterator[Finding]:
@@ -56,6 +58,7 @@ def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> 
         return
     good = [b for b in records if b.good]
     yield from _polarity(good)
+    yield from _time_zero(good)
     if early is not None and good:
         yield from _speed(good, early, table.time.dt)
 
@@ -123,6 +126,32 @@ def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
         f"others' (shots {_named(found.wrong)}; correlation {found.correlation:.2f})",
         f"change the sign of these records in the files, or leave them out: {_without(found.wrong)}",
         records=[b.shot.id for b in found.wrong],
+    )
+
+
+def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
+    """Yield a warning for field records whose first breaks come earlier or later than all others by far."""
+    known = [b for b in good if b.line is not None and b.line.slowness > 0]
+    if len(known) < 5:
+        return
+    slowness, intercept = (np.array([getattr(b.line, n) for b in known]) for n in ("slowness", "intercept"))
+    off = intercept - np.median(intercept)
+    # near-surface layers change intercepts and velocities along a line; time zero changes intercepts alone
+    period = float(np.median([b.period for b in known]))
+    alike = np.abs(slowness / np.median(slowness) - 1) < ALIKE
+    odd = (np.abs(off) > max(2 * period, 8 * float(np.median(np.abs(off))))) & alike
+    if not odd.any() or odd.sum() > 0.25 * len(known):
+        return
+    found = [b for b, is_odd in zip(known, odd, strict=True) if is_odd]
+    shifts = ", ".join(f"{1e3 * v:+.0f}" for v in off[odd][:6])
+    yield warning(
+        "W361",
+        f"first breaks of {len(found)} of {len(known)} field records looked at (shots {_named(found)}) have the "
+        f"velocity of the others but come {shifts} ms off their times: the recording delay (byte 109) or time zero is "
+        "wrong there",
+        f"correct byte 109 in these records, or leave them out: {_without(found)}",
+        records=[b.shot.id for b in found],
+        shifts_s=[float(v) for v in off[odd]],
     )
 
 

@@ -24,7 +24,7 @@ from subsalt.io.header_cures import (
 from subsalt.io.headers import Fix
 from subsalt.io.shots import SAME_PLACE, shot_table
 from subsalt.io.statistics import SampleStatistics
-from subsalt.io.trace_rules import trace_rules
+from subsalt.io.trace_rules import TraceSet, records_of_receivers, trace_rules
 
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile, ScanResult
@@ -371,23 +371,9 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned])
     src = np.concatenate([s.positions.src[s.live] for s in scanned])
     table = shot_table(ffid, src, "ffid")
-    rcv = np.concatenate([s.positions.rcv[s.live] for s in scanned])
-    if (
-        table.spread > SAME_PLACE
-        and len(table.ids) > 1
-        and shot_table(ffid, rcv, "ffid").spread <= SAME_PLACE
-    ):
-        yield _warn(
-            "W224",
-            f"each of {len(table.ids)} field records (byte 9) has one receiver and sources up to {table.spread:,.1f} "
-            "m apart: "
-            "sources and receivers are exchanged in the headers, or these are receiver gathers",
-            "if they are exchanged: [data.bytes] source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77; "
-            "receiver "
-            "gathers are taken by source position as they are",
-            spread_m=table.spread,
-        )
-    elif table.spread > SAME_PLACE:
+    receivers = list(records_of_receivers(TraceSet.of_files(scanned)))
+    yield from receivers
+    if not receivers and table.spread > SAME_PLACE:
         yield _warn(
             "W224",
             f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} "

@@ -13,6 +13,7 @@ from subsalt.errors import Finding
 from subsalt.io.exclude import Exclusion, leave_out, runs, spans
 from subsalt.io.geometry import column
 from subsalt.io.headers import Fix
+from subsalt.io.odd_files import odd_files
 from subsalt.io.repeats import find_repeats
 from subsalt.io.shots import SAME_PLACE, shot_table
 
@@ -144,6 +145,7 @@ def trace_rules(scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     yield from offsets_by_trace(t)
     if not none:
         yield from far_away(t)
+        yield from odd_files(t)
 
 
 def without_coordinates(t: TraceSet) -> list[Finding]:
@@ -313,6 +315,23 @@ def _holes(
         f"{counts[k] + lacking[k]}, channels {spans(gone.tolist())} are missing",
         f"look for the rest: traces were lost on the way, or taken out by an editor{leave}",
         {"shots": ids[bad][:50].tolist(), "shot": int(ids[k]), "channels": gone[:50].tolist()},
+    )
+
+
+def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
+    """Yield a warning when each field record has one receiver and many sources."""
+    by_source, by_receiver = (shot_table(t.ffid, p, "ffid") for p in (t.src, t.rcv))
+    if len(by_source.ids) < 2 or by_source.spread <= SAME_PLACE or by_receiver.spread > SAME_PLACE:
+        return
+    yield Finding(
+        "W224",
+        "warning",
+        f"each of {len(by_source.ids)} field records (byte 9) has one receiver and sources up to "
+        f"{by_source.spread:,.1f} m apart: sources and receivers are exchanged in the headers, or these are receiver "
+        "gathers",
+        "if they are exchanged: [data.bytes] source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77; receiver "
+        "gathers are taken by source position as they are",
+        {"spread_m": by_source.spread},
     )
 
 
