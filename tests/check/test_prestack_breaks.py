@@ -56,7 +56,7 @@ def test_reversed_channels_and_their_cure(tmp_path):
 def test_a_record_of_the_other_sign(tmp_path):
     wrong = found(tmp_path, lambda i, s: {"data": -s.data} if i == 2 else {})
     assert list(wrong) == ["E352"]
-    assert "(3;" in wrong["E352"].message
+    assert "(shots 3;" in wrong["E352"].message
 
 
 def test_a_record_that_begins_at_another_time(tmp_path):

@@ -74,6 +74,11 @@ def problems(paths, fix=None, header=None):
 
 def pasted(text):
     """Return (header bytes, fix) of the key of `[data]` that a cure holds, as a job that has it pasted would."""
+    return header_options(section_of(text))
+
+
+def section_of(text):
+    """Return the `[data]` of a job that has the key of a cure pasted."""
     text = text[text.index("[data") :]
     table, _, key = text.partition("] ")
     # a cure may go on with words behind its key
@@ -82,11 +87,13 @@ def pasted(text):
             raw = tomllib.loads(f"{table}]\n{key[:end]}\n")
         except tomllib.TOMLDecodeError:
             continue
-        return header_options(DataSection(files=["a.sgy"], **raw["data"]))
+        return DataSection(files=["a.sgy"], **raw["data"])
     raise AssertionError(text)
 
 
 def cured(paths, finding):
     """Return what is left of the problems under the cure of a finding."""
-    header, fix = pasted(finding.fix)
-    return problems(paths, fix, header)
+    section = section_of(finding.fix)
+    header, fix = header_options(section)
+    whole = [e for e in section.excluded() if e.whole_file]
+    return problems([p for p in paths if not any(e.names(str(p)) for e in whole)], fix, header)

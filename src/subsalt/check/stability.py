@@ -37,7 +37,8 @@ def time_step(context: Context) -> Iterator[Finding]:
         yield error(
             "E501",
             f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
-            _milliseconds(dt, bound) + f"use [propagation] dt <= {0.95e3 * bound:.4g} ms, or leave dt out",
+            _milliseconds(dt, bound)
+            + f'[propagation] dt = "{0.95e3 * bound:.3g} ms" or less, or leave dt out',
             dt=dt,
             bound=bound,
         )
@@ -54,7 +55,9 @@ def time_step(context: Context) -> Iterator[Finding]:
 
 def _milliseconds(dt: float, bound: float) -> str:
     """Return the cure of a time step that was written in milliseconds; empty when that does not mend it."""
-    return f'if it is in milliseconds: [propagation] dt = "{dt:g} ms"; else ' if 1e-3 * dt <= bound else ""
+    # a step far below the bound is no step that anybody means
+    likely = 0.1 * bound <= 1e-3 * dt <= bound
+    return f'if it is in milliseconds: [propagation] dt = "{dt:g} ms"; else ' if likely else ""
 
 
 @rule("stability", "model")
