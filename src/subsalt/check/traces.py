@@ -28,6 +28,9 @@ def stacked(context: Context) -> Iterator[Finding]:
     """Stacked sections, which are no shots."""
     if getattr(context.scan, "kind", "shots") != "stack":
         return
+    assert context.survey is not None
+    if any(len(s.rcv) and s.offset.max() > 0 for s in context.survey.shots):
+        return  # a table says where stations are, the headers do not
     coded = [f.path for f in context.scan.files if f.sorting == 4]
     text = f"{context.scan.n_traces} traces have their receiver at their source"
     if coded:
