@@ -90,7 +90,10 @@ def stacked(sorting):
     """Return a context whose scan found receivers at their sources, in files of a sorting code."""
     files = [SimpleNamespace(path="a.sgy", sorting=sorting)]
     scan = SimpleNamespace(kind="stack", files=files, n_traces=100, findings=[])
-    return dataclasses.replace(context(), scan=scan)
+    found = context()
+    for shot in found.survey.shots:
+        shot.rcv = np.array([shot.src])
+    return dataclasses.replace(found, scan=scan)
 
 
 def finely_sampled():

@@ -171,20 +171,25 @@ def _plan(problem: Problem) -> Any:
         return plan
     describe()  # a wrong SUBSALT_ISA is reported here, before any work
     lay = problem.layout
+    _storage_agrees(problem)  # before a copy could convert
     for name, values in problem.params.items():
-        if values.ctypes.data % 64 and values.dtype in (np.uint16, np.float32):
+        if values.ctypes.data % 64:
             problem.params[name] = _allocate_packed(lay) if problem.scales else allocate(lay)
             problem.params[name][...] = values
     plan = problem.cache[_PLAN] = _compiled(problem)
     return plan
 
 
-def _compiled(problem: Problem) -> Any:
-    """Return the compiled form of `problem`, on its parameters where they are."""
-    lay = problem.layout
+def _storage_agrees(problem: Problem) -> None:
     for name, values in problem.params.items():
         if values.dtype != (np.uint16 if problem.scales else np.float32):
             raise ConfigError(f"parameter {name} is {values.dtype} in compiled kernels", "use float32")
+
+
+def _compiled(problem: Problem) -> Any:
+    """Return the compiled form of `problem`, on its parameters where they are."""
+    lay = problem.layout
+    _storage_agrees(problem)
     profiles: list[NDArray] = []
     if problem.boundary == "pml":
         assert problem.decay is not None
