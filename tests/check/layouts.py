@@ -93,7 +93,7 @@ def stacked(sorting):
     found = context()
     for shot in found.survey.shots:
         shot.rcv = np.array([shot.src])
-    return dataclasses.replace(found, scan=scan)
+    return dataclasses.replace(found, scan=scan, samples=[])
 
 
 def finely_sampled():
