@@ -160,3 +160,8 @@ CLEAN = {
     ),
     "split spread of 1000 Hz data": lambda: context(dt=0.001, nt=2001),
 }
+
+
+def checkerboard(size, shape=(101, 81)):
+    """Return angles of changing sign from node to node."""
+    return size * (-1.0) ** np.add.outer(np.arange(shape[0]), np.arange(shape[1]))

@@ -26,6 +26,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A layer of so few cells reflects noticeably.",
         "Leave [propagation] layer out: 12 cells for pml, 40 for damping.",
     ),
+    "E505": (
+        "Time step a hundred times too small",
+        "The time step is less than a hundredth of the stability bound: a wrong unit, or a number that nobody means.",
+        "Leave [propagation] dt out: 0.95 of the bound is used, and time dispersion is corrected.",
+    ),
     "E510": (
         "Wavefield not finite",
         "The wavefield grew without limit or became NaN during the computation.",

@@ -11,6 +11,10 @@ from subsalt.errors import Finding
 from subsalt.model import ModelLike
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 
+#: share of the stability bound below which a time step is refused: a wrong unit is a factor of 1000, and the maps
+#: between time axes, which grow with the square of the steps, would take minutes before anything is said
+SMALLEST = 0.01
+
 
 def gated(context: Context) -> ModelLike:
     """Return the model as it will be propagated: isotropic when asked for, delta <= epsilon."""
@@ -39,6 +43,15 @@ def time_step(context: Context) -> Iterator[Finding]:
             f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
             _milliseconds(dt, bound)
             + f'[propagation] dt = "{0.95e3 * bound:.3g} ms" or less, or leave dt out',
+            dt=dt,
+            bound=bound,
+        )
+    elif dt < SMALLEST * bound:
+        yield error(
+            "E505",
+            f"dt = {dt * 1e3:g} ms is {bound / dt:.0f} times below the stability bound of {bound * 1e3:.4g} ms: "
+            f"a run would take {bound / dt:.0f} times as long as it need",
+            "leave [propagation] dt out; time dispersion is corrected anyway",
             dt=dt,
             bound=bound,
         )
