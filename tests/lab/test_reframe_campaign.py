@@ -214,7 +214,7 @@ def test_cores_sockets_and_what_a_socket_gains():
     seconds = {1: 12.0, 2: 8.0, 3: 4.0, 4: 3.0}
     result = external.measure(
         external.Settings(["p", "{ranks}"], layouts, repeats=3),
-        run=lambda settings, layout: (seconds[layout.ranks], 0.0),
+        run=lambda settings, start: (seconds[start.layout.ranks], 0.0),
         topology=TWO_SOCKETS,
     )
     rows = {r["ranks"]: r for r in result.rows}
@@ -242,8 +242,8 @@ def test_rules_of_weak_scaling(rule, work, efficiency):
     layouts = [Layout(1, 2), Layout(4, 2)]
     seen = []
 
-    def run(settings, layout):
-        seen.append(external.words_of(settings, layout, 2)[1])
+    def run(settings, start):
+        seen.append(external.words_of(settings, start, 2)[1])
         return 10.0, 0.0
 
     found = external.measure(

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from subsalt.grid import Box
-from subsalt.lab import external, scaling, scaling_worker, whole
+from subsalt.lab import external, job_queue, launcher, scaling, scaling_worker, whole
+from subsalt.lab.launcher import Queued
 from subsalt.lab.layouts import Layout
 from subsalt.lab.work_rule import WorkRule
 
@@ -36,6 +37,22 @@ def run(subsalt_command):
         (("--launcher", "no-such-launcher"), "E780", 69, "no-such-launcher"),
         (("--table", "latex"), "E128", 2, "latex"),
         (("--out", "/nowhere/x.json"), "E620", 74, "/nowhere/x.json"),
+        (("--against", "/tmp", "--", "true"), "E128", 2, "compares with --directory"),
+        (("--ranks", "1", "--directory", "/nowhere", "--", "cat", "{directory}"), "E128", 2, "/nowhere"),
+        (("--ranks", "1", "--directory", "/tmp", "--", "true"), "E783", 2, "{directory}"),
+        (
+            ("--ranks", "1", "--directory", "/tmp", "--engine", "reframe", "--", "cat", "{directory}"),
+            "E128",
+            2,
+            "--engine own",
+        ),
+        (("--ranks", "1", "--cases", "a,b", "--", "true"), "E783", 2, "{case}"),
+        (("--cases", "a,b"), "E128", 2, "--cases belongs to a command"),
+        (("--nodes", "1,2", "--", "true"), "E128", 2, "--nodes belongs to a queue"),
+        (("--jobs", "4", "--ranks", "2", "--", "true"), "E128", 2, "--ranks is not for --jobs"),
+        (("--jobs", "2", "--nodes", "1,3", "--", "true"), "E783", 2, "fewer than the 3 nodes"),
+        (("--jobs", "4", "--nodes", "2", "--hosts", "a", "--", "true"), "E783", 2, "names 1 of 2"),
+        (("--jobs", "4", "--nodes", "2", "--hosts", "a,b", "--", "true"), "E783", 2, "{node}"),
         (("--ranks", "1,2", "--", "true"), "E783", 2, "{ranks}"),
         (("--ranks", "1", "--time-from", "(", "--", "true"), "E783", 2, "--time-from"),
         (("--ranks", "1", "--time-from", "x", "--", "true"), "E783", 2, "no group"),
@@ -151,10 +168,86 @@ def test_no_time_is_an_error(text):
     assert caught.value.code == "E784"
 
 
+def test_cases_in_two_directories_stand_in_one_table(run, tmp_path):
+    """The time is what a file of the directory says, times the case: B/A and ratings are known."""
+    for name, seconds in (("fast", 2), ("slow", 5)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "seconds").write_text(str(seconds))
+    program = "import sys; print('t', int(open(sys.argv[1] + '/seconds').read()) * int(sys.argv[2]))"
+    options = ("--ranks", "1", "--threads", "1,2", "--repeats", "2", "--time-from", "t ([0-9]+)")
+    places = ("--directory", tmp_path / "fast", "--against", tmp_path / "slow")
+    words = (sys.executable, "-c", program, "{directory}", "{case}")
+    code, out, err = run(*options, *places, "--cases", "1,4", "--json", "--", *words)
+    assert code == 0, err
+    result = json.loads(out)
+    assert [(r["case"], r["threads"], r["time"], r["time_b"], r["b_over_a"]) for r in result["rows"]] == [
+        ("1", 1, 2.0, 5.0, 2.5),
+        ("1", 2, 2.0, 5.0, 2.5),
+        ("4", 1, 8.0, 20.0, 2.5),
+        ("4", 2, 8.0, 20.0, 2.5),
+    ]
+    # every case scales against its own smallest run
+    assert [r["speed_up"] for r in result["rows"]] == [1.0, 1.0, 1.0, 1.0]
+    assert (result["settings"]["directories"], result["settings"]["engine"]) == (2, "own")
+    assert str(tmp_path) not in json.dumps(result["settings"])
+    code, out, _ = run(*options, *places, "--cases", "1,4", "--table", "markdown", "--", *words)
+    assert "| ranks | threads | cores | 1 | 4 |" in out
+    assert "| 1 | 2 | 2 | 43200.0 | 10800.0 |" in out
+
+
+def test_a_queue_gives_every_job_to_a_node_that_is_free(run, tmp_path):
+    program = "import sys, pathlib; pathlib.Path(sys.argv[1], sys.argv[2]).write_text(sys.argv[3])"
+    words = (sys.executable, "-c", program, tmp_path, "{job}", "{node}")
+    code, out, err = run(
+        "--jobs", "5", "--nodes", "1,2", "--hosts", "n07,n09", "--repeats", "1", "--json", "--", *words
+    )
+    assert code == 0, err
+    result = json.loads(out)
+    assert [r["nodes"] for r in result["rows"]] == [1, 2]
+    assert {p.name for p in tmp_path.iterdir()} == {"1", "2", "3", "4", "5"}
+    # two nodes came last, both had work
+    assert {p.read_text() for p in tmp_path.iterdir()} == {"n07", "n09"}
+    assert all(0 <= r["idle"] < 1 for r in result["rows"])
+    assert result["rows"][0]["jobs_per_hour"] == pytest.approx(5 * 3600 / result["rows"][0]["time"])
+
+
+def test_time_to_completion_scales_as_founding_document_001_counts():
+    """400 jobs of SAS Grid on 2 to 7 nodes: 379, 275, 210, 192, 174, 164 min; 2.31 times at 7 nodes, 66 %."""
+    minutes = {2: 379, 3: 275, 4: 210, 5: 192, 6: 174, 7: 164}
+
+    def answer(settings, nodes):
+        seconds = 60.0 * minutes[nodes]
+        return Queued(seconds, (60.0,) * 400, (seconds,) * nodes)
+
+    settings = job_queue.Settings(["p"], 400, list(minutes), repeats=3)
+    last = job_queue.measure(settings, run=answer).rows[-1]
+    # speed-up counts from the nodes of the smallest run: 2 x 2.31
+    assert last["speed_up"] / 2 == pytest.approx(2.31, abs=0.005)
+    assert last["efficiency"] == pytest.approx(0.66, abs=0.005)
+    assert last["idle"] == 0.0
+
+
+def test_a_job_of_a_queue_that_fails_ends_the_others(tmp_path):
+    def words(job, slot):
+        return [
+            sys.executable,
+            "-c",
+            "import time; time.sleep(60)" if job == 0 else "raise SystemExit('broken')",
+        ]
+
+    with pytest.raises(Exception, match=r"job 2 of q ended with exit code 1: broken") as caught:
+        launcher.queue(words, 2, 2, what="q")
+    assert caught.value.code == "E781"
+    with pytest.raises(Exception, match=r"a job of q did not end within 0\.2 s"):
+        launcher.queue(words, 1, 1, what="q", timeout=0.2)
+
+
 def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():
     layouts = [Layout(1, 1), Layout(4, 1)]
     settings = external.Settings(["p", "{ranks}"], layouts, repeats=3, work=WorkRule("ranks"))
-    result = external.measure(settings, run=lambda settings, layout: ({1: 10.0, 4: 12.5}[layout.ranks], 0.0))
+    result = external.measure(
+        settings, run=lambda settings, start: ({1: 10.0, 4: 12.5}[start.layout.ranks], 0.0)
+    )
     assert result.rows[1]["efficiency"] == pytest.approx(0.8)
 
 

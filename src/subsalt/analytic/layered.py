@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import j0
 
 from subsalt.analytic.spectrum import trace_from_response
 from subsalt.analytic.uniform import _offsets
@@ -102,6 +101,8 @@ def reflection_waveform(
                 part[1:] *= 2  # the wavenumbers -k
                 out[:, i] = (np.cos(np.outer(x, k)) * part).sum(axis=1) * step / (2 * np.pi)
             else:
+                from scipy.special import j0
+
                 weight = np.arange(k.size, dtype=np.float64)
                 weight[:2] += np.array([11.0, -1.0]) / 120  # Euler-Maclaurin: k F(k) has a kink at k = 0
                 out[:, i] = (j0(np.outer(x, k)) * (weight * part)).sum(axis=1) * step**2 / (2 * np.pi)

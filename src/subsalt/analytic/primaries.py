@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from subsalt.errors import ConfigError
 from subsalt.survey import TimeAxis
 from subsalt.wavelet import Wavelet
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 #: samples per interval of the wavelet that its spline runs through; at 0.8 of Nyquist that is 40 per period,
 #: where a cubic spline errs by (2 pi / 40)^4 / 384 = 2e-6 of the amplitude
@@ -183,6 +185,8 @@ def _positions(src: ArrayLike, rcv: ArrayLike) -> tuple[NDArray[np.float64], NDA
 
 def _spline(wavelet: Wavelet) -> CubicSpline:
     """Return the wavelet as a function of time, through samples `FINER` times as dense (zeros in its spectrum)."""
+    from scipy.interpolate import CubicSpline  # a quarter of a second that few need
+
     n = wavelet.nt
     padded = 4 * n  # the transform repeats: silence on both sides keeps the ends of the wavelet apart
     spectrum = np.fft.rfft(wavelet.samples, padded)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import hankel1
 
 from subsalt.analytic.spectrum import trace_from_response
 from subsalt.errors import ConfigError
@@ -24,6 +23,8 @@ def isotropic_response(omega: NDArray[np.complex128], distance: ArrayLike, v: fl
             "the field of a point source is infinite at distance 0", "ask for points away from the source"
         )
     if ndim == 2:
+        from scipy.special import hankel1
+
         return 0.25j * hankel1(0, omega[None, :] * r / v)
     return np.exp(1j * omega[None, :] * r / v) / (4 * np.pi * r)
 

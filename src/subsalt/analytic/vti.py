@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import exp1
 
 from subsalt.analytic.spectrum import trace_from_response
 from subsalt.analytic.uniform import along_axis
@@ -257,6 +256,8 @@ def _auxiliary_g(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
     The auxiliary function g of Abramowitz and Stegun, section 5.2.
     """
+    from scipy.special import exp1
+
     far = np.abs(z) > 40
     near = np.where(far, 1.0, z)
     out = 0.5 * (np.exp(1j * near) * exp1(1j * near) + np.exp(-1j * near) * exp1(-1j * near))

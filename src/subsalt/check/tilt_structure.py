@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
 
 from subsalt.check.context import Context, Parameter, error, rule, warning
 from subsalt.errors import Finding
@@ -147,6 +146,10 @@ def _cut(values: NDArray[np.float32] | Planes, window: tuple[slice, ...]) -> Arr
 
 def _normals(vp: Array, spacing: tuple[float, ...]) -> tuple[Array, NDArray[np.bool_]]:
     """Return the normals (n, ndim) of dipping layers, pointing down, and the mask of their nodes."""
+    from scipy.ndimage import (
+        uniform_filter,  # takes as long to import as a small check; only tilted media come here
+    )
+
     grad = np.gradient(np.log(vp), *spacing)
     tensor = np.empty((*vp.shape, vp.ndim, vp.ndim))
     for i in range(vp.ndim):

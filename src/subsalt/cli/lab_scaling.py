@@ -15,14 +15,16 @@ from subsalt.cli.lab import Json, Table, lab
     epilog="Example: subsalt lab scaling --ranks 1,2 --threads 1,2 --grid 256,256,256; "
     "subsalt lab scaling --whole --directory /scratch --against /home; "
     "subsalt lab scaling --method kirchhoff --ranks 1,2 --threads 1,2; "
-    "subsalt lab scaling --ranks 1,2,4 --time-from 'Total ([0-9.]+) s' -- mpiexec -n {ranks} program",
+    "subsalt lab scaling --ranks 1,2,4 --time-from 'Total ([0-9.]+) s' -- mpiexec -n {ranks} program; "
+    "subsalt lab scaling --jobs 40 --nodes 1,2,4 -- ssh node{node} program input.{job}",
 )
 def scaling(
     command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[-- COMMAND...]",
-            help="Any other program; {ranks} and {threads} in it stand for those of the layout.",
+            help="Any other program; {ranks} and {threads} in it stand for those of the layout, {case} and "
+            "{directory} for those of --cases and --directory, {job} and {node} for those of --jobs.",
         ),
     ] = None,
     ranks: Annotated[
@@ -65,7 +67,11 @@ def scaling(
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each layout.")] = 5,
     directory: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Where the files of whole migrations are made; a temporary one."),
+        typer.Option(
+            readable=False,
+            help="Where the files of whole migrations are made, a temporary one by default; of COMMAND, "
+            "{directory} in it.",
+        ),
     ] = None,
     against: Annotated[
         Path | None, typer.Option(readable=False, help="A second directory, to compare file systems.")
@@ -102,6 +108,24 @@ def scaling(
     access: Annotated[
         str | None, typer.Option(help='Options of every job of the scheduler, such as "-p short -A account".')
     ] = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(help="Inputs of COMMAND, {case} in it: small,large; their ratings stand in one table."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="COMMAND is so many jobs in a queue, {job} in it; timed to the last one's end."
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(help="Numbers of nodes that work off the queue, such as 1,2,4; {node} in COMMAND."),
+    ] = None,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(help="Names of these nodes for {node}, such as n01,n02; 1, 2, ... else."),
+    ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0,
     table: Table = "text",
     out: Annotated[
@@ -109,7 +133,7 @@ def scaling(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure how time steps, whole migrations (--whole) or any command scale over ranks and threads."""
+    """Measure how time steps, whole migrations (--whole) or any command scale over ranks, threads or nodes."""
     from subsalt.cli import lab_scaling_commands
     from subsalt.lab.scaling_request import Request
 
@@ -140,5 +164,9 @@ def scaling(
         engine,
         scheduler,
         access,
+        cases,
+        jobs,
+        nodes,
+        hosts,
     )
     lab_scaling_commands.scaling(request, table, out, json)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> None:
     """Measure time steps, whole migrations of either method, or a command."""
-    from subsalt.lab import external, scaling_tables, time_migrations, whole
+    from subsalt.lab import external, job_queue, scaling_tables, time_migrations, whole
     from subsalt.lab import scaling as kernel
 
     possible(file, how)
@@ -26,7 +26,12 @@ def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> Non
     out = Out(as_json)
     result: Result
     columns: Sequence[Column]
-    if request.command:
+    if request.jobs is not None:
+        queue = request.queue()
+        with nothing_kept():
+            result = job_queue.measure(queue, say=progress)
+        columns = scaling_tables.QUEUE
+    elif request.command:
         program = request.program()
         with nothing_kept():
             result = external.measure(program, say=progress)
@@ -47,7 +52,12 @@ def scaling(request: Request, how: str, file: Path | None, as_json: bool) -> Non
             result = kernel.measure(steps, say=progress)
         columns = scaling_tables.KERNEL
     titles = [] if how == "csv" else [scaling_tables.title(result)]
-    show(out, result, [*titles, scaling_tables.table(result.rows, columns, how)], how)
+    show(
+        out,
+        result,
+        [*titles, scaling_tables.table(result.rows, columns, how), *scaling_tables.ratings(result, how)],
+        how,
+    )
     hand_over(out, result, file)
 
 

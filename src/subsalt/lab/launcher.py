@@ -7,14 +7,17 @@ time-out ends all of its processes: TERM first, KILL to what is left.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -200,6 +203,136 @@ def _to_its_end(
         _end(child)
         raise
     return child.returncode, said[0] or "", said[1] or "", time.perf_counter() - begin
+
+
+@dataclass(frozen=True)
+class Queued:
+    """Programs that went through a queue.
+
+    Parameters
+    ----------
+    seconds : float
+        From the start of the first to the end of the last.
+    each : tuple of float
+        Seconds of each program.
+    busy : tuple of float
+        Seconds in which each slot had one.
+    """
+
+    seconds: float
+    each: tuple[float, ...]
+    busy: tuple[float, ...]
+
+
+def queue(
+    words: Callable[[int, int], Sequence[str]],
+    jobs: int,
+    slots: int,
+    *,
+    what: str,
+    extra: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Queued:
+    """Run programs as a queue: a slot that is free takes the next one.
+
+    Parameters
+    ----------
+    words : callable
+        Gives the program and arguments of a job in a slot, both counted from 0.
+    jobs, slots : int
+        Number of programs, and how many run at a time.
+    what : str
+        How an error calls one.
+    extra : mapping of str to str, optional
+        Environment variables beside those of this process.
+    timeout : float, optional
+        Seconds after which a program is ended.
+
+    Raises
+    ------
+    SubsaltError
+        When one cannot be started, does not end with 0, or takes too long (E781); the others are ended.
+    """
+    begin = time.perf_counter()
+    running: dict[int, _Job] = {}
+    each, busy = [0.0] * jobs, [0.0] * slots
+    free, waiting = list(range(slots)), iter(range(jobs))
+    try:
+        while True:
+            for job in itertools.islice(waiting, len(free)):
+                one = _Job.start(words(job, slot := free.pop(0)), job, slot, what, extra)
+                running[one.watched] = one
+            if not running:
+                return Queued(time.perf_counter() - begin, tuple(each), tuple(busy))
+            ready = select.select(list(running), [], [], _left(running.values(), timeout))[0]
+            if not ready:
+                raise failed(f"a job of {what} did not end within {timeout:g} s", "")
+            for fd in ready:
+                one = running.pop(fd)
+                each[one.number] = one.ended(what)
+                busy[one.slot] += each[one.number]
+                free.append(one.slot)
+    except BaseException:
+        for one in running.values():
+            _end(one.child)
+            one.close()
+        raise
+
+
+def _left(running: Iterable[_Job], timeout: float | None) -> float | None:
+    """Return the seconds until the first of some jobs has taken too long."""
+    if timeout is None:
+        return None
+    return max(0.0, min(job.begin for job in running) + timeout - time.perf_counter())
+
+
+@dataclass
+class _Job:
+    """A program of a queue that was started."""
+
+    child: subprocess.Popen[str]
+    number: int
+    slot: int
+    begin: float
+    said: IO[str]
+    #: readable when the program has ended
+    watched: int
+
+    @classmethod
+    def start(
+        cls, words: Sequence[str], number: int, slot: int, what: str, extra: Mapping[str, str] | None
+    ) -> _Job:
+        # a file, not a pipe: nobody reads while it runs
+        said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed in `close`
+        begin = time.perf_counter()
+        try:
+            child = subprocess.Popen(
+                list(words),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(extra or {})},
+                start_new_session=True,
+                text=True,
+            )
+        except OSError as error:
+            said.close()
+            raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
+        return cls(child, number, slot, begin, said, os.pidfd_open(child.pid))
+
+    def ended(self, what: str) -> float:
+        """Return the seconds of a program that has ended well."""
+        seconds, code = time.perf_counter() - self.begin, self.child.wait()
+        self.said.seek(0)
+        text = self.said.read() if code else ""
+        self.close()
+        if code:
+            raise failed(f"job {self.number + 1} of {what} ended with exit code {code}", text.strip())
+        return seconds
+
+    def close(self) -> None:
+        os.close(self.watched)
+        self.said.close()
 
 
 @dataclass(frozen=True)

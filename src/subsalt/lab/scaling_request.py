@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from subsalt import decomp
 from subsalt.errors import DeviceError, MemoryPlanError
 from subsalt.host import machine_facts
-from subsalt.lab import external, scaling
+from subsalt.lab import external, job_queue, scaling
 from subsalt.lab import time_migrations as time_migration
 from subsalt.lab import whole as migration
 from subsalt.lab.asked import instruction_sets, words, wrong
@@ -70,6 +70,10 @@ class Request:
     engine: str = "auto"
     scheduler: str = "local"
     access: str | None = None
+    cases: list[str] | None = None
+    jobs: int | None = None
+    nodes: list[str] | None = None
+    hosts: list[str] | None = None
 
     @property
     def is_kirchhoff(self) -> bool:
@@ -93,15 +97,21 @@ class Request:
             raise wrong("--builds compares time migrations", "add --method kirchhoff, or leave it out")
         given = {
             "--shots": self.shots is not None,
+            "--ranks-per-shot": self.ranks_per_shot != "auto",
+        }
+        files = {
             "--directory": self.directory is not None,
             "--against": self.against is not None,
             "--cached": self.cached,
-            "--ranks-per-shot": self.ranks_per_shot != "auto",
         }
-        for option, there in given.items():
+        for option, there in (given if self.command else given | files).items():
             if there and not self.whole:
                 raise wrong(f"{option} belongs to whole migrations", "add --whole, or leave it out")
+        if self.against is not None and self.directory is None and self.command:
+            raise wrong("--against compares with --directory", "give both")
         given = {
+            "--cases": self.cases is not None,
+            "--jobs": self.jobs is not None,
             "--time-from": self.time_from is not None,
             "--work": self.work is not None,
             "--engine": self.engine != "auto",
@@ -111,6 +121,11 @@ class Request:
         for option, there in given.items():
             if there and not self.command:
                 raise wrong(f"{option} belongs to a command", "put the command last, after --")
+        for option, some in (("--nodes", self.nodes), ("--hosts", self.hosts)):
+            if some is not None and self.jobs is None:
+                raise wrong(f"{option} belongs to a queue", "add --jobs, or leave it out")
+        if self.jobs is not None:
+            self._check_queue()
         if self.command:
             idle = {"--whole": self.whole, "--grid": self.grid is not None, "--steps": self.steps is not None}
             idle |= {"--launcher": self.launcher is not None, "--pin": self.pin}
@@ -121,9 +136,27 @@ class Request:
                         "write it into the command, or leave it out",
                     )
 
+    def _check_queue(self) -> None:
+        """Refuse what jobs in a queue do not have."""
+        idle = {
+            "--ranks": self.ranks is not None,
+            "--weak": self.weak,
+            "--work": self.work is not None,
+            "--time-from": self.time_from is not None,
+            "--cases": self.cases is not None,
+            "--directory": self.directory is not None,
+            "--engine": self.engine != "auto",
+            "--scheduler": self.scheduler != "local",
+        }
+        for option, there in idle.items():
+            if there:
+                raise wrong(f"{option} is not for --jobs", "write it into the command, or leave it out")
+
     def _check_kirchhoff(self) -> None:
         """Refuse what a time migration does not have."""
         idle = {
+            "--cases": self.cases is not None,
+            "--jobs": self.jobs is not None,
             "--shots": self.shots is not None,
             "--steps": self.steps is not None,
             "--against": self.against is not None,
@@ -192,12 +225,44 @@ class Request:
             WorkRule.read(self.work) if self.work is not None else WorkRule("ranks" if self.weak else "fixed")
         )
         settings = external.Settings(
-            self.command, self.layouts(placed=False), self.repeats, self.time_from, rule, self.timeout
+            self.command,
+            self.layouts(placed=False),
+            self.repeats,
+            self.time_from,
+            rule,
+            self.timeout,
+            cases=list(dict.fromkeys(words(self.cases))) if self.cases is not None else ("",),
+            places=[p.absolute() for p in (self.directory, self.against) if p is not None],
+            cached=self.cached,
         )
+        if not settings.cases:
+            raise wrong("--cases is empty", "such as --cases small,large")
+        for place in settings.places:
+            if not place.is_dir():
+                raise wrong(f"{place} is no directory", "make it, with the files that the command reads")
         external.check(settings)
         for layout in settings.layouts:
             rule.of(layout, 1)
         return replace(settings, reframe=self._reframe())
+
+    def queue(self) -> job_queue.Settings:
+        """Return what is measured of jobs in a queue."""
+        _, threads = self.counts
+        if len(threads) > 1:
+            raise wrong(f"--threads {','.join(map(str, threads))}: jobs have one number", "give one")
+        if self.jobs is None or not 1 <= self.jobs <= MOST:
+            raise wrong(f"--jobs {self.jobs}: no number from 1 to {MOST}", "such as --jobs 40")
+        settings = job_queue.Settings(
+            self.command,
+            self.jobs,
+            _counts("--nodes", self.nodes, usual(len(Topology.here().cores))),
+            words(self.hosts) if self.hosts is not None else (),
+            threads[0],
+            self.repeats,
+            self.timeout,
+        )
+        job_queue.check(settings)
+        return settings
 
     def _reframe(self) -> ReFrame | None:
         """Return what makes the runs of a command; None for this process.
@@ -219,6 +284,13 @@ class Request:
                 raise wrong(f"{option} {given}: not known", f"choose from {', '.join(known)}")
         if self.scheduler == "local" and self.access is not None:
             raise wrong("--access is for jobs of a scheduler", "add --scheduler slurm, or leave it out")
+        if self.directory is not None and not self.cached:
+            # the page cache is emptied between the runs, by what makes them
+            if self.engine == "reframe" or self.scheduler != "local":
+                raise wrong(
+                    "--directory without --cached needs --engine own", "add --cached, or leave ReFrame out"
+                )
+            return None
         if self.engine == "own":
             if self.scheduler != "local":
                 raise wrong("--scheduler slurm needs ReFrame", "leave --engine own out")

@@ -89,10 +89,13 @@ TIME_MIGRATION = (
     Column("marks", "note"),
 )
 
-#: any other program
+#: any other program, in one directory beside another when there are two
 COMMAND = (
+    Column("case", "case"),
     *WHERE,
     Column("time", "time s", ".6g"),
+    Column("time_b", "time B s", ".6g"),
+    Column("b_over_a", "B/A", ".3f"),
     Column("spread", "± %", ".1f", 100),
     Column("rating", "rating", ".1f"),
     Column("work", "work", ".6g"),
@@ -104,6 +107,35 @@ COMMAND = (
     Column("against_fewest_ranks", "x fewest ranks", ".3f"),
     Column("marks", "note"),
 )
+
+
+#: jobs of any program that wait in a queue
+QUEUE = (
+    Column("nodes", "nodes", "d"),
+    Column("time", "to completion s", ".6g"),
+    Column("spread", "± %", ".1f", 100),
+    *SPEED,
+    Column("jobs_per_hour", "jobs/h", ".6g"),
+    Column("job", "job s", ".6g"),
+    Column("longest", "longest s", ".6g"),
+    Column("idle", "idle %", ".0f", 100),
+    Column("marks", "note"),
+)
+
+
+def ratings(result: Result, how: str) -> list[str]:
+    """Return the ratings of all cases side by side, one line a layout; nothing when there are not several."""
+    cases = result.settings.get("cases") or []
+    if len(cases) < 2:
+        return []
+    lines: dict[tuple[int, int], dict[str, Any]] = {}
+    for row in result.rows:
+        line = lines.setdefault(
+            (row["ranks"], row["threads"]), {k: row[k] for k in ("ranks", "threads", "cores")}
+        )
+        line[row["case"]] = row["rating"]
+    columns = [*WHERE, *(Column(case, case, ".1f") for case in cases)]
+    return [render(list(lines.values()), columns, how)]
 
 
 def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: str) -> str:
@@ -120,7 +152,7 @@ def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: st
     """
     plain = [dict(row) | {"interval": _interval(row)} for row in found]
     idle = set()
-    if all(row.get("nodes") in (None, 0, 1) for row in found):
+    if columns is not QUEUE and all(row.get("nodes") in (None, 0, 1) for row in found):
         idle.add("nodes")
     if columns is KERNEL and all(row.get("sockets") in (None, 1) for row in found):
         # it would repeat the speed-up
@@ -143,6 +175,8 @@ def _interval(row: Mapping[str, Any]) -> str:
 def title(result: Result) -> str:
     """Return the line above a table: what was measured."""
     s = result.settings
+    if s["what"] == "queue":
+        return f"{s['jobs']} jobs as a queue: {s['command']}"
     if s["what"] == "command":
         rule = "" if s.get("work", "fixed") in ("fixed", "ranks") else f", work by {s['work']}"
         return f"{s['scaling']} scaling of: {s['command']}{rule}"

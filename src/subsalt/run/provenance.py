@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ __all__ = ["code_facts", "machine_facts"]
 
 def code_facts() -> dict[str, Any]:
     """Return the version and one hash over every source file and the compiled module of the package."""
+    return dict(_code_facts())
+
+
+@functools.cache  # a process computes with the code that it loaded
+def _code_facts() -> dict[str, Any]:
     import subsalt
 
     digest = hashlib.sha256()
