@@ -35,7 +35,7 @@ def found(folder, change=None, fix="", dt=None):
     path = folder / "time.toml"
     path.write_text(JOB.replace("FIX", fix))
     job: BaseJob = job_class("kirchhoff").from_toml(path)
-    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61)", f.code)}
+    return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61|92)", f.code)}
 
 
 def test_traces_in_order(tmp_path):
@@ -59,14 +59,39 @@ def test_a_record_of_the_other_sign(tmp_path):
     assert "(shots 3;" in wrong["E352"].message
 
 
-def test_a_record_that_begins_at_another_time(tmp_path):
-    def late(i, s):
-        return {"data": np.roll(s.data, round(0.26 / DT), axis=1)} if i == 2 else {}
+def shifted(data, seconds):
+    """Return traces that come later, or earlier, with nothing before or after what was recorded."""
+    n, out = round(seconds / DT), np.zeros_like(data)
+    out[:, max(0, n) : data.shape[1] + min(0, n)] = data[:, max(0, -n) : data.shape[1] - max(0, n)]
+    return out
 
-    wrong = found(tmp_path, late)
+
+# a period of 0.12 s, and next to no scatter: what is more than a cycle is found
+@pytest.mark.parametrize("shift", [0.132, 0.16, 0.2, 0.26, 0.3, 0.4, -0.132, -0.16, -0.2])
+def test_a_record_that_begins_at_another_time(tmp_path, shift):
+    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
     assert list(wrong) == ["W361"]
-    assert abs(wrong["W361"].evidence["shifts_s"][0] - 0.26) <= 2 * DT
+    assert abs(wrong["W361"].evidence["shifts_s"][0] - shift) <= 3 * DT
     assert "exclude = [{shot = 3}]" in wrong["W361"].fix
+
+
+@pytest.mark.parametrize("shift", [0.04, -0.1, 0.1])
+def test_a_record_within_a_cycle_is_no_other_time(tmp_path, shift):
+    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
+    assert "W361" not in wrong
+
+
+# first breaks start at 0.09 s of a period of 0.12 s: those that start before -0.12 s or after 0.24 s are wrong
+@pytest.mark.parametrize("shift", [0.16, 0.2, 0.3, -0.22, -0.26])
+def test_all_records_begin_at_another_time(tmp_path, shift):
+    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)})
+    assert list(wrong) == ["W392"]
+    delay = float(re.search(r"delay = (\S+)", wrong["W392"].fix)[1])
+    # as if the wavelet began at time zero: its onset is within a period
+    assert abs(delay + shift) <= 0.12
+    assert (
+        found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)}, f"fix = {{ delay = {delay} }}") == {}
+    )
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

@@ -236,8 +236,34 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "W361": (
         "Time zero of some field records",
-        "First breaks of few field records have the velocity of all others, but come two periods or more earlier or "
-        "later: the recording delay is wrong there.",
+        "First breaks of few field records have the velocity of all others, but come earlier or later by more than a "
+        "period and than first breaks scatter from record to record: the recording delay is wrong there.",
         "Correct byte 109 of these records, or leave them out: [data] exclude.",
+    ),
+    "W390": (
+        "Source depths of a file are a power of ten times those of the others",
+        "The scalar of elevations and depths (byte 69) was forgotten or applied twice in one file, so its sources lie "
+        "at another depth than all others.",
+        "[data.fix] elevation_scalar for all files where the message offers it; else correct the headers of that file, "
+        "or leave it out: [data] exclude.",
+    ),
+    "W391": (
+        "Elevations that seem to count downward",
+        "Receivers lie as far below the datum as the surface of the model lies above it: byte 41 probably holds "
+        "depths, or elevations with the wrong sign.",
+        "If elevations are written downward: [data.fix] z_sign = -1; leave shots out where single ones differ.",
+    ),
+    "W393": (
+        "Traces begin within their arrivals",
+        "No shot has clear first breaks, and far traces hold energy before any wave can arrive, stronger than at their "
+        "end: they are corrected for moveout, or recorded from a later time on.",
+        "Use the data before the correction; if there was none, check the recording delay (byte 109) and [model] vp.",
+    ),
+    "W392": (
+        "The direct wave does not start at time zero",
+        "First breaks have the velocity of sound in water, and so has the velocity of the job at time zero: it is the "
+        "direct wave, which starts at the source at time zero. Its line starts more than a period before, or two "
+        "periods after.",
+        "Give the recording delay of the observer's log: [data.fix] delay.",
     ),
 }

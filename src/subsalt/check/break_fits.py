@@ -36,6 +36,10 @@ INTERVALS = (0.5, 2.0)
 FACTOR = 1.12
 #: share of picks a period and more before anything can arrive that is no noise
 EARLY = 0.15
+#: picks whose bounds are closer than the quarter of a period that a pick may be off, from which a shift is taken
+NARROW = 3
+#: factors of the velocity near the surface by which moveout may have been corrected: rms velocities grow downward
+CORRECTIONS = (1.0, 1.07, 1.15, 1.23, 1.3)
 #: traces of a shot whose arrivals are computed
 TRACES = 16
 
@@ -99,6 +103,10 @@ class Measured:
         t = self.time - self.pulse
         return t - np.clip(t, self.early, self.late)
 
+    def narrow(self) -> NDArray[np.bool_]:
+        """Return which picks the model leaves no freedom: far from the source, anything between its bounds fits."""
+        return self.late - self.early <= 0.25 * self.period
+
     def outside(self, allowed: tuple[float, float], more: float = 0.0) -> float:
         """Return the share of picks beyond what is `allowed`, and `more` seconds."""
         ratio = self.period / self.expected_period
@@ -151,7 +159,7 @@ def judge(m: Measured) -> Verdict:
     hidden = [
         v
         for v, clear in (
-            (shift, m.outside(STRICT) >= 0.3),
+            (shift, m.outside(STRICT) >= 0.3 or m.narrow().sum() >= NARROW),
             (velocity, velocity is not None and _sharp(m, velocity)),
         )
         if v is not None and clear and v.after <= EXPLAINED
@@ -163,13 +171,13 @@ def judge(m: Measured) -> Verdict:
     # a mute leaves times that are too late, never too early; a reflection is late, and bends
     if not ahead and (m.muted or _bends(m)):
         return Verdict("unclear", outside=outside)
-    tried = [*(_interval(m, f) for f in INTERVALS), shift, velocity]
+    tried = [*(_interval(m, f) for f in INTERVALS), shift, velocity, _moveout(m) if ahead else None]
     working = [v for v in tried if v is not None and v.after <= EXPLAINED]
     if working:
         likeliest = replace(_likeliest(working, m), outside=outside)
         if m.muted and ahead and likeliest.name == "velocity":
             # what a mute leaves cannot be early: correction for moveout brings times forward, and its stretch is muted
-            return replace(likeliest, name="moveout")
+            return replace(likeliest, name="moveout", value=0.0)
         return likeliest
     return Verdict("early" if ahead else "unclear", float(m.excess().min()), outside)
 
@@ -203,7 +211,8 @@ def _sharp(m: Measured, velocity: Verdict) -> bool:
 def _likeliest(working: list[Verdict], m: Measured) -> Verdict:
     """Return the mistake that explains picks best; of wrong interval and wrong velocity the one of the right period.
 
-    A wrong interval changes the period of the data, too, which the wavelet tells; a wrong velocity does not.
+    A wrong interval and a correction for moveout, which stretches, change the period of the data, too, which the
+    wavelet tells; a wrong velocity does not.
     """
     best = min(v.after for v in working)
     close = {v.name: v for v in reversed(working) if v.after <= best + 0.1}
@@ -214,6 +223,12 @@ def _likeliest(working: list[Verdict], m: Measured) -> Verdict:
             del close["interval"]
     if "interval" in close:
         return close["interval"]
+    if "moveout" in close and len(close) > 1:
+        as_is = abs(np.log(m.period / m.expected_period))
+        if abs(np.log(m.period * _stretch(m, close["moveout"].value) / m.expected_period)) > as_is:
+            del close["moveout"]
+        else:
+            return close["moveout"]
     return min(close.values(), key=lambda v: v.scatter)
 
 
@@ -223,9 +238,32 @@ def _interval(m: Measured, factor: float) -> Verdict:
     return _undone(replace(m, time=time, period=factor * m.period), "interval", factor)
 
 
+def _moveout(m: Measured) -> Verdict | None:
+    """Return how picks fit once a correction for moveout is undone; the value is its velocity, m/s."""
+    far = m.distance > 0
+    if m.muted or not far.any():
+        return None
+    surface = float(np.median(m.distance[far] / m.late[far]))
+    found = []
+    for v in (factor * surface for factor in CORRECTIONS):
+        before = replace(m, time=np.hypot(m.time, m.distance / v), period=m.period * _stretch(m, v))
+        found.append(_undone(before, "moveout", v))
+    return min(found, key=lambda v: (v.after, v.scatter))
+
+
+def _stretch(m: Measured, v: float) -> float:
+    """Return the median part of their period that arrivals had before they were corrected with a velocity."""
+    time = np.maximum(m.time, 1e-6)
+    return float(np.median(time / np.hypot(time, m.distance / v)))
+
+
 def _shift(m: Measured) -> Verdict | None:
-    """Return how picks fit when all are moved by their median excess; None where that is within a period."""
-    shift = -float(np.median(m.excess()))
+    """Return how picks fit when all are moved by their median excess; None where that is within a period.
+
+    That of the picks with narrow bounds, where there are enough.
+    """
+    tell = m.narrow()
+    shift = -float(np.median(m.excess()[tell] if tell.sum() >= NARROW else m.excess()))
     if abs(shift) < m.period:
         return None
     return _undone(replace(m, time=m.time + shift), "shift", shift)

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order
 from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.layout import Layout
+from subsalt.check.moveout import energy_before
 from subsalt.check.shot_names import leave_out, named
 from subsalt.errors import Finding
-from subsalt.io.first_breaks import ShotBreaks, breaks_of, first_breaks, spread
+from subsalt.io.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
+from subsalt.io.header_cures import UNUSUAL
 
 #: shots that are compared with the model; all others are compared with them
 MODEL_SHOTS = 40
@@ -129,7 +131,9 @@ def arrivals(context: Context) -> Iterator[Finding]:
     candidates = [b for b in breaks(context) if b.shot.id not in wrong_order]
     good = _chosen([b for b in candidates if b.good])
     if not good:
-        if candidates and not wrong_order:
+        begun = list(_begun(context))
+        yield from begun
+        if candidates and not wrong_order and not begun:
             yield ok("first breaks: none that are clear enough to be compared with the model")
         return
     verdicts = [_verdict(context, b) for b in good]
@@ -143,6 +147,28 @@ def arrivals(context: Context) -> Iterator[Finding]:
         shots = [(b, v) for b, v in zip(good, verdicts, strict=True) if v.name == name]
         every = len(shots) >= MOST * names.total() and not names["fits"] > 0.2 * names.total()
         yield from SAY[name](context, [b for b, _ in shots], [v for _, v in shots], every, names.total())
+
+
+def _begun(context: Context) -> Iterator[Finding]:
+    """Yield a warning for shots without first breaks whose far traces begin within their arrivals."""
+    assert context.survey is not None
+    assert context.model is not None
+    time = context.survey.time
+    seen = [(i, *energy_before(i, context.model, time.nt, time.dt, time.t0)) for i in context.samples]
+    judged = [s for s in seen if s[2] >= FEWEST]
+    wrong = [s for s in judged if s[1] > 0.5 * s[2]]
+    if not wrong or len(wrong) < MOST * len(judged):
+        return
+    n, of = (sum(s[k] for s in wrong) for k in (1, 2))
+    yield warning(
+        "W393",
+        f"no first breaks, and energy before the model lets anything arrive in {n} of {of} far traces of "
+        f"{len(wrong)} of {len(judged)} shots looked at ({named(context, [s[0] for s in wrong])}): the data may be "
+        "corrected for moveout (NMO), or begin after time zero",
+        "use the data before the correction; if they are not corrected, check the recording delay (byte 109; "
+        "[data.fix] delay) and unit and depth axis of [model] vp",
+        shots=[s[0].shot.id for s in wrong],
+    )
 
 
 def _placed(context: Context) -> bool:
@@ -390,12 +416,16 @@ def _depth_factor(context: Context, found: list[ShotBreaks]) -> float | None:
     assert wavelet is not None
     if float(np.median([b.shot.src[2] for b in found])) < DEEP:
         return None
+    fits = []
     for factor in (0.1, 0.01, 0.001):
         raised = [replace(b, shot=replace(b.shot, src=b.shot.src * [1.0, 1.0, factor])) for b in found[:5]]
         # not `measured`: what is kept there is of the depth that the headers say
         if all(judge(measure(b, model, wavelet, starts(context, b))).name == "fits" for b in raised):
-            return factor
-    return None
+            fits.append(factor)
+    # times hardly tell ten metres from one; what sources are fired at does
+    deep = float(np.median([b.shot.src[2] for b in found]))
+    usual = [f for f in fits if 1.0 <= f * deep <= UNUSUAL]
+    return next(iter([*usual, *fits]), None)
 
 
 def _deep(context: Context, found: list[ShotBreaks], factor: float, every: bool, total: int) -> Finding:
@@ -427,10 +457,13 @@ def _deep(context: Context, found: list[ShotBreaks], factor: float, every: bool,
 def _say_moveout(
     context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
+    v = [v.value for v in verdicts if v.value > 0]
+    undone = f"; once a correction with {np.median(v):.0f} m/s is undone, they fit" if v else ""
     yield warning(
         "W354",
-        f"what is left below the mute comes before the model lets anything arrive {_how_many(context, found, total)}: "
-        f"{seen(found)}; the model allows {_expected(context, found)}: the data may be corrected for moveout (NMO)",
+        f"{'first breaks' if v else 'what is left below the mute'} come before the model lets anything arrive "
+        f"{_how_many(context, found, total)}: {seen(found)}; the model allows {_expected(context, found)}{undone}: the "
+        "data may be corrected for moveout (NMO)",
         "use the data before the correction; if they are not corrected, check unit and depth axis of [model] vp",
         shots=[b.shot.id for b in found],
     )

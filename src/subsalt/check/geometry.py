@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, error, ok, rule, slabs, warning
+from subsalt.check.context import Context, SampledShot, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of
+from subsalt.check.shot_names import file_of, named
+from subsalt.check.shot_names import leave_out as leave_shots_out
 from subsalt.errors import Finding
 from subsalt.grid import Frame
 from subsalt.io import header_cures
@@ -20,6 +23,7 @@ from subsalt.io.line import fit_stations, to_local
 from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
 from subsalt.model import ModelLike
+from subsalt.survey import Shot
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
@@ -362,18 +366,68 @@ def on_the_free_surface(context: Context) -> Iterator[Finding]:
     assert context.model is not None
     lay = _layout(context)
     grid = context.model.grid
-    for name, points in (("sources", lay.src), ("receivers", lay.rcv)):
+    for name, points, ids in (("sources", lay.src, lay.shot_ids), ("receivers", lay.rcv, lay.rcv_shot)):
         on = np.abs(points[:, 2] - grid.origin[-1]) < 0.01 * grid.spacing[-1]
         if on.any():
             # some may be a slip of one header; all of them make an image of zeros
             say = (error, "E336") if on.all() else (warning, "W336")
             yield say[0](
                 say[1],
-                f"{int(on.sum())} of {len(points)} {name} lie on the free surface, where pressure is always "
-                "zero",
-                "give them a depth, or set [propagation] free_surface = false",
+                f"{int(on.sum())} of {len(points)} {name} lie on the free surface at depth 0, where pressure is "
+                f"always zero ({named(context, _shots(context, ids[on]))})",
+                _depth_of_the_others(points[~on], name, context)
+                + "give them a depth, or set [propagation] free_surface = false",
                 count=int(on.sum()),
             )
+
+
+def _shots(context: Context, ids: NDArray[np.int64]) -> list[SampledShot]:
+    """Return the shots of these numbers, as messages name them."""
+    assert context.survey is not None
+    none, wanted = np.empty((0, 0), np.float32), set(ids.tolist())
+    return [SampledShot(s, none) for s in context.survey.shots if s.id in wanted]
+
+
+def _depth_of_the_others(others: Points, name: str, context: Context) -> str:
+    """Return the key that gives all sources or receivers the depth of the others; empty when they have several."""
+    depths = np.unique(np.round(others[:, 2], 2))
+    if context.modelling or len(depths) != 1:
+        return ""
+    return f"if they lie where the others do: [data.fix] {name[:-1]}_depth = {depths[0]:g}; else "
+
+
+@rule("geometry", "model", "survey")
+def sign_of_elevations(context: Context) -> Iterator[Finding]:
+    """Receivers as far below the datum as the surface is above it: elevations that count downward."""
+    if context.modelling:
+        return
+    assert context.model is not None
+    assert context.survey is not None
+    lay = _layout(context)
+    top, bottom, cell = float(lay.low[2]), float(lay.high[2]), context.model.grid.spacing[-1]
+    whole = [s for s in context.survey.shots if len(s.rcv)]
+    z = np.array([float(np.median(s.rcv[:, 2])) for s in whole])
+    # from the top of the model, as read and with the other sign; a surface that the model was cut along is its top
+    below, mirrored = z - top, -z - top
+    wrong = (z > 0) & (mirrored > -cell) & (z < bottom) & (below > 4 * np.maximum(mirrored, cell))
+    if not wrong.any():
+        return
+    every = bool(wrong.all())
+    if not every and ((mirrored[wrong] > below[~wrong].max() + cell).any() or wrong.sum() > 0.2 * len(z)):
+        return
+    shots = [SampledShot(s, np.empty((0, 0), np.float32)) for s, w in zip(whole, wrong, strict=True) if w]
+    yield warning(
+        "W391",
+        f"receivers of {'all' if every else f'{len(shots)} of {len(z)}'} shots ({named(context, shots)}) lie "
+        f"{float(np.median(below[wrong])):.4g} m below the top of the model (z = {float(np.median(z[wrong])):.4g}, the "
+        f"model begins at {top:.4g}); with the other sign of their elevations (byte 41) they lie "
+        f"{float(np.median(mirrored[wrong])):.4g} m below it, "
+        + ("at the surface" if every else "as those of the other shots do"),
+        "if elevations are written downward: [data.fix] z_sign = -1; if the depth is right, nothing is to be done"
+        if every
+        else leave_shots_out(context, shots),
+        shots=[s.shot.id for s in shots][:50],
+    )
 
 
 @rule("geometry", "survey")
@@ -402,13 +456,27 @@ def repeated_positions(context: Context) -> Iterator[Finding]:
         places = len(np.unique(np.round(shot.rcv, 2), axis=0))
         if places < len(shot.rcv):
             name = f"shot {shot.id}" if shot.id else "the shot without a number (byte 9 is 0)"
+            by_table = context.survey.notes.get("positions") == "tables"
             yield warning(
                 "W338",
-                f"{name}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does",
-                "check the receiver coordinates (bytes 81, 85) and the shot key",
+                f"{name}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does"
+                + _several_files(context, shot) * by_table,
+                "the tables place traces by field record and channel: correct the numbers that repeat (byte 9, byte "
+                "13), or say where the right ones stand: [data.bytes] ffid = ..."
+                if by_table
+                else "check the receiver coordinates (bytes 81, 85) and the shot key",
                 shot=shot.id,
             )
             return
+
+
+def _several_files(context: Context, shot: Shot) -> str:
+    """Return what files the traces of one field record are in."""
+    rows = np.linspace(0, len(shot.rcv) - 1, min(len(shot.rcv), 1000)).astype(int)
+    places = [file_of(context, shot, int(row)) for row in rows]
+    files = list(dict.fromkeys(Path(p[0]).name for p in places if p is not None))
+    more = f" and {len(files) - 3} more files" * (len(files) > 3)
+    return f": field record {shot.id} is that of traces in {', '.join(files[:3])}{more}" if files else ""
 
 
 @rule("geometry", "survey")

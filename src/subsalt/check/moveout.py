@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.check.arrivals import bounds
 from subsalt.check.context import Context, SampledShot, error, rule, warning
 from subsalt.errors import Finding
 from subsalt.io.first_breaks import FEWEST, dominant_period, spread
+from subsalt.model_like import ModelLike
 
 #: factors of the rms velocity that are tried: structure and wrong velocities bend events
 FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)
@@ -22,6 +24,9 @@ FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)
 WINDOWS, FLAT, MORE = 3, 0.15, 2.0
 #: semblance without moveout, and how much must be left of it over the other, from which that is certain
 SURE, OVER = 0.4, 0.3
+#: periods without a wave at the start of a trace that are enough to be judged; amplitude there over that of the
+#: strongest arrival, and over that at the end of the trace, from which it is no noise
+QUIET, LOUD, DECAY = 3, 0.1, 3.0
 #: m; receivers closer to their source are at it
 AT_THE_SOURCE = 1.0
 
@@ -145,6 +150,31 @@ def _of_shot(
     if len(rows) < 6 or item.data.shape[1] != nt:
         return None
     return flatness(item.data[rows], item.shot.offset[rows], dt, t0, velocity)
+
+
+def energy_before(item: SampledShot, model: ModelLike, nt: int, dt: float, t0: float) -> tuple[int, int]:
+    """Return in how many traces there is energy before anything can arrive, and how many can tell.
+
+    Those can whose first arrival comes `QUIET` periods after their start, and later. Noise is as strong at the end of
+    a trace as at its start, a recorded wave decays; and noise that is weak is none.
+    """
+    rows = spread(len(item.data), 48)
+    if item.data.shape[1] != nt or len(rows) < FEWEST:
+        return 0, 0
+    x = np.nan_to_num(item.data[rows].astype(np.float64))
+    period = dominant_period(item.data[rows], dt)
+    early, _ = bounds(model, item.shot.src, item.shot.rcv[rows])
+    end = np.floor((early - t0 - period) / dt).astype(int)
+    width = max(2, round(period / dt))
+    found = told = 0
+    for trace, stop in zip(x, end, strict=True):
+        if not (QUIET - 1) * width <= stop < nt // 2 or not trace.any():
+            continue
+        told += 1
+        power = np.convolve(trace**2, np.ones(width) / width, "valid")
+        before, after = (trace[:stop] ** 2).mean(), (trace[-(nt // 4) :] ** 2).mean()
+        found += bool(before > LOUD**2 * power.max() and before > DECAY**2 * after)
+    return found, told
 
 
 def corrected_findings(seen: list[tuple[float, float, int]], what: str) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ sign, and where neighbours are unlike each other nothing is concluded across.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +18,7 @@ from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.first_breaks import breaks, measured
 from subsalt.check.shot_names import file_of, leave_out, named
 from subsalt.errors import Finding
-from subsalt.io.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, windows
+from subsalt.io.first_breaks import FEWEST, WINDOW, ShotBreaks, fit, pick, windows
 
 #: correlation from which two arrivals are of one waveform, of either sign, and from which that is certain
 ALIKE, CERTAIN = 0.6, 0.85
@@ -150,9 +150,33 @@ class Opposite:
     correlation: float
 
 
+def nearest(found: ShotBreaks) -> ShotBreaks | None:
+    """Return the shot with the picks nearest to its source alone, as many as have one waveform; None for few."""
+    order = np.argsort(np.abs(found.offset), kind="stable")
+    order = order[found.picked[order]]
+    while len(order) >= 2 * FEWEST:
+        use = np.sort(order)
+        few = replace(
+            found,
+            rows=found.rows[use],
+            offset=found.offset[use],
+            time=found.time[use],
+            windows=found.windows[use],
+            amplitude=found.amplitude[use],
+        )
+        fit(few)
+        if few.good and few.coherence >= ALIKE:
+            return few
+        order = order[: len(order) // 2]
+    return None
+
+
 def opposite(found: list[ShotBreaks]) -> Opposite | None:
     """Return the shots whose first arrivals have the opposite sign of the others'; None where there are none."""
     good = [b for b in found if b.good and b.coherence >= ALIKE]
+    if len(good) < 0.5 * len(found):
+        # direct and refracted waves are unlike each other: the direct one, nearest to the source, is compared
+        good = [n for b in found if (n := nearest(b)) is not None]
     if len(good) < 3:
         return None
     waves = np.stack([arrival(b) for b in good])

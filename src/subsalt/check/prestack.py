@@ -19,7 +19,7 @@ from subsalt.io.prestack import TraceTable
 from subsalt.io.repeats import find_repeats
 from subsalt.io.scan_findings import sample_findings
 from subsalt.io.statistics import sample_statistics
-from subsalt.io.trace_rules import TraceSet, far_away, missing, records_of_receivers
+from subsalt.io.trace_rules import TraceSet, far_away, missing, records_of_receivers, shots_twice
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
@@ -233,6 +233,8 @@ def traces_apart(table: TraceTable) -> Iterator[Finding]:
             yield from far_away(t)
             yield from odd_files(t)
             yield from records_of_receivers(t)
+            if table.offset.any():
+                yield from shots_twice(t)
     # traces that were left out on purpose are no more known here
     if not any(table.notes.get(f"{kind}_traces") for kind in ("dead", "excluded")):
         yield from missing(t)
@@ -269,7 +271,8 @@ def repeated_traces(table: TraceTable) -> Iterator[Finding]:
             "W729",
             f"{len(found.other)} traces have the field record and channel of a trace elsewhere; "
             f"{example(int(found.other[0]), int(found.first[at]))}",
-            "nothing needs these numbers: ignore it for several lines; else check bytes 9 and 13, and coordinates",
+            "the image does not need these numbers: ignore it for several lines; else correct byte 9 (or 13), or the "
+            "coordinates, in these traces",
             count=len(found.other),
         )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.break_fits import reversed_order
 from subsalt.check.context import error, ok, warning
+from subsalt.check.first_breaks import WATER
 from subsalt.check.moveout import Velocity, corrected_findings, flatness
 from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
@@ -29,8 +30,8 @@ RECORDS, GATHERS = 60, 5
 TOO_SLOW, TOO_FAST, TOO_FAST_DIRECT = 0.6, 1.9, 1.6
 #: m; sources of one field record further apart are those of several shots
 ONE_PLACE = 1.0
-#: part by which slownesses of first breaks of one surface differ
-ALIKE = 0.1
+#: surveys in order in which a record is found at another time by chance
+ALARM = 0.01
 
 
 def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> Iterator[Finding]:
@@ -58,7 +59,10 @@ def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> 
         return
     good = [b for b in records if b.good]
     yield from _polarity(good)
-    yield from _time_zero(good)
+    odd = list(_time_zero(good))
+    yield from odd
+    if early is not None and not odd:
+        yield from _water_break(good, early, table.time.t0)
     if early is not None and good:
         yield from _speed(good, early, table.time.dt)
 
@@ -135,11 +139,18 @@ def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
     if len(known) < 5:
         return
     slowness, intercept = (np.array([getattr(b.line, n) for b in known]) for n in ("slowness", "intercept"))
-    off = intercept - np.median(intercept)
-    # near-surface layers change intercepts and velocities along a line; time zero changes intercepts alone
+    off, bend = intercept - np.median(intercept), slowness - np.median(slowness)
     period = float(np.median([b.period for b in known]))
-    alike = np.abs(slowness / np.median(slowness) - 1) < ALIKE
-    odd = (np.abs(off) > max(2 * period, 8 * float(np.median(np.abs(off))))) & alike
+    # Intercepts scatter by the near surface, with long tails: as a Laplace distribution does, of which 2**-k lies
+    # beyond k times the median deviation. k is such that one survey in `1 / ALARM` has such a record by chance. Picks
+    # of a whole record may be on the next cycle: a period more.
+    k = np.log2(len(known) / ALARM)
+    limit = period + k * float(np.median(np.abs(off)))
+    # near-surface layers change intercepts and velocities along a line; time zero changes intercepts alone: the lines
+    # are apart by less than a period over the spread, or by what those of the others are
+    extent = np.array([np.ptp(np.abs(b.offset[b.picked])) for b in known])
+    alike = np.abs(bend) * extent < period + k * float(np.median(np.abs(bend) * extent))
+    odd = (np.abs(off) > limit) & alike
     if not odd.any() or odd.sum() > 0.25 * len(known):
         return
     found = [b for b, is_odd in zip(known, odd, strict=True) if is_odd]
@@ -152,6 +163,32 @@ def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
         f"correct byte 109 in these records, or leave them out: {_without(found)}",
         records=[b.shot.id for b in found],
         shifts_s=[float(v) for v in off[odd]],
+    )
+
+
+def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator[Finding]:
+    """Yield a warning when the direct wave through water does not start at time zero."""
+    lines = [b.line for b in good if b.line is not None and b.line.slowness > 0]
+    surface = float(early(np.zeros(1))[0])
+    # only of water is it known that nothing slower lies above, which would delay first breaks
+    if not (lines and WATER[0] <= surface <= WATER[1]):
+        return
+    v = float(np.median([line.velocity for line in lines]))
+    start = np.array([line.intercept for line in lines])
+    period, first = float(np.median([b.period for b in good])), float(np.median(start))
+    # picks may be on another cycle, and the onset of a pulse with its peak at time zero comes before it, both within a
+    # period; that of a pulse which begins at time zero, and is picked as it grows, comes up to a period after
+    wrong = (start < -period) | (start > 2 * period)
+    if not WATER[0] <= v <= WATER[1] or wrong.mean() < 2 / 3 or -period <= first <= 2 * period:
+        return
+    yield warning(
+        "W392",
+        f"first breaks of {int(wrong.sum())} of {len(lines)} field records have the velocity of water ({v:.0f} m/s) "
+        f"but start at {1e3 * first:+.0f} ms at offset 0 (period {1e3 * period:.0f} ms): time zero is wrong by about "
+        f"as much, all times are too {'late' if first > 0 else 'early'}",
+        f"the recording delay (byte 109) as the observer's log has it; by the first breaks: [data.fix] delay = "
+        f"{t0 - first:.3g}",
+        intercept_s=first,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.check.context import Context
+from subsalt.check.context import Context, SampledShot
 from subsalt.io.first_breaks import ShotBreaks
 from subsalt.survey import Shot
 
@@ -27,7 +27,7 @@ def file_of(context: Context, shot: Shot, row: int = 0) -> tuple[str, int] | Non
     return str(layouts[f].path), number - int(first[f]) + 1
 
 
-def named(context: Context, found: Sequence[ShotBreaks]) -> str:
+def named(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
     """Return shot numbers and the names of their files."""
     ids = [str(b.shot.id) for b in found]
     text = f"shot{'s' * (len(ids) > 1)} {', '.join(ids[:LISTED])}{', ...' * (len(ids) > LISTED)}"
@@ -38,7 +38,7 @@ def named(context: Context, found: Sequence[ShotBreaks]) -> str:
     return text
 
 
-def leave_out(context: Context, found: Sequence[ShotBreaks]) -> str:
+def leave_out(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
     """Return the selection of all shots but these, as the key to set."""
     assert context.survey is not None
     wrong = {b.shot.id for b in found}

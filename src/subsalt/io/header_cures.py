@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
-from subsalt.io.exclude import spans
+from subsalt.io.exclude import leave_out, spans
 from subsalt.io.geometry import column, positions, trace_kinds
 from subsalt.io.headers import Fix, fix_text
 
@@ -25,6 +25,8 @@ SCALARS = (-10, -100, 1, -1000, 10, 100, -10000, 1000)
 SHALLOWEST, DEEPEST = 0.3, 100.0
 #: m: deeper sources are unusual where receivers lie on one level that is as deep
 UNUSUAL = 30.0
+#: files of which one can be unlike the others
+FEWEST_FILES = 5
 
 Scanned = Sequence["ScannedFile"]
 
@@ -113,8 +115,8 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
     where = scanned[0].layout.path if len(scanned) == 1 else f"{len(scanned)} files"
     text = (
-        f"{where}: sources lie {below.min():g} to {below.max():g} m below the surface (byte 49, scalar in byte 69: "
-        f"{', '.join(map(str, seen[:4]))}); air guns are fired at 3 to 15 m, charges down to {DEEPEST:g} m"
+        f"{where}: source depths are {below.min():g} to {below.max():g} m below the surface (byte 49, scalar in byte "
+        f"69: {', '.join(map(str, seen[:4]))}); air guns are fired at 3 to 15 m, charges down to {DEEPEST:g} m"
     )
     evidence = {"depth_m": depth, "scalars": seen[:20]}
     if depth > DEEPEST:
@@ -122,6 +124,59 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
         yield Finding("E236", "error", text, f"{offered}; {right}" if offered else right, evidence)
     elif offered:
         yield Finding("W216", "warning", text, offered, evidence)
+
+
+def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
+    """Yield a warning for files whose source depths are a power of ten times those of all others."""
+    if fix.elevation_scalar is not None or fix.source_depth is not None or len(scanned) < FEWEST_FILES:
+        return
+    live = [s for s in scanned if s.live.any()]
+    usual, odd = _powers(live, fix)
+    if not odd:
+        return
+    held = [int(np.median(_scalar_of(s))) for s in live]
+    scalar = max(dict.fromkeys(held), key=held.count)
+
+    def alike(files: list[ScannedFile], tried: Fix) -> bool:
+        return not _powers(files, tried)[1] and len({round(float(d)) for d in _receiver_levels(files)}) <= 1
+
+    mended = cure(live, fix, [{"elevation_scalar": scalar}], alike)
+    for i, power in odd.items():
+        path, depth = live[i].layout.path, usual * 10.0**power
+        leave = leave_out([(path, None)])
+        yield Finding(
+            "W390",
+            "warning",
+            f"{path}: source depth is {depth:.3g} m, {10.0**power:g} times the {usual:.3g} m of the other "
+            f"{len(live) - len(odd)} files: the scalar of depths (byte 69) is {held[i]} there, {scalar} elsewhere",
+            f"if the scalar is wrong there: {mended}; else mend the headers of this file, or leave it out: {leave}"
+            if mended
+            else f"mend bytes 49 and 69 of this file, or leave it out: {leave}",
+            {"file": path, "depth_m": depth, "usual_m": usual, "scalar": held[i]},
+        )
+
+
+def _powers(scanned: Scanned, fix: Fix) -> tuple[float, dict[int, int]]:
+    """Return the usual source depth, and the power of ten by which some files, few of all, differ from it.
+
+    Depths of one source change along a line by the weather; by how much is seen in the other files.
+    """
+    depth = np.array([float(np.median(_source_depths([s], fix))) for s in scanned])
+    usual = float(np.median(depth))
+    if usual <= 0 or (depth <= 0).any():
+        return usual, {}
+    decades = np.log10(depth / usual)
+    power = np.round(decades).astype(int)
+    odd = power != 0
+    spread = float(np.abs(decades[~odd]).max())
+    # those between two powers are of neither: the depths of this survey differ from file to file
+    if spread > 0.15 or odd.sum() > 0.2 * len(depth) or (np.abs(decades - power)[odd] > spread + 0.01).any():
+        return usual, {}
+    return usual, {int(i): int(power[i]) for i in np.flatnonzero(odd)}
+
+
+def _receiver_levels(scanned: Scanned) -> list[float]:
+    return [float(np.median(s.positions.rcv[s.live, 2])) for s in scanned]
 
 
 def _scalar_of(s: ScannedFile) -> NDArray:

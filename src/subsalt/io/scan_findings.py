@@ -18,6 +18,7 @@ from subsalt.io.header_cures import (
     depth_findings,
     likely_scalar,
     near,
+    odd_depths,
     offset_ratio,
     scalar_cure,
 )
@@ -317,7 +318,7 @@ def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> li
     found: list[Finding] = []
     for rule in (_between_files, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
-    found += [*depth_findings(scanned, fix), *delay_findings(scanned, fix)]
+    found += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
     if result.kind == "shots":
         found += trace_rules(scanned, fix)
     return found
@@ -377,7 +378,7 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
         yield _warn(
             "W224",
             f"field record numbers (byte 9) repeat: one number stands for sources up to {table.spread:,.1f} "
-            "m apart; "
+            f"m apart ({TraceSet.of_files(scanned).repeated_records()}); "
             f"source positions tell {result.n_shots} shots apart",
             'if positions are right: [data] shot_key = "source"; if the numbers are: shot_key = "ffid"',
             spread_m=table.spread,

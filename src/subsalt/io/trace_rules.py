@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,6 +117,16 @@ class TraceSet:
             parts.append(f"{self.paths[f]} {many} {spans((self.number[own] + 1).tolist())}{shot}")
         return "; ".join(parts) + (f"; and in {len(files) - most} more files" if len(files) > most else "")
 
+    def repeated_records(self, most: int = 3) -> str:
+        """Return the field records that stand for sources at several places, with their files."""
+        _, first, member = np.unique(self.ffid, return_index=True, return_inverse=True)
+        away = np.abs(self.src[:, :2] - self.src[first[member], :2]).max(axis=1) > SAME_PLACE
+        records = np.unique(self.ffid[away])
+        files = np.unique(self.file[np.isin(self.ffid, records[:most])])
+        names = ", ".join(Path(self.paths[f]).name for f in files[:most])
+        more = f" and {len(files) - most} more" * (len(files) > most)
+        return f"record {spans(records.tolist())} in {names}{more}"
+
     def cure(self, rows: NDArray[np.int64]) -> str:
         """Return the key that leaves the traces out; files of which nothing would be left are named as a whole."""
         traces = []
@@ -196,10 +207,10 @@ def repeated(t: TraceSet, fix: Fix) -> Iterator[Finding]:
         else:
             cure = 'name each file once; [data] duplicates = "first" leaves the others out, "keep" uses all'
             yield Finding("E728", "error", text, cure, evidence)
-    yield from _shots_twice(t, rows)
+    yield from shots_twice(t)
 
 
-def _shots_twice(t: TraceSet, known: NDArray[np.int64]) -> Iterator[Finding]:
+def shots_twice(t: TraceSet) -> Iterator[Finding]:
     """Yield an error for shots with another number at the source and the receivers of an earlier one."""
     if not t.ffid.any():
         return

@@ -339,7 +339,14 @@ def records_zero(case, which):
 
 
 @plants(
-    30, "that of the shot before", bases="line patch time", where="one", says=RECORD, place=(*ONE, r"\b105\b")
+    30,
+    "that of the shot before",
+    bases="line patch time",
+    where="one",
+    says=RECORD,
+    place=(*ONE, r"\b105\b"),
+    # a time image does not need the number: nothing but the file can be mended
+    deed=(r"correct byte 9", lambda c: c.restore()),
 )
 def record_repeated(case, which):
     case.edit(lambda f: f.put(ffid=105), which)
