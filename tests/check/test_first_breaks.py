@@ -284,6 +284,21 @@ MISTAKES = {
         lambda: context("streamer", lambda i, s: {"data": corrected(s, modelled("streamer")[0].time)}),
         "before the correction",
     ),
+    "corrected for moveout": (
+        "W354",
+        lambda: context(
+            "streamer", lambda i, s: {"data": corrected(s, modelled("streamer")[0].time, 1700.0, 1e6)}
+        ),
+        "before the correction",
+    ),
+    "corrected for moveout, split spread": (
+        "W354",
+        lambda: context(
+            "land, split spread",
+            lambda i, s: {"data": corrected(s, modelled("land, split spread")[0].time, 1500.0, 1e6)},
+        ),
+        "before the correction",
+    ),
     "receivers 600 m deep": (
         "W358",
         lambda: context("streamer", lambda i, s: {"rcv": s.rcv * [1, 1, 60]}, model=layers(water=700.0)),

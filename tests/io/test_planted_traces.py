@@ -248,6 +248,35 @@ def test_scalars_of_depths(tmp_path, scalar, code):
     assert cured(paths, f) == []
 
 
+@pytest.mark.parametrize("scalar", [10, 1, -100, -1000])
+def test_the_scalar_of_depths_of_one_file(tmp_path, scalar):
+    headers, traces = records()
+    row = np.arange(len(traces)) // CHANNELS == 3
+    paths = write(tmp_path, headers | {"elevation_scalar": np.where(row, scalar, -10)}, traces, per_shot=True)
+    f = found(paths, "W390")
+    assert f.message.startswith(f"{paths[3]}: source depth is ")
+    assert "[data.fix] elevation_scalar = -10" in f.fix
+    assert cured(paths, f) == []
+
+
+def test_depths_of_holes_that_differ(tmp_path):
+    headers, traces = records()
+    holes = np.repeat([20, 30, 60, 100, 180, 40, 20, 250], CHANNELS)
+    assert problems(write(tmp_path, headers | {"source_depth": holes}, traces, per_shot=True)) == []
+
+
+def test_a_field_record_that_repeats_is_named_with_its_files(tmp_path):
+    headers, traces = records()
+    paths = write(tmp_path, headers, traces, per_shot=True)
+    again = headers["ffid"].copy()
+    again[again == 104] = 103
+    for path, own in zip(paths, range(101, 101 + SHOTS), strict=True):
+        rows = headers["ffid"] == own
+        part = {k: np.broadcast_to(np.asarray(v), rows.shape)[rows] for k, v in headers.items()}
+        make_segy(path, traces[rows], headers=part | {"ffid": again[rows]})
+    assert "(record 103 in line03.sgy, line04.sgy)" in found(paths, "W224").message
+
+
 def test_deep_sources_that_are_meant(tmp_path):
     headers, traces = records()
     deep = headers | {"source_depth": 8000}

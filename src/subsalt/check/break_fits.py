@@ -36,7 +36,11 @@ INTERVALS = (0.5, 2.0)
 FACTOR = 1.12
 #: share of picks a period and more before anything can arrive that is no noise
 EARLY = 0.15
-#: picks whose bounds are closer than the quarter of a period that a pick may be off, from which a shift is taken
+#: part of the slowness of the model below which times have no moveout: no rock is four times as fast as the surface
+#: over a whole spread
+FLAT = 0.25
+#: picks whose bounds are closer than the quarter of a period that a pick may be off, from which a shift is taken when
+#: they agree within that, either way
 NARROW = 3
 #: factors of the velocity near the surface by which moveout may have been corrected: rms velocities grow downward
 CORRECTIONS = (1.0, 1.07, 1.15, 1.23, 1.3)
@@ -54,7 +58,8 @@ class Verdict:
         What would have to be undone; ``moveout``: muted, and yet faster than the model; ``early``: picks lie before
         anything can arrive, and nothing explains it.
     value : float
-        Factor of the sampling interval or of the traveltimes of the model, or shift in s to be added to the times.
+        Velocity of a correction for moveout, m/s, infinite where no time grows with offset, 0 where it is not known;
+        factor of the sampling interval or of the traveltimes of the model, or shift in s to be added to the times.
     outside, after : float
         Share of picks that do not fit, as they are and once undone.
     scatter : float
@@ -103,9 +108,14 @@ class Measured:
         t = self.time - self.pulse
         return t - np.clip(t, self.early, self.late)
 
-    def narrow(self) -> NDArray[np.bool_]:
-        """Return which picks the model leaves no freedom: far from the source, anything between its bounds fits."""
-        return self.late - self.early <= 0.25 * self.period
+    def late_by(self) -> float | None:
+        """Return by how much all picks are late, s, from those that the model leaves no freedom; None if not one time.
+
+        Where the bounds are wide, far from the source, anything between them fits.
+        """
+        room = 0.25 * self.period
+        e = self.excess()[self.late - self.early <= room]
+        return float(np.median(e)) if len(e) >= NARROW and np.ptp(e) <= 2 * room else None
 
     def outside(self, allowed: tuple[float, float], more: float = 0.0) -> float:
         """Return the share of picks beyond what is `allowed`, and `more` seconds."""
@@ -159,7 +169,7 @@ def judge(m: Measured) -> Verdict:
     hidden = [
         v
         for v, clear in (
-            (shift, m.outside(STRICT) >= 0.3 or m.narrow().sum() >= NARROW),
+            (shift, m.outside(STRICT) >= 0.3 or m.late_by() is not None),
             (velocity, velocity is not None and _sharp(m, velocity)),
         )
         if v is not None and clear and v.after <= EXPLAINED
@@ -171,6 +181,8 @@ def judge(m: Measured) -> Verdict:
     # a mute leaves times that are too late, never too early; a reflection is late, and bends
     if not ahead and (m.muted or _bends(m)):
         return Verdict("unclear", outside=outside)
+    if ahead and _flat(m):
+        return Verdict("moveout", np.inf, outside)
     tried = [*(_interval(m, f) for f in INTERVALS), shift, velocity, _moveout(m) if ahead else None]
     working = [v for v in tried if v is not None and v.after <= EXPLAINED]
     if working:
@@ -186,6 +198,14 @@ def _lines(m: Measured) -> tuple[Line, Line, Line] | None:
     """Return the lines through the picks, through the earliest and through the latest arrivals of the model."""
     seen, early, late = (fit_line(m.distance, t) for t in (m.time, m.early, m.late))
     return None if seen is None or early is None or late is None else (seen, early, late)
+
+
+def _flat(m: Measured) -> bool:
+    """Return whether times do not grow with offset where those of the model grow by many periods."""
+    lines = _lines(m)
+    if lines is None or float(np.ptp(m.early)) < 2 * PERIODS * m.period:
+        return False
+    return lines[0].slowness < FLAT * min(line.slowness for line in lines[1:])
 
 
 def _bend(seen: Line, early: Line, late: Line) -> float:
@@ -260,10 +280,10 @@ def _stretch(m: Measured, v: float) -> float:
 def _shift(m: Measured) -> Verdict | None:
     """Return how picks fit when all are moved by their median excess; None where that is within a period.
 
-    That of the picks with narrow bounds, where there are enough.
+    That of the picks with narrow bounds, where these are late by one time.
     """
-    tell = m.narrow()
-    shift = -float(np.median(m.excess()[tell] if tell.sum() >= NARROW else m.excess()))
+    late = m.late_by()
+    shift = -float(np.median(m.excess()) if late is None else late)
     if abs(shift) < m.period:
         return None
     return _undone(replace(m, time=m.time + shift), "shift", shift)

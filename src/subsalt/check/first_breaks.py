@@ -131,7 +131,7 @@ def arrivals(context: Context) -> Iterator[Finding]:
     candidates = [b for b in breaks(context) if b.shot.id not in wrong_order]
     good = _chosen([b for b in candidates if b.good])
     if not good:
-        begun = list(_begun(context))
+        begun = [] if wrong_order else list(_begun(context))
         yield from begun
         if candidates and not wrong_order and not begun:
             yield ok("first breaks: none that are clear enough to be compared with the model")
@@ -143,6 +143,8 @@ def arrivals(context: Context) -> Iterator[Finding]:
     if not faults:
         yield _in_order(context, good, verdicts)
         return
+    if names["moveout"] >= MOST * names.total():
+        faults = ["moveout"]  # what else times of no wave seem to say is nothing
     for name in faults:
         shots = [(b, v) for b, v in zip(good, verdicts, strict=True) if v.name == name]
         every = len(shots) >= MOST * names.total() and not names["fits"] > 0.2 * names.total()
@@ -154,20 +156,20 @@ def _begun(context: Context) -> Iterator[Finding]:
     assert context.survey is not None
     assert context.model is not None
     time = context.survey.time
-    seen = [(i, *energy_before(i, context.model, time.nt, time.dt, time.t0)) for i in context.samples]
-    judged = [s for s in seen if s[2] >= FEWEST]
-    wrong = [s for s in judged if s[1] > 0.5 * s[2]]
+    seen = [(i, energy_before(i, context.model, time.nt, time.dt, time.t0)) for i in context.samples]
+    judged = [(i, count) for i, count in seen if count[1] >= FEWEST]
+    wrong = [(i, count) for i, count in judged if count[0] > 0.5 * count[1]]
     if not wrong or len(wrong) < MOST * len(judged):
         return
-    n, of = (sum(s[k] for s in wrong) for k in (1, 2))
+    shots, (n, of) = [i for i, _ in wrong], np.sum([count for _, count in wrong], axis=0)
     yield warning(
         "W393",
         f"no first breaks, and energy before the model lets anything arrive in {n} of {of} far traces of "
-        f"{len(wrong)} of {len(judged)} shots looked at ({named(context, [s[0] for s in wrong])}): the data may be "
+        f"{len(wrong)} of {len(judged)} shots looked at ({named(context, shots)}): the data may be "
         "corrected for moveout (NMO), or begin after time zero",
         "use the data before the correction; if they are not corrected, check the recording delay (byte 109; "
         "[data.fix] delay) and unit and depth axis of [model] vp",
-        shots=[s[0].shot.id for s in wrong],
+        shots=[s.shot.id for s in shots],
     )
 
 
@@ -458,7 +460,8 @@ def _say_moveout(
     context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
     v = [v.value for v in verdicts if v.value > 0]
-    undone = f"; once a correction with {np.median(v):.0f} m/s is undone, they fit" if v else ""
+    known = bool(v) and bool(np.isfinite(np.median(v)))
+    undone = f"; once a correction with {np.median(v):.0f} m/s is undone, they fit" if known else ""
     yield warning(
         "W354",
         f"{'first breaks' if v else 'what is left below the mute'} come before the model lets anything arrive "

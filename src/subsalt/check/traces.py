@@ -37,15 +37,16 @@ def stacked(context: Context) -> Iterator[Finding]:
         yield error(
             "E242",
             f"{coded[0]} holds a stacked section (sorting code 4, byte 3229): {text}",
-            'name the shot records; a stacked section is for method = "kirchhoff"; if these are shots: [data.bytes] '
-            "receiver_x = ..., receiver_y = ... where the receivers stand",
+            'name the field records, before stacking; a stacked section is for method = "kirchhoff"; if these are '
+            "shots: [data.bytes] receiver_x = ..., receiver_y = ... where the receivers stand",
             files=coded[:50],
         )
     else:
         yield warning(
             "W264",
             f"{text}: a zero-offset or a stacked section, which is imaged trace by trace as shots of one receiver",
-            "name the shot records; if these are shots: [data.bytes] receiver_x = ... where the receivers stand",
+            "name the field records, before stacking; if these are shots: [data.bytes] receiver_x = ... where the "
+            "receivers stand",
         )
 
 

@@ -19,11 +19,13 @@ Mistake = Callable[[Points, Points], tuple[Points, Points]]
 
 #: files that a survey needs before one of them can be odd, and files of which larger surveys are judged
 FEWEST, MOST = 5, 2000
-#: part of the extent of a spread by which those of two files may differ without a word, and after a correction
-DIFFERS, FITS = 0.05, 0.01
+#: surveys in order in which a file lies otherwise by chance
+ALARM = 0.01
+#: station intervals by which spreads may differ and still have their stations at the same places
+STATIONS = 0.5
 
 _SWAPPED = [1, 0]
-#: what mends the stations of a file, the likeliest first: in words, the bytes, the correction
+#: what mends the stations of a file: in words, the bytes, the correction
 MISTAKES: tuple[tuple[str, str, Mistake], ...] = (
     (
         "x and y were exchanged in this file",
@@ -65,16 +67,18 @@ class _Stations:
         self.fixed = np.array([_spread(s, r, moving=False) for s, r in ends])
         self.moving = np.array([_spread(s, r, moving=True) for s, r in ends])
         self.middle = np.array([s.mean(axis=0) for s, _ in ends])
+        self.interval = float(np.median([_interval(r) for _, r in ends]))
 
     def judged(self, i: int) -> _Judge:
         """Return how file `i` is judged: by all others."""
-        return _Judge(*(np.delete(v, i, axis=0) for v in (self.fixed, self.moving, self.middle)))
+        fixed, moving, middle = (np.delete(v, i, axis=0) for v in (self.fixed, self.moving, self.middle))
+        return _Judge(fixed, moving, middle, STATIONS * self.interval)
 
 
 class _Judge:
     """Says whether a file lies as others do."""
 
-    def __init__(self, fixed: NDArray, moving: NDArray, middle: Points) -> None:
+    def __init__(self, fixed: NDArray, moving: NDArray, middle: Points, room: float) -> None:
         # a spread that stays, or one that moves with its sources: whichever the others share more closely
         usual = {k: _apart(v) for k, v in ((False, fixed), (True, moving))}
         self.moves = usual[True] <= usual[False]
@@ -84,6 +88,11 @@ class _Judge:
         self.extent = float(np.median(np.hypot(box[:, 2] - box[:, 0], box[:, 3] - box[:, 1])))
         self.middle = middle
         self.step = _apart(middle)
+        self.room = room
+        # of n files in order, distances to the nearest fall off as exp(-d): the largest of n is ln(n), and one file in
+        # n**c is c times as far; with n + 1 of them looked at, one survey in `1 / ALARM` has such a file by chance
+        n = len(middle)
+        self.times = float(np.log((n + 1) / ALARM) / np.log(n))
 
     def off(self, src: Points, rcv: Points) -> tuple[float, float]:
         """Return how far spread and sources of a file lie from the nearest of those of the others, m."""
@@ -94,13 +103,21 @@ class _Judge:
     def differs(self, src: Points, rcv: Points) -> bool:
         """Return whether a file lies otherwise than all others."""
         spread, away = self.off(src, rcv)
-        beside = max(5 * self.step, 0.5 * self.extent)
-        return spread > 3 * self.usual + DIFFERS * self.extent or away > beside
+        # another line of the same survey lies beside it, by less than its own length
+        beside = max(self.times * self.step, 0.5 * self.extent)
+        return spread > self.times * self.usual + self.room or away > beside
 
     def fits(self, src: Points, rcv: Points) -> bool:
         """Return whether a file lies as the others do."""
         spread, away = self.off(src, rcv)
-        return spread <= self.usual + FITS * self.extent and away <= 2 * self.step + FITS * self.extent
+        # at an end of the line, or beside a gap, the nearest may be two steps away
+        return spread <= self.usual + self.room and away <= 2 * self.step + self.room
+
+
+def _interval(rcv: Points) -> float:
+    """Return the median distance of receivers that follow one another, m."""
+    step = np.hypot(*np.diff(rcv, axis=0).T)
+    return float(np.median(step[step > 0])) if step.any() else 0.0
 
 
 def _spread(src: Points, rcv: Points, moving: bool) -> NDArray[np.float64]:
@@ -142,9 +159,10 @@ def odd_files(t: TraceSet) -> Iterator[Finding]:
         judge, (src, rcv) = stations.judged(i), ends[i]
         if not judge.differs(src, rcv):
             continue
-        good = [(words, where) for words, where, mend in MISTAKES if judge.fits(*mend(src, rcv))]
+        fits = [(words, where, mend(src, rcv)) for words, where, mend in MISTAKES]
+        good = [(sum(judge.off(*m)), words, where) for words, where, m in fits if judge.fits(*m)]
         if good:
-            words, where = _likeliest(good, ends[i], t.offset[t.file == files[i]])
+            words, where = _likeliest([g[1:] for g in sorted(good)], ends[i], t.offset[t.file == files[i]])
             spread, away = judge.off(src, rcv)
             path = t.paths[files[i]]
             yield Finding(
@@ -171,7 +189,7 @@ def _suspects(stations: _Stations) -> list[int]:
 
 
 def _likeliest(good: list[tuple[str, str]], ends: tuple[Points, Points], said: NDArray) -> tuple[str, str]:
-    """Return the mistake that the offsets of the headers, when they say something, do not contradict."""
+    """Return the first mistake that the offsets of the headers, when they say something, do not contradict."""
     mends = {words: mend for words, _, mend in MISTAKES}
     if len(said) and np.ptp(np.abs(said)) > 0:
         for words, where in good:
