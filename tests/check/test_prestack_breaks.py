@@ -84,14 +84,28 @@ def test_a_record_within_a_cycle_is_no_other_time(tmp_path, shift):
 # first breaks start at 0.09 s of a period of 0.12 s: those that start before -0.12 s or after 0.24 s are wrong
 @pytest.mark.parametrize("shift", [0.16, 0.2, 0.3, -0.24, -0.28])
 def test_all_records_begin_at_another_time(tmp_path, shift):
-    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)})
+    rng = np.random.default_rng(1)
+
+    def late(i, s):
+        noise = 1e-4 * np.abs(s.data).max() * rng.standard_normal(s.data.shape, np.float32)
+        return {"data": shifted(s.data, shift) + noise}
+
+    wrong = found(tmp_path, late)
     assert list(wrong) == ["W392"]
     delay = float(re.search(r"delay = (\S+)", wrong["W392"].fix)[1])
     # as if the wavelet began at time zero: its onset is within a period
     assert abs(delay + shift) <= 0.12
-    assert (
-        found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)}, f"fix = {{ delay = {delay} }}") == {}
-    )
+    assert found(tmp_path, late, f"fix = {{ delay = {delay} }}") == {}
+
+
+@pytest.mark.parametrize("start", [0.2, 0.3, 0.4])
+def test_the_line_of_a_mute_is_no_direct_wave(tmp_path, start):
+    t = modelled("streamer")[0].time.values()
+
+    def muted(i, s):
+        return {"data": (s.data * (t > s.offset[:, None] / 1500.0 + start)).astype(np.float32)}
+
+    assert "W392" not in found(tmp_path, muted)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

@@ -168,7 +168,8 @@ def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
 
 def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator[Finding]:
     """Yield a warning when the direct wave through water does not start at time zero."""
-    lines = [b.line for b in good if b.line is not None and b.line.slowness > 0]
+    # a mute of the direct wave leaves a line of its velocity, later
+    lines = [b.line for b in good if b.line is not None and b.line.slowness > 0 and b.muted <= 0.5]
     surface = float(early(np.zeros(1))[0])
     # only of water is it known that nothing slower lies above, which would delay first breaks
     if not (lines and WATER[0] <= surface <= WATER[1]):
