@@ -40,6 +40,12 @@ def flipped_traces(i, s):
     return {"data": s.data * sign}
 
 
+def fading(seed, shape):
+    """Return noise that decays from the first sample on."""
+    decay = np.exp(-DT * np.arange(shape[1]) / 0.15)
+    return (np.random.default_rng(seed).standard_normal(shape) * decay).astype(np.float32)
+
+
 def smoothed(model, cells=9):
     kernel = np.ones(cells) / cells
     padded = np.pad(model.vp[0].astype(float), cells // 2, mode="edge")
@@ -297,6 +303,11 @@ MISTAKES = {
             "land, split spread",
             lambda i, s: {"data": corrected(s, modelled("land, split spread")[0].time, 1500.0, 1e6)},
         ),
+        "before the correction",
+    ),
+    "traces that begin within their arrivals": (
+        "W393",
+        lambda: context("streamer", lambda i, s: {"data": fading(i, s.data.shape)}),
         "before the correction",
     ),
     "receivers 600 m deep": (

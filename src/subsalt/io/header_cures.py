@@ -130,7 +130,9 @@ def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     """Yield a warning for files whose source depths are a power of ten times those of all others."""
     if fix.elevation_scalar is not None or fix.source_depth is not None or len(scanned) < FEWEST_FILES:
         return
-    live = [s for s in scanned if s.live.any()]
+    live = [s for s in thinned(scanned) if s.live.any()]
+    if len(live) < FEWEST_FILES:
+        return
     usual, odd = _powers(live, fix)
     if not odd:
         return
