@@ -13,6 +13,7 @@ from subsalt.io.exclude import spans
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, column
 from subsalt.io.header_cures import (
+    as_angles,
     cure,
     delay_findings,
     depth_findings,
@@ -24,7 +25,7 @@ from subsalt.io.header_cures import (
 from subsalt.io.headers import Fix
 from subsalt.io.shots import SAME_PLACE, shot_table
 from subsalt.io.statistics import SampleStatistics
-from subsalt.io.trace_rules import TraceSet, records_of_receivers, trace_rules
+from subsalt.io.trace_rules import TraceSet, in_two_zones, records_of_receivers, trace_rules
 
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile, ScanResult
@@ -196,6 +197,16 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             "error",
             f"{lay.path}: coordinates are angles (byte 89 = {angles[0]}: arc seconds or degrees)",
             "project them to metres first; if they are metres already: [data.bytes] coordinate_units = 0",
+        )
+    elif not angles and (words := as_angles(one, fix)):
+        yield Finding(
+            "E240",
+            "error",
+            f"{lay.path}: coordinates are longitudes and latitudes in {words}, although byte 89 calls them lengths "
+            f"({', '.join(str(int(v)) for v in units[:3])}): as such, sources and receivers are as far apart as the "
+            "offsets (byte 37) say; as lengths, a fifth of that at most",
+            "project them to metres first; if they are metres and the offsets wrong: [data.bytes] offset = 0",
+            {"angles": words},
         )
     if lay.kind == "segy" and lay.measurement == 2 and fix.unit is None:
         yield _warn(
@@ -387,7 +398,8 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
 def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     if not (result.has_sources and result.has_receivers):
         return
-    if result.offsets[1] > _LONGEST_OFFSET:
+    zones = in_two_zones(*result.offsets)
+    if result.offsets[1] > _LONGEST_OFFSET and not zones:
         yield _warn(
             "W227",
             f"offsets reach {result.offsets[1]:,.0f} m; no survey is that long",
@@ -398,7 +410,7 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         )
     for s in scanned:
         ratio = offset_ratio(s)
-        if ratio is None or 0.8 <= ratio <= 1.25:
+        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix):
             continue
         tried = scalar_cure(scanned, fix)
         feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))

@@ -144,6 +144,7 @@ def trace_rules(scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     yield from missing(t)
     yield from offsets_by_trace(t)
     if not none:
+        yield from ends_apart(t)
         yield from far_away(t)
         yield from odd_files(t)
 
@@ -332,6 +333,34 @@ def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
         "if they are exchanged: [data.bytes] source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77; receiver "
         "gathers are taken by source position as they are",
         {"spread_m": by_source.spread},
+    )
+
+
+def in_two_zones(low: float, high: float) -> bool:
+    """Return whether offsets from `low` to `high`, m, are those of sources and receivers in two map zones.
+
+    They then hardly vary: a wrong scalar multiplies the smallest and the largest alike.
+    """
+    return low > max(GAP_LENGTH, GAP * (high - low))
+
+
+def ends_apart(t: TraceSet) -> Iterator[Finding]:
+    """Yield an error when every receiver lies far from its source: the two are in different zones."""
+    if not (t.src[:, :2].any() and t.rcv[:, :2].any()):
+        return
+    distance = np.hypot(*(t.rcv[:, :2] - t.src[:, :2]).T)
+    low, high = float(distance.min()), float(distance.max())
+    if not in_two_zones(low, high):
+        return
+    said = np.abs(t.offset)
+    words = f"; offsets (byte 37) are {said.min():g} to {said.max():g} m" if said.any() else ""
+    yield Finding(
+        "E380",
+        "error",
+        f"all {len(t)} receivers lie {low / 1000:,.1f} to {high / 1000:,.1f} km from their sources{words}: source "
+        "coordinates (bytes 73, 77) and receiver coordinates (bytes 81, 85) are in different map zones or datums",
+        "project both to one zone, or say where the receivers are: [data.bytes] receiver_x, receiver_y",
+        {"distance_m": [low, high], "offsets_m": [float(said.min()), float(said.max())]},
     )
 
 
