@@ -11,7 +11,7 @@ import os
 import pytest
 from planted.clean import SURVEYS
 from planted.form import FORMS, TITLES
-from planted.judge import keys_in
+from planted.judge import differs, keys_in
 from planted.run import Bench, chosen, open_forms, sample
 
 PLANTED = chosen() if os.environ.get("SUBSALT_PLANTED") == "all" else sample()
@@ -62,3 +62,15 @@ def test_mistakes_are_caught_but_for_those_that_are_open(bench, number):
 @pytest.mark.parametrize("name", SURVEYS)
 def test_nothing_is_found_in_a_clean_survey(bench, name):
     assert bench.false_alarms(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("hydrophones, 11", "line"),
+        ("hydrophones, 11, in one file", "line"),
+        ("vertical components, 12", "time"),
+    ],
+)
+def test_sensors_of_one_kind_are_read_whole(bench, name, same):
+    assert differs(bench.clean(name)[2], bench.clean(same)[2], keeps=1.0) == ""
