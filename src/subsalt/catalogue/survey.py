@@ -252,4 +252,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "looked at confirm the number of samples in that order alone. The traces are read in their own order.",
         "Write the file again in one byte order; [data.fix] endian gives that of the traces and silences this.",
     ),
+    "W381": (
+        "Bins are no midpoints",
+        "The positions of bins (bytes 181, 185) are the midpoints of sources and receivers only when x and y of the "
+        "stations are exchanged.",
+        "[data.bytes] source_x, source_y, receiver_x and receiver_y, or cdp_x and cdp_y, with the bytes exchanged.",
+    ),
 }

@@ -185,7 +185,7 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     some = replace(layout, n_traces=len(picks))
     dead, auxiliary = trace_kinds(values, len(picks), fix)
     out = _left_out(fix, layout.path, picks, values)
-    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out)
+    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out, header)
 
 
 def _left_out(

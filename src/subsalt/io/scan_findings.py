@@ -11,7 +11,7 @@ import numpy as np
 from subsalt.errors import Finding
 from subsalt.io.exclude import spans
 from subsalt.io.file_layout import FileLayout
-from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, column
+from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, bin_positions, column
 from subsalt.io.header_cures import (
     as_angles,
     cure,
@@ -42,7 +42,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_scalars, _trace_kinds, _components, _units, _delays, _elevations):
+    for rule in (_scalars, _trace_kinds, _components, _units, _bins, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -156,7 +156,7 @@ def _components(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_scalars(one, fix), *_units(one, fix), *_components(one, fix)]
+    return [*_scalars(one, fix), *_units(one, fix), *_bins(one, fix), *_components(one, fix)]
 
 
 def geometry_errors(one: ScannedFile, fix: Fix) -> list[Finding]:
@@ -214,6 +214,36 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             f"{lay.path}: measurement system (byte 3255) is feet; positions are converted to metres",
             'if they are metres already: [data.fix] unit = "m"; unit = "ft" silences this',
         )
+
+
+def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
+    """Yield a warning when the positions of bins are midpoints only after x and y of stations are exchanged."""
+    lay = one.layout
+    bins = np.stack(bin_positions(one.values, lay, fix), axis=1)[one.live]
+    src, rcv = one.positions.src[one.live, :2], one.positions.rcv[one.live, :2]
+    if not (bins.any() and src.any() and rcv.any()):
+        return
+
+    def off(ends: tuple[str, ...]) -> float:
+        both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
+        return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
+
+    now = off(())
+    for ends in (("source", "receiver"), ("receiver",), ("source",)):
+        # bins are wide, and lines crooked: an exchange that explains them leaves a small part of what it mends
+        if off(ends) <= 0.1 * now:
+            names = [(f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")]
+            yield _warn(
+                "W381",
+                f"{lay.path}: midpoints lie {now:,.1f} m from the positions of their bins (bytes {one.header.cdp_x}, "
+                f"{one.header.cdp_y}; median), with x and y of {' and '.join(f'{e}s' for e in ends)} exchanged "
+                f"{off(ends):,.1f} m",
+                f"if stations are wrong: [data.bytes] {', '.join(f'{n} = {byte}' for n, byte in names)}; if the bins "
+                f"are: [data.bytes] cdp_x = {one.header.cdp_y}, cdp_y = {one.header.cdp_x}",
+                off_m=now,
+                ends=list(ends),
+            )
+            return
 
 
 def _delays(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
@@ -418,8 +448,9 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
             "W226",
             f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates (median)"
             + (": one of them is in feet" if feet else ""),
-            tried
-            or (
+            f"the coordinates count; if their scalar is wrong: {tried}; if the offsets are: [data.bytes] offset = 0"
+            if tried
+            else (
                 'the coordinates count; if these are in feet: [data.fix] unit = "ft"; '
                 "[data.bytes] offset = 0 silences this"
                 if feet

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: share of the channels of a shot that may be missing without a word
 FEW_MISSING = 0.05
+#: factor by which nominal offsets differ from distances at most
+NOMINAL = 1.1
 #: a gap between two groups of stations, over the extent of both, and in m, that no survey has
 GAP, GAP_LENGTH = 10.0, 50_000.0
 
@@ -412,8 +414,11 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
     d = t.rcv[:, :2] - t.src[:, :2]
     distance = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
     wrong = np.abs(said - distance) > OFFSET_SLACK[0] + OFFSET_SLACK[1] * distance
-    # where most disagree, the ratio of all tells more; where no word is set, there is nothing to compare
-    if not wrong.any() or wrong.mean() > 0.2 or np.ptp(t.offset) == 0:
+    # where no word is set, there is nothing to compare
+    if not wrong.any() or np.ptp(t.offset) == 0:
+        return
+    if wrong.mean() > 0.2:
+        yield from _offsets_without_rule(said, distance, int(wrong.sum()))
         return
     rows = np.flatnonzero(wrong)
     worst = int(rows[np.argmax(np.abs(said - distance)[rows])])
@@ -425,4 +430,30 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
         f"{distance[worst]:.1f} m apart",
         f"the coordinates count; if these are wrong: {t.cure(rows)}; if the offsets are: [data.bytes] offset = 0",
         {"count": len(rows), "traces": t.first(rows)},
+    )
+
+
+def _offsets_without_rule(
+    said: NDArray[np.float64], distance: NDArray[np.float64], wrong: int
+) -> Iterator[Finding]:
+    """Yield a warning for offsets that mostly are not the distances, though they are about as large.
+
+    Another scalar or unit is told by the ratio of all; nominal offsets are off by a few per cent.
+    """
+    both = (said > 0) & (distance > 0)
+    # many writers leave 0 or 1 in byte 37
+    if both.mean() < 0.5:
+        return
+    ratio = said[both] / distance[both]
+    typical = float(np.exp(np.median(np.abs(np.log(ratio)))))
+    if not 0.8 <= float(np.median(ratio)) <= 1.25 or typical < NOMINAL:
+        return
+    yield Finding(
+        "W226",
+        "warning",
+        f"offsets (byte 37) are not the distances of the coordinates in {wrong} of {len(said)} traces: they are other "
+        f"ones by a factor of {typical:.3g} in the median, some larger, some smaller, which no scalar or unit explains",
+        "the coordinates count; check that traces and headers belong together (byte 13, channel); if the offsets are "
+        "wrong: [data.bytes] offset = 0",
+        {"count": wrong, "factor": typical},
     )
