@@ -242,8 +242,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E380": (
         "Sources and receivers in two map zones",
-        "Every receiver lies tens of kilometres or more from its source, all about as far: no scalar explains that, but "
-        "coordinates of sources and receivers in different zones or datums do.",
+        "Every receiver lies tens of kilometres or more from its source, all about as far: no scalar explains that, "
+        "but coordinates of sources and receivers in different zones or datums do.",
         "Project both to one zone, or say where the receivers are: [data.bytes] receiver_x, receiver_y.",
     ),
     "W380": (

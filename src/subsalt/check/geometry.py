@@ -97,8 +97,9 @@ def _shift(context: Context, offset: Points, shift: str) -> str:
     """Return the cure for two frames: the key that brings the centres together."""
     assert context.survey is not None
     old = context.survey.frame
-    zone = "if they are in two map zones or datums, project one to the other; "
-    text = f"{zone if np.hypot(*offset[:2]) > GAP_LENGTH else ''}to bring the centres together, shift the survey by {shift}"
+    text = f"to bring the centres together, shift the survey by {shift}"
+    if np.hypot(*offset[:2]) > GAP_LENGTH:
+        text = f"if they are in two map zones or datums, project one to the other; {text}"
     if context.modelling or old.flip:
         return text
     x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0

@@ -257,8 +257,8 @@ def _say_order(layout: FileLayout) -> None:
             f"{layout.path}: the file header is {head}-endian, the trace headers are {layout.endian}-endian (all that "
             f"were looked at say {layout.ns} samples in that byte order alone); traces are read as "
             f"{layout.endian}-endian",
-            f"other programs may refuse the file: write it again in one byte order; {fix_text({'endian': layout.endian})} "
-            "says that all files are so",
+            "other programs may refuse the file: write it again in one byte order; if all files are so, "
+            f"{fix_text({'endian': layout.endian})} says it",
             {"file_header": head, "traces": layout.endian},
         )
     ]

@@ -232,14 +232,16 @@ def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     for ends in (("source", "receiver"), ("receiver",), ("source",)):
         # bins are wide, and lines crooked: an exchange that explains them leaves a small part of what it mends
         if off(ends) <= 0.1 * now:
-            names = [(f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")]
+            names = [
+                (f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")
+            ]
             yield _warn(
                 "W381",
                 f"{lay.path}: midpoints lie {now:,.1f} m from the positions of their bins (bytes {one.header.cdp_x}, "
                 f"{one.header.cdp_y}; median), with x and y of {' and '.join(f'{e}s' for e in ends)} exchanged "
                 f"{off(ends):,.1f} m",
-                f"if stations are wrong: [data.bytes] {', '.join(f'{n} = {byte}' for n, byte in names)}; if the bins "
-                f"are: [data.bytes] cdp_x = {one.header.cdp_y}, cdp_y = {one.header.cdp_x}",
+                f"if stations are wrong: [data] bytes = {{{', '.join(f'{n} = {byte}' for n, byte in names)}}}; if the "
+                f"bins are: [data] bytes = {{cdp_x = {one.header.cdp_y}, cdp_y = {one.header.cdp_x}}}",
                 off_m=now,
                 ends=list(ends),
             )
@@ -448,7 +450,7 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
             "W226",
             f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates (median)"
             + (": one of them is in feet" if feet else ""),
-            f"the coordinates count; if their scalar is wrong: {tried}; if the offsets are: [data.bytes] offset = 0"
+            f"{tried}; if the coordinates are right and the offsets wrong: [data.bytes] offset = 0"
             if tried
             else (
                 'the coordinates count; if these are in feet: [data.fix] unit = "ft"; '

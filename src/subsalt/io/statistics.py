@@ -173,9 +173,7 @@ def _said(
     said: list[str] = []
     keys: list[tuple[str, object]] = []
     if found[0] != declared[0]:
-        said.append(
-            f"like {_WORDS[found[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}"
-        )
+        said.append(f"like {_WORDS[found[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}")
         keys.append(("format", found[0]))
     if found[1] != declared[1]:
         said.append(f"{found[1]}-endian, the headers are {headers}-endian")
