@@ -340,6 +340,18 @@ def test_a_hydrophone_of_rev_1_is_data(tmp_path):
     assert found(alone, "E241").fix.startswith("[data.fix] trace_ids = [14]")
 
 
+def test_components_in_files_of_their_own(tmp_path):
+    headers, traces = records()
+    kinds = np.where(np.repeat(np.arange(SHOTS), CHANNELS) % 2, 12, 11)
+    paths = write(tmp_path, headers | {"trace_id": kinds}, traces, per_shot=True)
+    f = found(paths, "E241")
+    assert f"vertical (trace id 12) in {paths[1]}" in f.message
+    assert cured(paths, f) == []
+    with pytest.raises(SegyError) as caught:
+        refuse(open_traces(paths).findings)
+    assert caught.value.code == "E241"
+
+
 def test_auxiliary_traces_are_not_blamed_for_coordinates(tmp_path):
     headers, traces = records()
     assert problems(write(tmp_path, headers | {"trace_id": 6}, traces)) == ["W231"]

@@ -154,6 +154,28 @@ def _components(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     )
 
 
+def sensors(one: ScannedFile) -> list[int]:
+    """Return the identifications of rev 1 (byte 29) that the live traces of a file have."""
+    found = np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.live])
+    return [int(k) for k in found if int(k) in SENSORS]
+
+
+def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator[Finding]:
+    """Yield an error for components that are in files of their own, when none is chosen; of (path, `sensors`)."""
+    first = {k: path for path, kinds in reversed(files) for k in kinds}
+    if fix.trace_ids is not None or fix.all_traces or len(first) < 2 or any(len(k) > 1 for _, k in files):
+        return
+    said = ", ".join(f"{SENSORS[k]} (trace id {k}) in {first[k]}" for k in sorted(first))
+    best = min(first)
+    yield Finding(
+        "E241",
+        "error",
+        f"the files hold several components (byte 29): {said}",
+        f"[data.fix] trace_ids = [{best}] uses those of {SENSORS[best]} alone; or name the files of one component",
+        {"kinds": sorted(first)},
+    )
+
+
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
     return [*_scalars(one, fix), *_units(one, fix), *_bins(one, fix), *_components(one, fix)]
@@ -361,6 +383,7 @@ def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> li
     for rule in (_between_files, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
     found += [*depth_findings(scanned, fix), *delay_findings(scanned, fix)]
+    found += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
     if result.kind == "shots":
         found += trace_rules(scanned, fix)
     return found
