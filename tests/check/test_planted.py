@@ -1,7 +1,8 @@
 """Planted mistakes are caught, and nothing is found in clean surveys.
 
-Two forms of every mistake are planted here, all 605 by ``SUBSALT_PLANTED=all`` or ``python tests/check/planted``, which
-takes minutes. What is not caught yet stands in ``planted/open.txt``; a form that is caught leaves that list.
+Two forms of every mistake are planted here, all of them by ``SUBSALT_PLANTED=all`` or
+``python tests/check/planted``, which takes minutes. What is not caught yet stands in ``planted/open.txt``; a form that
+is caught leaves that list.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import pytest
 from planted.clean import SURVEYS
 from planted.form import FORMS, TITLES
-from planted.judge import keys_in
+from planted.judge import differs, keys_in
 from planted.run import Bench, chosen, open_forms, sample
 
 PLANTED = chosen() if os.environ.get("SUBSALT_PLANTED") == "all" else sample()
@@ -62,3 +63,15 @@ def test_mistakes_are_caught_but_for_those_that_are_open(bench, number):
 @pytest.mark.parametrize("name", SURVEYS)
 def test_nothing_is_found_in_a_clean_survey(bench, name):
     assert bench.false_alarms(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("hydrophones, 11", "line"),
+        ("hydrophones, 11, in one file", "line"),
+        ("vertical components, 12", "time"),
+    ],
+)
+def test_sensors_of_one_kind_are_read_whole(bench, name, same):
+    assert differs(bench.clean(name)[2], bench.clean(same)[2], keeps=1.0) == ""

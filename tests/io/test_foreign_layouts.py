@@ -95,6 +95,67 @@ def test_samples_in_the_other_byte_order(tmp_path):
     np.testing.assert_array_equal(table.files.read(np.arange(3)), traces[:3])
 
 
+@pytest.mark.parametrize(("code", "scale"), [(3, 1e4), (1, 1.0)])
+def test_samples_of_other_formats_in_the_other_byte_order(tmp_path, code, scale):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, scale * traces, code=code)
+    assert problems(path) == []
+    width = {1: 4, 3: 2}[code]
+    raw = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(len(traces), -1).copy()
+    raw[:, 240:] = raw[:, 240:].reshape(len(traces), -1, width)[:, :, ::-1].reshape(len(traces), -1)
+    path.write_bytes(path.read_bytes()[:3600] + raw.tobytes())
+    f = found([path], "E257")
+    assert f.fix.startswith('[data.fix] sample_endian = "little"')
+    assert cured([path], f) == []
+
+
+def test_a_file_header_in_another_byte_order_than_the_traces(tmp_path):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, traces, endian="little")
+    little = path.read_bytes()
+    (path,) = write(tmp_path, headers, traces)
+    path.write_bytes(path.read_bytes()[:3600] + little[3600:])
+    f = found([path], "W380")
+    assert "file header is big-endian, the trace headers are little-endian" in f.message
+    assert problems(path) == ["W380"]
+    assert cured([path], f) == []
+    for fix in (Fix(), pasted(f.fix)[1]):
+        survey = read_survey(path, fix=fix)
+        np.testing.assert_array_equal(survey.traces(survey.shots[0]), traces[:CHANNELS])
+        table = open_traces([path], fix=fix)
+        np.testing.assert_array_equal(table.files.read(np.arange(3)), traces[:3])
+
+
+@pytest.mark.parametrize("said", [0, 4])
+@pytest.mark.parametrize(("real", "scale"), [(5, 1.0), (1, 1.0), (2, 1e6), (3, 1e4)])
+def test_no_format_that_is_read(tmp_path, said, real, scale):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, scale * traces, code=real, binary={3225: ("h", said)})
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.code == "E211"
+    assert caught.value.fix == f"[data.fix] format = {real}"
+    assert problems(path, pasted(caught.value.fix)[1]) == []
+
+
+def test_noise_has_no_likely_format(tmp_path):
+    headers, traces = records()
+    noise = np.random.default_rng(2).standard_normal(traces.shape).astype("f4")
+    (path,) = write(tmp_path, headers, noise, binary={3225: ("h", 0)})
+    with pytest.raises(SegyError, match="is not one that can be read;") as caught:
+        scan(path)
+    assert "look like" not in caught.value.message
+    assert "format = 1 (IBM) or 5 (IEEE)" in caught.value.fix
+
+
+def test_integers_called_floats(tmp_path):
+    headers, traces = records()
+    (path,) = write(tmp_path, headers, 1e6 * traces, code=2, binary={3225: ("h", 5)})
+    f = found([path], "E257")
+    assert f.fix.startswith("[data.fix] format = 2;")
+    assert cured([path], f) == []
+
+
 @pytest.mark.parametrize(("real", "said"), [(1, 5), (5, 1), (5, 2), (1, 2)])
 def test_a_wrong_format_is_an_error_until_it_is_declared(tmp_path, real, said):
     headers, traces = records()

@@ -10,6 +10,7 @@ from subsalt.io.exclude import Exclusion, leave_out, runs, spans
 from subsalt.io.headers import Fix
 from subsalt.io.prestack import open_traces
 from subsalt.io.segy import read_survey, scan
+from subsalt.io.segy_read import refuse
 
 
 def test_records_in_order_have_no_finding(tmp_path):
@@ -368,6 +369,18 @@ def test_a_hydrophone_of_rev_1_is_data(tmp_path):
     assert found(alone, "E241").fix.startswith("[data.fix] trace_ids = [14]")
 
 
+def test_components_in_files_of_their_own(tmp_path):
+    headers, traces = records()
+    kinds = np.where(np.repeat(np.arange(SHOTS), CHANNELS) % 2, 12, 11)
+    paths = write(tmp_path, headers | {"trace_id": kinds}, traces, per_shot=True)
+    f = found(paths, "E241")
+    assert f"vertical (trace id 12) in {paths[1]}" in f.message
+    assert cured(paths, f) == []
+    with pytest.raises(SegyError) as caught:
+        refuse(open_traces(paths).findings)
+    assert caught.value.code == "E241"
+
+
 def test_auxiliary_traces_are_not_blamed_for_coordinates(tmp_path):
     headers, traces = records()
     assert problems(write(tmp_path, headers | {"trace_id": 6}, traces)) == ["W231"]
@@ -382,6 +395,77 @@ def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
     assert f.evidence["count"] == len(traces) // 2
     assert "999 km" in f.message
     assert "E243" not in cured(paths, f)
+
+
+def angles(headers, per_degree, scalar):
+    """Return positions as longitudes and latitudes of a line along 60 degrees north."""
+    out = {"coordinate_scalar": -scalar}
+    for name in ("source", "receiver"):
+        # a sphere of 6371 km
+        east = np.asarray(headers[f"{name}_x"]) / 100.0 / (np.pi / 180.0 * 6_371_000.0 * 0.5)
+        out[f"{name}_x"] = np.round((10.0 + east) * per_degree * scalar).astype(int)
+        out[f"{name}_y"] = round(60.0 * per_degree * scalar)
+    return headers | out
+
+
+@pytest.mark.parametrize(
+    ("per_degree", "scalar", "word"), [(1, 100_00, "degrees"), (3600, 100, "seconds of arc")]
+)
+@pytest.mark.parametrize("unit", [0, 1])
+def test_angles_called_lengths(tmp_path, per_degree, scalar, word, unit):
+    headers, traces = records()
+    paths = write(tmp_path, angles(headers, per_degree, scalar) | {"coordinate_units": unit}, traces)
+    f = found(paths, "E240")
+    assert f"longitudes and latitudes in {word}" in f.message
+    for read in (read_survey, lambda p: refuse(open_traces(p).findings)):
+        with pytest.raises(SegyError) as caught:
+            read(paths)
+        assert caught.value.code == "E240"
+    # offsets that say nothing about angles, and those of no survey on Earth
+    other = headers | {"coordinate_scalar": -1000}
+    assert "E240" not in problems(write(tmp_path, other, traces))
+
+
+def test_receivers_in_another_map_zone(tmp_path):
+    headers, traces = records()
+    away = {"receiver_x": np.asarray(headers["receiver_x"]) - 33_400_000}
+    f = found(write(tmp_path, headers | away, traces), "E380")
+    assert "334.1 to 334.7 km from their sources" in f.message
+    assert "W227" not in problems(write(tmp_path, headers | away, traces))
+    # a scalar that makes offsets as long leaves their ratio
+    large = {"coordinate_scalar": 1000}
+    assert "E380" not in problems(write(tmp_path, headers | large, traces))
+
+
+@pytest.mark.parametrize("ends", [("source", "receiver"), ("receiver",), ("source",)])
+def test_stations_exchanged_against_their_bins(tmp_path, ends):
+    headers, traces = records()
+    n = len(traces)
+    full = {k: np.broadcast_to(np.asarray(v), (n,)) for k, v in headers.items()}
+    # bins of 25 m: midpoints lie up to half of that away
+    for a in "xy":
+        middle = 0.5 * (full[f"source_{a}"] + full[f"receiver_{a}"])
+        full[f"cdp_{a}"] = (np.round(middle / 2500) * 2500).astype(int)
+    assert problems(write(tmp_path, full, traces)) == []
+    swapped = full | {f"{e}_{a}": full[f"{e}_{b}"] for e in ends for a, b in ("xy", "yx")}
+    paths = write(tmp_path, swapped, traces)
+    f = found(paths, "W381")
+    assert f.evidence["ends"] == list(ends)
+    assert cured(paths, f) == []
+
+
+def test_offsets_that_no_scalar_explains(tmp_path):
+    headers, traces = records()
+    offset = np.random.default_rng(1).permutation(np.asarray(headers["offset"]))
+    paths = write(tmp_path, headers | {"offset": offset}, traces)
+    f = found(paths, "W226")
+    assert "no scalar or unit explains" in f.message
+    assert cured(paths, f) == []
+    # nominal offsets: a few per cent off in all traces
+    paths = write(
+        tmp_path, headers | {"offset": np.round(1.04 * np.asarray(headers["offset"])).astype(int)}, traces
+    )
+    assert problems(paths) == []
 
 
 def test_offsets_that_are_wrong_in_a_few_traces(tmp_path):

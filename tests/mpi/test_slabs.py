@@ -148,7 +148,7 @@ CHANGES = {
 def test_a_change_of_order_is_noticed(answers: Path) -> None:
     for what, (name, kinds, change) in CHANGES.items():
         loop = None if "pass" in what else "python"
-        done = run(5, program(answers, [name], ((1, loop),), change))
+        done = run(3, program(answers, [name], ((1, loop),), change))
         assert done.rc == 0, done
         wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
         assert wrong, what

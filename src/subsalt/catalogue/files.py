@@ -14,7 +14,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E211": (
         "Sample format not readable",
         "Byte 3225 holds a code that is not a sample format, or one that is not read (4: fixed point "
-        "with gain). Reading it as something else would give noise.",
+        "with gain). Reading it as something else would give noise; a format under which the samples are smooth is "
+        "named.",
         "Say the right format: [data.fix] format = 1 (IBM) or 5 (IEEE).",
     ),
     "W211": (
@@ -221,8 +222,10 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E240": (
         "Angles instead of lengths",
-        "Byte 89 says that coordinates are arc seconds or degrees.",
-        "Project them to metres; [data.bytes] coordinate_units = 0 if they are metres.",
+        "Byte 89 says that coordinates are arc seconds or degrees; or it does not, but only as longitudes and "
+        "latitudes are sources and receivers as far apart as the offsets (byte 37) say.",
+        "Project them to metres; [data.bytes] coordinate_units = 0 if they are metres, offset = 0 if the offsets are "
+        "wrong.",
     ),
     "W240": (
         "Lengths called angles",

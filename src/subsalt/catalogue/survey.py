@@ -240,6 +240,24 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "period and than first breaks scatter from record to record: the recording delay is wrong there.",
         "Correct byte 109 of these records, or leave them out: [data] exclude.",
     ),
+    "E380": (
+        "Sources and receivers in two map zones",
+        "Every receiver lies tens of kilometres or more from its source, all about as far: no scalar explains that, "
+        "but coordinates of sources and receivers in different zones or datums do.",
+        "Project both to one zone, or say where the receivers are: [data.bytes] receiver_x, receiver_y.",
+    ),
+    "W380": (
+        "File header in another byte order",
+        "The file header of a SEG-Y file has one byte order, its traces have the other: all trace headers that were "
+        "looked at confirm the number of samples in that order alone. The traces are read in their own order.",
+        "Write the file again in one byte order; [data.fix] endian gives that of the traces and silences this.",
+    ),
+    "W381": (
+        "Bins are no midpoints",
+        "The positions of bins (bytes 181, 185) are the midpoints of sources and receivers only when x and y of the "
+        "stations are exchanged.",
+        "[data.bytes] source_x, source_y, receiver_x and receiver_y, or cdp_x and cdp_y, with the bytes exchanged.",
+    ),
     "W390": (
         "Source depths of a file are a power of ten times those of the others",
         "The scalar of elevations and depths (byte 69) was forgotten or applied twice in one file, so its sources lie "

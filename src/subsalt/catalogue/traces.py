@@ -36,7 +36,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E241": (
         "Several components",
-        "A file holds traces of several kinds of sensors (byte 29, 11 to 17 since rev 1), or horizontal ones alone. "
+        "Files hold traces of several kinds of sensors (byte 29, 11 to 17 since rev 1), or horizontal ones alone. "
         "Pressure (11) and vertical components (12) are data; together they would be added to one image.",
         "[data.fix] trace_ids = [11] uses one of them; migrate the others in a job of their own.",
     ),

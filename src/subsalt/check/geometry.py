@@ -22,6 +22,7 @@ from subsalt.io.headers import Fix
 from subsalt.io.line import fit_stations, to_local
 from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
+from subsalt.io.trace_rules import GAP_LENGTH
 from subsalt.model import ModelLike
 from subsalt.survey import Shot
 
@@ -101,6 +102,8 @@ def _shift(context: Context, offset: Points, shift: str) -> str:
     assert context.survey is not None
     old = context.survey.frame
     text = f"to bring the centres together, shift the survey by {shift}"
+    if np.hypot(*offset[:2]) > GAP_LENGTH:
+        text = f"if they are in two map zones or datums, project one to the other; {text}"
     if context.modelling or old.flip:
         return text
     x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0

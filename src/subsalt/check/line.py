@@ -13,6 +13,7 @@ from subsalt.check.context import Context, Parameter, error, ok, rule, slabs, wa
 from subsalt.errors import Finding
 from subsalt.grid import Frame, Grid
 from subsalt.io.line import AXIS, BESIDE, GIVEN, JOB, MAP_X, NOBODY, RUN, described, heading
+from subsalt.io.trace_rules import GAP_LENGTH
 
 #: values of a model that differ by less along x are one: what float32 rounds
 SAME = 1e-6
@@ -215,4 +216,7 @@ def _own_frame(context: Context, line: dict[str, Any]) -> str:
     start = x[0] if _inside(x, context.model.grid) else context.model.grid.origin[0]
     x0, y0 = Frame(float(ax), float(ay), azimuth).to_world(np.array([[-start, 0.0, 0.0]]))[0, :2]
     own = Frame(float(x0), float(y0), azimuth)
-    return f"check the frame; if the model lies along the line: [data] {frame_key(own)}"
+    zone = ""
+    if abs(float(frame.to_local(np.array([[ax, ay, 0.0]]))[0, 1])) > GAP_LENGTH:
+        zone = ": stations and frame must be of one map zone and datum, project the stations to that of the frame"
+    return f"check the frame{zone}; if the model lies along the line: [data] {frame_key(own)}"

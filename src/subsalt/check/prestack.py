@@ -19,7 +19,7 @@ from subsalt.io.prestack import TraceTable
 from subsalt.io.repeats import find_repeats
 from subsalt.io.scan_findings import sample_findings
 from subsalt.io.statistics import sample_statistics
-from subsalt.io.trace_rules import TraceSet, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.trace_rules import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
@@ -230,6 +230,7 @@ def traces_apart(table: TraceTable) -> Iterator[Finding]:
     if table.notes.get("positions", {}).get("from") == "coordinates":
         none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
         if none.all() or not none.any():
+            yield from ends_apart(t)
             yield from far_away(t)
             yield from odd_files(t)
             yield from records_of_receivers(t)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.exclude import leave_out, spans
-from subsalt.io.geometry import column, positions, trace_kinds
-from subsalt.io.headers import Fix, fix_text
+from subsalt.io.geometry import column, positions, trace_kinds, unit_factor
+from subsalt.io.headers import Fix, apply_scalar, fix_text
 
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _TRIED = 20_000
 #: scalars of the standard, the usual ones first
 SCALARS = (-10, -100, 1, -1000, 10, 100, -10000, 1000)
+#: m in a degree of a great circle; angles that coordinates may be, and how many of them are a degree (0: DDDMMSS)
+DEGREE = 111_195.0
+ANGLES = {"degrees": 1.0, "seconds of arc": 3600.0, "degrees, minutes and seconds": 0.0}
 #: m: depths below the surface at which seismic sources are fired, with room on both sides
 SHALLOWEST, DEEPEST = 0.3, 100.0
 #: m: deeper sources are unusual where receivers lie on one level that is as deep
@@ -293,6 +296,42 @@ def offset_ratio(s: ScannedFile) -> float | None:
     if use.sum() < 0.5 * s.live.sum() or not use.any() or np.ptp(said[use]) == 0:
         return None
     return float(np.median(said[use] / distance[use]))
+
+
+def as_angles(s: ScannedFile, fix: Fix) -> str:
+    """Return what angles the coordinates are when only as angles they agree with the offsets; empty for lengths.
+
+    Longitudes and latitudes written without their code (byte 89) are numbers that nothing refuses. On the Earth their
+    distances are those of the offsets (byte 37), to the rounding of both and the flattening (0.7 %); as metres they are
+    16 to 100,000 times too short.
+    """
+    said = np.abs(s.positions.offset[s.live])
+    ends = [p[s.live, :2] / unit_factor(s.layout, fix) for p in (s.positions.src, s.positions.rcv)]
+    distance = np.hypot(*(ends[1] - ends[0]).T)
+    if not len(said) or np.ptp(said) == 0 or np.median(distance) > 0.2 * np.median(said):
+        return ""
+    scalar = column(s.values, "coordinate_scalar", s.layout.n_traces)[s.live]
+    step = float(apply_scalar(np.ones(1), scalar if fix.scalar is None else fix.scalar).max())
+    for words, per_degree in ANGLES.items():
+        lon, lat = np.stack([_degrees(p, per_degree) for p in ends], axis=2).swapaxes(0, 1)
+        if not (np.abs(lon) <= 180.0).all() or not (np.abs(lat) <= 90.0).all():
+            continue
+        east = (lon[:, 1] - lon[:, 0]) * np.cos(np.radians(lat.mean(axis=1)))
+        there = DEGREE * np.hypot(east, lat[:, 1] - lat[:, 0])
+        rounded = 1.0 + 2.0 * step * DEGREE / (per_degree or 3600.0)
+        same = np.abs(there - said) <= rounded + 0.02 * said
+        if rounded < 0.1 * said.max() and same.mean() > 0.9:
+            return words
+    return ""
+
+
+def _degrees(p: NDArray[np.float64], per_degree: float) -> NDArray[np.float64]:
+    """Return angles in degrees; of degrees, minutes and seconds, DDDMMSS.ss, when there are 0 in a degree."""
+    if per_degree:
+        return p / per_degree
+    whole, minutes, seconds = (np.abs(p) // 1e4, np.abs(p) // 100 % 100, np.abs(p) % 100)
+    good = (minutes < 60) & (seconds < 60)
+    return np.where(good, np.sign(p) * (whole + minutes / 60 + seconds / 3600), np.nan)
 
 
 def scalar_cure(scanned: Scanned, fix: Fix) -> str:

@@ -149,7 +149,7 @@ class Fix:
     ns, format : int, optional
         Samples per trace; sample format code.
     endian : {"big", "little"}, optional
-        Byte order.
+        Byte order of trace headers and samples; that of the file header is told by its format code.
     delay : float, optional
         Time of the first sample, s, for all traces.
     unit : {"m", "ft"}, optional

@@ -8,8 +8,9 @@ fits.
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
-from subsalt.errors import SegyError
+from subsalt.errors import Finding, SegyError
 from subsalt.io.file_layout import Endian, FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.foreign import refuse_foreign
@@ -18,6 +19,7 @@ from subsalt.io.headers import TRACE_HEADER, Fix, HeaderBytes, fix_text
 from subsalt.io.misfits import explained, text_headers
 from subsalt.io.samples import FORMATS, READABLE
 from subsalt.io.sampling import agreement, find_dt, find_ns
+from subsalt.io.statistics import USUAL_FORMATS, likeliest_format
 from subsalt.io.text_header import TEXT_HEADER, decode_text
 
 BINARY_HEADER = 400
@@ -104,7 +106,9 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     _refuse_compressed(file, head)
     binary = head[TEXT_HEADER:]
     lines, encoding = decode_text(head[:TEXT_HEADER])
-    endian, code = _format(file, binary, fix)
+    endian, code = _format(binary, fix)
+    if code not in READABLE:
+        raise _unreadable(file, code, header, fix)
     order = ">" if endian == "big" else "<"
 
     def value(byte: int, kind: str) -> int:
@@ -132,7 +136,7 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         path=str(file.path),
         kind="segy",
         size=file.size,
-        endian=endian,
+        endian=fix.endian or endian,
         format=code,
         ns=0,
         dt=0.0,
@@ -157,6 +161,9 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         find_ns(file, layout, header, fix, candidates, end)
     except SegyError as e:
         raise explained(e, file, layout, header, candidates, end) from None
+    if fix.endian is None and _other_order(file, layout, header):
+        _say_order(layout)
+        find_ns(file, layout, header, fix, candidates, end)
     if fix.text_headers is None:
         _refuse_miscounted(file, layout, header, candidates, end)
     ext_dt = struct.unpack_from(order + "d", binary, 3273 - 3201)[0] if rev2 else 0.0
@@ -190,28 +197,71 @@ def _refuse_compressed(file: InputFile, head: bytes) -> None:
             )
 
 
-def _format(file: InputFile, binary: bytes, fix: Fix) -> tuple[Endian, int]:
-    """Return byte order and sample format; refuse what we cannot decode."""
-    big, little = (struct.unpack_from(o + "h", binary, 3225 - 3201)[0] for o in "><")
-    constant = binary[96:100]
-    endian: Endian | None = fix.endian
-    if endian is None and constant == b"\x01\x02\x03\x04":
-        endian = "big"
-    elif endian is None and constant == b"\x04\x03\x02\x01":
-        endian = "little"
-    elif endian is None:
-        known = [e for e, c in (("big", big), ("little", little)) if c in FORMATS]
-        endian = known[0] if known else ("little" if fix.format and _little_ns(binary) else "big")  # type: ignore[assignment]
-    assert endian is not None
-    code = fix.format if fix.format is not None else (big if endian == "big" else little)
-    if code not in READABLE:
-        name = f" ({FORMATS[code].name})" if code in FORMATS else ""
-        raise SegyError(
-            f"{file.path}: sample format {code}{name} (byte 3225) is not one that can be read",
-            "if the file is SEG-Y, say which format it has: [data.fix] format = 1 (IBM) or 5 (IEEE)",
-            code="E211",
+def _format(binary: bytes, fix: Fix) -> tuple[Endian, int]:
+    """Return byte order and sample format of the binary header; that of the traces may be another order."""
+    codes: dict[Endian, int] = {
+        "big": struct.unpack_from(">h", binary, 3225 - 3201)[0],
+        "little": struct.unpack_from("<h", binary, 3225 - 3201)[0],
+    }
+    constant = {b"\x01\x02\x03\x04": "big", b"\x04\x03\x02\x01": "little"}.get(binary[96:100])
+    known: list[Endian] = [e for e, c in codes.items() if c in FORMATS]
+    endian: Endian
+    if constant is not None:
+        endian = "big" if constant == "big" else "little"
+    elif fix.endian is not None:
+        # files are known whose file header alone is in the other order
+        endian = fix.endian if fix.endian in known or fix.format or not known else known[0]
+    elif known:
+        endian = known[0]
+    else:
+        endian = "little" if fix.format and _little_ns(binary) else "big"
+    return endian, fix.format if fix.format is not None else codes[endian]
+
+
+def _unreadable(file: InputFile, code: int, header: HeaderBytes, fix: Fix) -> SegyError:
+    """Return the error for a format that is none or is not read, with the one that the samples look like."""
+    trials = []
+    for other in USUAL_FORMATS:
+        try:
+            trials.append(_segy_layout(file, header, replace(fix, format=other)))
+        except SegyError:
+            continue
+    found = likeliest_format(file, trials)
+    name = f" ({FORMATS[code].name})" if code in FORMATS else ""
+    text = f"{file.path}: sample format {code}{name} (byte 3225) is not one that can be read"
+    if found is None:
+        cure = "if the file is SEG-Y, say which format it has: [data.fix] format = 1 (IBM) or 5 (IEEE)"
+        return SegyError(text, cure, code="E211")
+    looks = f"; samples look like those of format {found} ({FORMATS[found].name})"
+    return SegyError(text + looks, fix_text({"format": found}), code="E211")
+
+
+def _other_order(file: InputFile, layout: FileLayout, header: HeaderBytes) -> bool:
+    """Return whether trace headers confirm the number of samples in the other byte order alone."""
+    other = replace(layout, endian="little" if layout.endian == "big" else "big")
+    return (
+        header.ns > 0
+        and agreement(file, layout, header, layout.ns) == 0.0
+        and agreement(file, other, header, layout.ns) == 1.0
+    )
+
+
+def _say_order(layout: FileLayout) -> None:
+    """Take the traces in the other byte order than the file header, and say so."""
+    head, layout.endian = layout.endian, "little" if layout.endian == "big" else "big"
+    # what was said of their number came from a header that was misread
+    layout.findings = [
+        Finding(
+            "W380",
+            "warning",
+            f"{layout.path}: the file header is {head}-endian, the trace headers are {layout.endian}-endian (all that "
+            f"were looked at say {layout.ns} samples in that byte order alone); traces are read as "
+            f"{layout.endian}-endian",
+            "other programs may refuse the file: write it again in one byte order; if all files are so, "
+            f"{fix_text({'endian': layout.endian})} says it",
+            {"file_header": head, "traces": layout.endian},
         )
-    return endian, code
+    ]
 
 
 def _little_ns(binary: bytes) -> bool:

@@ -26,7 +26,7 @@ from subsalt.io.layout import find_layout
 from subsalt.io.raw import raw_bytes
 from subsalt.io.sampling import settle_dt
 from subsalt.io.scan import ScannedFile, header_for
-from subsalt.io.scan_findings import coordinate_findings
+from subsalt.io.scan_findings import components_between, coordinate_findings, sensors
 from subsalt.io.trace_headers import read_headers
 from subsalt.relay import plain
 
@@ -161,16 +161,21 @@ def _open_files(
                     plain(asdict(replace(layout, text=[])))
                     | {
                         "stamp": os.fstat(file.fd).st_mtime_ns,
+                        "sensors": sensors(some),
                         "scalars": sorted({int(v) for v in column(some.values, "coordinate_scalar", 1)}),
                     }
                 )
     told = [one for several in comm.allgather(told) for one in several]
     stamps = [one.pop("stamp") for one in told]
     scalars = sorted({v for one in told for v in one.pop("scalars")})
+    kinds = [one.pop("sensors") for one in told]
     layouts = []
     for one in told:
         findings = [Finding(**f) for f in one.pop("findings")]
         layouts.append(FileLayout(**one | {"revision": tuple(one["revision"])}, findings=findings))
+    if layouts:
+        together = zip((lay.path for lay in layouts), kinds, strict=True)
+        layouts[0].findings += components_between(list(together), fix)
     return layouts, stamps, scalars
 
 
@@ -185,7 +190,7 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     some = replace(layout, n_traces=len(picks))
     dead, auxiliary = trace_kinds(values, len(picks), fix)
     out = _left_out(fix, layout.path, picks, values)
-    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out)
+    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out, header)
 
 
 def _left_out(

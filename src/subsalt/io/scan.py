@@ -150,6 +150,7 @@ class ScannedFile:
     dead: NDArray[np.bool_]
     auxiliary: NDArray[np.bool_]
     excluded: NDArray[np.bool_]
+    header: HeaderBytes = field(default_factory=HeaderBytes)
 
     @property
     def live(self) -> NDArray[np.bool_]:
@@ -170,7 +171,7 @@ def open_headers(
     out = excluded(
         fix.exclude, layout.path, np.arange(n), column(values, "ffid", n), column(values, "channel", n)
     )
-    return ScannedFile(layout, values, positions(values, layout, fix), dead, aux, out)
+    return ScannedFile(layout, values, positions(values, layout, fix), dead, aux, out, header)
 
 
 def header_for(layout: FileLayout, header: HeaderBytes) -> HeaderBytes:

@@ -11,8 +11,9 @@ import numpy as np
 from subsalt.errors import Finding
 from subsalt.io.exclude import spans
 from subsalt.io.file_layout import FileLayout
-from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, column
+from subsalt.io.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, bin_positions, column
 from subsalt.io.header_cures import (
+    as_angles,
     cure,
     delay_findings,
     depth_findings,
@@ -25,7 +26,7 @@ from subsalt.io.header_cures import (
 from subsalt.io.headers import Fix
 from subsalt.io.shots import SAME_PLACE, shot_table
 from subsalt.io.statistics import SampleStatistics
-from subsalt.io.trace_rules import TraceSet, records_of_receivers, trace_rules
+from subsalt.io.trace_rules import TraceSet, in_two_zones, records_of_receivers, trace_rules
 
 if TYPE_CHECKING:
     from subsalt.io.scan import ScannedFile, ScanResult
@@ -42,7 +43,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_scalars, _trace_kinds, _components, _units, _delays, _elevations):
+    for rule in (_scalars, _trace_kinds, _components, _units, _bins, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -154,9 +155,31 @@ def _components(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     )
 
 
+def sensors(one: ScannedFile) -> list[int]:
+    """Return the identifications of rev 1 (byte 29) that the live traces of a file have."""
+    found = np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.live])
+    return [int(k) for k in found if int(k) in SENSORS]
+
+
+def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator[Finding]:
+    """Yield an error for components that are in files of their own, when none is chosen; of (path, `sensors`)."""
+    first = {k: path for path, kinds in reversed(files) for k in kinds}
+    if fix.trace_ids is not None or fix.all_traces or len(first) < 2 or any(len(k) > 1 for _, k in files):
+        return
+    said = ", ".join(f"{SENSORS[k]} (trace id {k}) in {first[k]}" for k in sorted(first))
+    best = min(first)
+    yield Finding(
+        "E241",
+        "error",
+        f"the files hold several components (byte 29): {said}",
+        f"[data.fix] trace_ids = [{best}] uses those of {SENSORS[best]} alone; or name the files of one component",
+        {"kinds": sorted(first)},
+    )
+
+
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_scalars(one, fix), *_units(one, fix), *_components(one, fix)]
+    return [*_scalars(one, fix), *_units(one, fix), *_bins(one, fix), *_components(one, fix)]
 
 
 def geometry_errors(one: ScannedFile, fix: Fix) -> list[Finding]:
@@ -198,12 +221,54 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             f"{lay.path}: coordinates are angles (byte 89 = {angles[0]}: arc seconds or degrees)",
             "project them to metres first; if they are metres already: [data.bytes] coordinate_units = 0",
         )
+    elif not angles and (words := as_angles(one, fix)):
+        yield Finding(
+            "E240",
+            "error",
+            f"{lay.path}: coordinates are longitudes and latitudes in {words}, although byte 89 calls them lengths "
+            f"({', '.join(str(int(v)) for v in units[:3])}): as such, sources and receivers are as far apart as the "
+            "offsets (byte 37) say; as lengths, a fifth of that at most",
+            "project them to metres first; if they are metres and the offsets wrong: [data.bytes] offset = 0",
+            {"angles": words},
+        )
     if lay.kind == "segy" and lay.measurement == 2 and fix.unit is None:
         yield _warn(
             "W241",
             f"{lay.path}: measurement system (byte 3255) is feet; positions are converted to metres",
             'if they are metres already: [data.fix] unit = "m"; unit = "ft" silences this',
         )
+
+
+def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
+    """Yield a warning when the positions of bins are midpoints only after x and y of stations are exchanged."""
+    lay = one.layout
+    bins = np.stack(bin_positions(one.values, lay, fix), axis=1)[one.live]
+    src, rcv = one.positions.src[one.live, :2], one.positions.rcv[one.live, :2]
+    if not (bins.any() and src.any() and rcv.any()):
+        return
+
+    def off(ends: tuple[str, ...]) -> float:
+        both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
+        return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
+
+    now = off(())
+    for ends in (("source", "receiver"), ("receiver",), ("source",)):
+        # bins are wide, and lines crooked: an exchange that explains them leaves a small part of what it mends
+        if off(ends) <= 0.1 * now:
+            names = [
+                (f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")
+            ]
+            yield _warn(
+                "W381",
+                f"{lay.path}: midpoints lie {now:,.1f} m from the positions of their bins (bytes {one.header.cdp_x}, "
+                f"{one.header.cdp_y}; median), with x and y of {' and '.join(f'{e}s' for e in ends)} exchanged "
+                f"{off(ends):,.1f} m",
+                f"if stations are wrong: [data] bytes = {{{', '.join(f'{n} = {byte}' for n, byte in names)}}}; if the "
+                f"bins are: [data] bytes = {{cdp_x = {one.header.cdp_y}, cdp_y = {one.header.cdp_x}}}",
+                off_m=now,
+                ends=list(ends),
+            )
+            return
 
 
 def _delays(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
@@ -319,6 +384,7 @@ def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> li
     for rule in (_between_files, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
     found += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
+    found += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
     if result.kind == "shots":
         found += trace_rules(scanned, fix)
     return found
@@ -388,7 +454,8 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
 def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     if not (result.has_sources and result.has_receivers):
         return
-    if result.offsets[1] > _LONGEST_OFFSET:
+    zones = in_two_zones(*result.offsets)
+    if result.offsets[1] > _LONGEST_OFFSET and not zones:
         yield _warn(
             "W227",
             f"offsets reach {result.offsets[1]:,.0f} m; no survey is that long",
@@ -399,7 +466,7 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         )
     for s in scanned:
         ratio = offset_ratio(s)
-        if ratio is None or 0.8 <= ratio <= 1.25:
+        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix):
             continue
         tried = scalar_cure(scanned, fix)
         feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))
@@ -407,8 +474,9 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
             "W226",
             f"{s.layout.path}: offsets (byte 37) are {ratio:.3g} times the distances of the coordinates (median)"
             + (": one of them is in feet" if feet else ""),
-            tried
-            or (
+            f"{tried}; if the coordinates are right and the offsets wrong: [data.bytes] offset = 0"
+            if tried
+            else (
                 'the coordinates count; if these are in feet: [data.fix] unit = "ft"; '
                 "[data.bytes] offset = 0 silences this"
                 if feet

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from subsalt.io.file_layout import Endian, FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.headers import fix_text
-from subsalt.io.samples import decode
-from subsalt.io.trace_measures import TraceMeasures, measured, pick_traces
+from subsalt.io.samples import FORMATS, decode
+from subsalt.io.trace_measures import TraceMeasures, measured, pick_traces, read_bytes
 
 
 @dataclass(frozen=True)
@@ -99,29 +99,48 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
 
     The key was tried: under it the samples are smooth and have the digits of their format.
     """
-    if layout.format not in _FOUR_BYTES or not len(samples):
+    if layout.format not in _WORDS or not len(samples):
         return "", ""
-    samples = np.ascontiguousarray(samples[:64])
+    samples = np.ascontiguousarray(samples[:_TRACES])
     declared = (layout.format, layout.sample_order)
     # a few traces with NaN are bad traces; when most have some, it is the format
     finite = np.isfinite(decode(samples, *declared)).all(axis=1)
-    samples = samples[finite] if finite.mean() > 0.5 else samples
-    digits = _wrong_kind(_words(samples, layout.sample_order), layout.format)
+    broken = finite.mean() <= 0.5
+    samples = samples if broken else samples[finite]
+    digits = _wrong_kind(samples, *declared)
     rough = _roughness(decode(samples, *declared))
     if not digits and (not math.isfinite(rough) or rough < 0.02):
         return "", ""
     sensible = _sensible(decode(samples, *declared))
+    found, smoothest = None, math.inf
     for code, order in _others(*declared):
         x = decode(samples, code, order)
         # the bits of floats, read as integers, are their logarithms: smooth, but the floats make sense
-        if _wrong_kind(_words(samples, order), code) or not _sensible(x) or (code == 2 and sensible):
+        if _wrong_kind(samples, code, order) or not _sensible(x) or (code == 2 and sensible):
             continue
         smooth = _roughness(x)
-        # digits tell IBM from IEEE whatever the traces hold; all else must be much smoother
+        # digits tell IBM from IEEE whatever the traces hold; all else must be much smoother, or finite at last
+        limit = NOISE if broken and np.isfinite(x).all() else SMOOTHER * rough
         by_digits = bool(digits) and order == declared[1] and code in (1, 5) and layout.format in (1, 5)
-        if by_digits or smooth < 0.25 * rough:
-            return _said(declared, (code, order), layout.endian, digits)
-    return "", ""
+        if (by_digits or smooth < limit) and not smooth >= SMOOTHER * smoothest:
+            found, smoothest = (code, order), smooth
+    return _said(declared, found, layout.endian, digits) if found else ("", "")
+
+
+def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
+    """Return the sample format of that layout of a file under which its samples make sense; None when there is none.
+
+    Floats that make sense and are smooth come first, since their bits are smooth as integers, too.
+    """
+    found: list[tuple[bool, float, int]] = []
+    for layout in trials:
+        raw = read_bytes(file, layout, pick_traces(layout, _TRACES * layout.trace_bytes))
+        x = decode(raw, layout.format, layout.sample_order)
+        rough = _roughness(x)
+        wrong = _wrong_kind(raw, layout.format, layout.sample_order)
+        if not wrong and _sensible(x) and np.isfinite(x).mean() > 0.5 and rough < NOISE:
+            found.append((layout.format not in (1, 5, 6), rough, layout.format))
+    return min(found)[2] if found else None
 
 
 def _sensible(x: NDArray[np.float32]) -> bool:
@@ -130,14 +149,20 @@ def _sensible(x: NDArray[np.float32]) -> bool:
     return size.size > 0.5 * np.count_nonzero(x) and 1e-20 < float(np.median(size)) < 1e20
 
 
-#: sample formats of four bytes that are taken for one another
-_FOUR_BYTES = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers"}
+#: sample formats that are taken for one another, or read in the other byte order
+_WORDS = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers", 3: "16-bit integers"}
+#: formats that are tried where the header names none that can be read, the usual ones first
+USUAL_FORMATS = (5, 1, 3, 2, 8, 6)
+#: traces that answer what the format is
+_TRACES = 64
+#: roughness over that of the declared format below which another one is meant; roughness of what is noise, below 2
+SMOOTHER, NOISE = 0.25, 1.0
 
 
 def _others(code: int, order: Endian) -> list[tuple[int, Endian]]:
     """Return the formats and byte orders to try, one mistake before two."""
     swapped: Endian = "little" if order == "big" else "big"
-    formats = [c for c in _FOUR_BYTES if c != code]
+    formats = [c for c in _WORDS if c != code and FORMATS[c].size == FORMATS[code].size]
     return [*((c, order) for c in formats), (code, swapped), *((c, swapped) for c in formats)]
 
 
@@ -148,9 +173,7 @@ def _said(
     said: list[str] = []
     keys: list[tuple[str, object]] = []
     if found[0] != declared[0]:
-        said.append(
-            f"{_FOUR_BYTES[found[0]]}, the header says {_FOUR_BYTES[declared[0]].removesuffix(' floats')}"
-        )
+        said.append(f"like {_WORDS[found[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}")
         keys.append(("format", found[0]))
     if found[1] != declared[1]:
         said.append(f"{found[1]}-endian, the headers are {headers}-endian")
@@ -163,18 +186,16 @@ def _said(
     return text, fix_text(dict(keys))
 
 
-def _words(samples: NDArray[np.uint8], order: Endian) -> NDArray[np.uint32]:
-    """Return samples of four bytes as numbers."""
-    return samples.view(">u4" if order == "big" else "<u4").astype(np.uint32)
-
-
-def _wrong_kind(words: NDArray[np.uint32], code: int) -> str:
+def _wrong_kind(samples: NDArray[np.uint8], code: int, order: Endian) -> str:
     """Tell IBM from IEEE floats by the first hexadecimal digit of the fraction.
 
     IBM numbers are normalised: the digit is never 0. In IEEE numbers the same four bits are the last of the
     exponent and the first three of the mantissa, which are all zero in one number of twelve when the data
     span octaves.
     """
+    if code not in (1, 5):
+        return ""
+    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
     nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
     exponents = len(np.unique(nonzero >> np.uint32(24)))
     if nonzero.size < 500 or exponents < 6:

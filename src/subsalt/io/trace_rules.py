@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: share of the channels of a shot that may be missing without a word
 FEW_MISSING = 0.05
+#: factor by which nominal offsets differ from distances at most
+NOMINAL = 1.1
 #: a gap between two groups of stations, over the extent of both, and in m, that no survey has
 GAP, GAP_LENGTH = 10.0, 50_000.0
 
@@ -155,6 +157,7 @@ def trace_rules(scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
     yield from missing(t)
     yield from offsets_by_trace(t)
     if not none:
+        yield from ends_apart(t)
         yield from far_away(t)
         yield from odd_files(t)
 
@@ -346,6 +349,34 @@ def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
     )
 
 
+def in_two_zones(low: float, high: float) -> bool:
+    """Return whether offsets from `low` to `high`, m, are those of sources and receivers in two map zones.
+
+    They then hardly vary: a wrong scalar multiplies the smallest and the largest alike.
+    """
+    return low > max(GAP_LENGTH, GAP * (high - low))
+
+
+def ends_apart(t: TraceSet) -> Iterator[Finding]:
+    """Yield an error when every receiver lies far from its source: the two are in different zones."""
+    if not (t.src[:, :2].any() and t.rcv[:, :2].any()):
+        return
+    distance = np.hypot(*(t.rcv[:, :2] - t.src[:, :2]).T)
+    low, high = float(distance.min()), float(distance.max())
+    if not in_two_zones(low, high):
+        return
+    said = np.abs(t.offset)
+    words = f"; offsets (byte 37) are {said.min():g} to {said.max():g} m" if said.any() else ""
+    yield Finding(
+        "E380",
+        "error",
+        f"all {len(t)} receivers lie {low / 1000:,.1f} to {high / 1000:,.1f} km from their sources{words}: source "
+        "coordinates (bytes 73, 77) and receiver coordinates (bytes 81, 85) are in different map zones or datums",
+        "project both to one zone, or say where the receivers are: [data.bytes] receiver_x, receiver_y",
+        {"distance_m": [low, high], "offsets_m": [float(said.min()), float(said.max())]},
+    )
+
+
 def far_away(t: TraceSet) -> Iterator[Finding]:
     """Yield an error for traces whose stations lie far from all others: another zone, or another scalar."""
     rows = apart(0.5 * (t.src[:, :2] + t.rcv[:, :2]))
@@ -394,8 +425,11 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
     d = t.rcv[:, :2] - t.src[:, :2]
     distance = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
     wrong = np.abs(said - distance) > OFFSET_SLACK[0] + OFFSET_SLACK[1] * distance
-    # where most disagree, the ratio of all tells more; where no word is set, there is nothing to compare
-    if not wrong.any() or wrong.mean() > 0.2 or np.ptp(t.offset) == 0:
+    # where no word is set, there is nothing to compare
+    if not wrong.any() or np.ptp(t.offset) == 0:
+        return
+    if wrong.mean() > 0.2:
+        yield from _offsets_without_rule(said, distance, int(wrong.sum()))
         return
     rows = np.flatnonzero(wrong)
     worst = int(rows[np.argmax(np.abs(said - distance)[rows])])
@@ -407,4 +441,30 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
         f"{distance[worst]:.1f} m apart",
         f"the coordinates count; if these are wrong: {t.cure(rows)}; if the offsets are: [data.bytes] offset = 0",
         {"count": len(rows), "traces": t.first(rows)},
+    )
+
+
+def _offsets_without_rule(
+    said: NDArray[np.float64], distance: NDArray[np.float64], wrong: int
+) -> Iterator[Finding]:
+    """Yield a warning for offsets that mostly are not the distances, though they are about as large.
+
+    Another scalar or unit is told by the ratio of all; nominal offsets are off by a few per cent.
+    """
+    both = (said > 0) & (distance > 0)
+    # many writers leave 0 or 1 in byte 37
+    if both.mean() < 0.5:
+        return
+    ratio = said[both] / distance[both]
+    typical = float(np.exp(np.median(np.abs(np.log(ratio)))))
+    if not 0.8 <= float(np.median(ratio)) <= 1.25 or typical < NOMINAL:
+        return
+    yield Finding(
+        "W226",
+        "warning",
+        f"offsets (byte 37) are not the distances of the coordinates in {wrong} of {len(said)} traces: they are other "
+        f"ones by a factor of {typical:.3g} in the median, some larger, some smaller, which no scalar or unit explains",
+        "the coordinates count; check that traces and headers belong together (byte 13, channel); if the offsets are "
+        "wrong: [data.bytes] offset = 0",
+        {"count": wrong, "factor": typical},
     )

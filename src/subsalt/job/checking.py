@@ -214,7 +214,7 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
 
 #: findings of the scan that do not matter when the geometry stands in tables
 OF_HEADER_POSITIONS = {
-    *("E235", "E236", "E240", "E243", "W216", "W240", "W241", "W242", "W243", "W263"),
+    *("E235", "E236", "E240", "E243", "E380", "W381", "W216", "W240", "W241", "W242", "W243", "W263"),
     *(f"W{n}" for n in range(220, 228)),
 }
 
@@ -233,9 +233,22 @@ def _scan(job: Job) -> Any:
     found = segy.scan(data_files(job), header, fix)
     if job.data.geometry is not None:
         found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    if job.data.receivers == "offset":  # the coordinates of receivers do not count
+        found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
     if job.data.shot_key != "auto":  # the job says what tells shots apart
         found.findings = [f for f in found.findings if f.code != "W224"]
     return found
+
+
+def _placed_by_offsets(f: Finding) -> Finding:
+    """Return a finding on offsets with the cure of a job that places receivers by them."""
+    if f.code != "W226":
+        return f
+    cure = (
+        'receivers are placed by these offsets; if the coordinates are right: [data] receivers = "coordinates" and '
+        "[data.bytes] offset = 0; ignore it if the offsets are"
+    )
+    return replace(f, fix=cure)
 
 
 def _wavelet_dt(job: Job, context: check.Context) -> float:

@@ -50,7 +50,9 @@ class FixSection(Section):
     dt: PositiveTime | None = Field(None, description="sample interval")
     ns: int | None = Field(None, ge=1, description="samples per trace")
     format: int | None = Field(None, description="sample format code instead of byte 3225")
-    endian: Literal["big", "little"] | None = Field(None, description="byte order of headers and samples")
+    endian: Literal["big", "little"] | None = Field(
+        None, description="byte order of trace headers and samples"
+    )
     sample_endian: Literal["big", "little"] | None = Field(
         None, description="byte order of the samples, where it is not that of the headers"
     )

@@ -241,6 +241,11 @@ S: dict[str, Callable[[Path], Case]] = {
         f, worlds.streamer(), Layout(depths_down=True), data={"fix": {"z_sign": -1}}
     ),
     "marked dead": lambda f: _marked_dead(case(f, worlds.streamer())),
+    "hydrophones, 11": lambda f: case(f, worlds.streamer(), Layout(ids=11)),
+    "hydrophones, 11, in one file": lambda f: case(f, worlds.streamer()).edit(
+        lambda t: t.put(trace_id=11), [5]
+    ),
+    "vertical components, 12": lambda f: _to_time(f, Layout(ids=12)),
     "channels from far to near": lambda f: _far_to_near(case(f, worlds.streamer())),
     "sailed backwards": lambda f: case(f, _backwards(worlds.streamer())),
     "some shots": _subset,

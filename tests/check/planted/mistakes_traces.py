@@ -329,18 +329,7 @@ def section(case, which):
 # 46
 
 
-@plants(
-    46, "hydrophones, 11", bases="line patch time", where="all one", says="trace id|identification|all_traces"
-)
-def hydrophones(case, which):
-    case.edit(lambda f: f.put(trace_id=11), which)
-
-
-@plants(
-    46, "vertical components, 12", bases="line time", where="all", says="trace id|identification|all_traces"
-)
-def vertical(case, which):
-    case.edit(lambda f: f.put(trace_id=12), which)
+# ids 11 and 12 alone are data, read whole and in silence: clean surveys have them
 
 
 @plants(
