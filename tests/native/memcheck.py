@@ -114,10 +114,16 @@ def checked(names: list[str], log: Path) -> int:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         sys.exit("make memcheck needs valgrind; on Debian or Ubuntu install the package valgrind")
-    command = [valgrind, "--tool=memcheck",
+    command = [
+        valgrind,
+        "--tool=memcheck",
         # long blocks of the unrolled kernels exhaust the storage of its translator
         "--vex-guest-max-insns=25",
-        "--vex-iropt-unroll-thresh=0", "--xml=yes", f"--xml-file={log}", "--error-limit=no"]
+        "--vex-iropt-unroll-thresh=0",
+        "--xml=yes",
+        f"--xml-file={log}",
+        "--error-limit=no",
+    ]
     command += [
         "--num-callers=24",
         "--fair-sched=yes",
