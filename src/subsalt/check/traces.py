@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.spectrum import frequency_by_data
 from subsalt.check.units import frequency_cure
 from subsalt.errors import Finding
 from subsalt.wavelet import Wavelet
@@ -195,13 +196,13 @@ def sampling(context: Context) -> Iterator[Finding]:
             "Hz (Nyquist)",
             f"{frequency_cure(context.wavelet.f0)}; else lower it, or sample finer"
             if context.wavelet.f0 > 2000
-            else "lower [source] f0, or sample finer",
+            else f"{frequency_by_data(context)}lower [source] f0, or sample finer",
             nyquist=nyquist,
         )
     elif fmax > nyquist:
         yield warning(
             "W534",
             f"the wavelet reaches {fmax:g} Hz, the records carry nothing above {nyquist:g} Hz (Nyquist)",
-            f"lower [source] f0, or set fmax = {0.9 * nyquist:.3g}",
+            f"{frequency_by_data(context)}lower [source] f0, or [source] fmax = {0.9 * nyquist:.3g}",
             nyquist=nyquist,
         )

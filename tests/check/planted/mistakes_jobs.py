@@ -20,18 +20,24 @@ def key(number, form, bases, says, place, change, **more):
 # 15: the numbers of a Ricker wavelet; the data peak near 12 Hz (line), 6 Hz (patch)
 
 F0 = r"f0|peak|frequenc"
-key(
-    15,
-    "five times",
-    "line patch tti",
-    F0,
-    "f0|frequenc",
-    lambda j: put(j, "source", f0=5 * j["source"]["f0"]),
-)
-key(15, "three times", "line patch", F0, "f0", lambda j: put(j, "source", f0=3 * j["source"]["f0"]))
-key(15, "a third", "line patch", F0, "f0", lambda j: put(j, "source", f0=j["source"]["f0"] / 3))
-key(15, "in kHz", "line patch", F0, "f0", lambda j: put(j, "source", f0=j["source"]["f0"] / 1000))
-key(15, "a thousand times", "line patch", F0, "f0", lambda j: put(j, "source", f0=j["source"]["f0"] * 1000))
+# a frequency read from a spectrum is good to a tenth; the grid of the patch carries 6 Hz with one per cent to spare
+COARSE = ("W530",)
+
+
+def frequency(form, bases, times):
+    """Register a peak frequency that is wrong by a factor."""
+
+    def change(j):
+        put(j, "source", f0=j["source"]["f0"] * times)
+
+    key(15, form, bases, F0, "f0|frequenc", change, allows=COARSE)
+
+
+frequency("five times", "line patch tti", 5)
+frequency("three times", "line patch", 3)
+frequency("a third", "line patch", 1 / 3)
+frequency("in kHz", "line patch", 1e-3)
+frequency("a thousand times", "line patch", 1e3)
 
 # 35
 
