@@ -78,8 +78,7 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 		compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
 
 test: build emulated ## run all tests
-	@# three on two cores: tests of stops, silence and disks wait
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
 test-all: build emulated cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)

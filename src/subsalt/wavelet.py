@@ -296,7 +296,7 @@ def _span(nt: int | None, peak: float, reach: float, dt: float) -> tuple[float, 
         late = abs(peak) > 2
         raise ConfigError(
             f"a wavelet of {n} samples every {dt:.4g} s, whose peak comes at {peak:.4g} s",
-            f'if that time is in milliseconds, write it so ("{peak:g} ms"); it has 2 to {MAX_SAMPLES} samples'
+            f'if that time is in milliseconds: [source] t0 = "{peak:g} ms"; a wavelet has 2 to {MAX_SAMPLES} samples'
             if late
             else f"use 2 to {MAX_SAMPLES} samples",
             code="E160",

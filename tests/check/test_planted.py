@@ -1,6 +1,6 @@
 """Planted mistakes are caught, and nothing is found in clean surveys.
 
-Two forms of every mistake are planted here, all of them by ``SUBSALT_PLANTED=all`` or
+One form of every mistake is planted here, all of them by ``SUBSALT_PLANTED=all`` or
 ``python tests/check/planted``, which takes minutes. What is not caught yet stands in ``planted/open.txt``; a form that
 is caught leaves that list.
 """

@@ -90,6 +90,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The first samples lie half a minute or more from time zero: milliseconds were taken for seconds.",
         'Write the delay with its unit: [data.fix] delay = "100 ms".',
     ),
+    "E317": (
+        "Records of minutes",
+        "The records that are to be modelled are longer than those of any survey: milliseconds were given as seconds.",
+        'Write the time with its unit, such as record_length = "1400 ms".',
+    ),
     "E318": (
         "The model lies in other depths",
         "Not one source or receiver lies between the first and the last depth of the model: its origin is wrong, or "
@@ -221,6 +226,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Line beside local x",
         "A 2-D line lies more than 2 % of its length beside the local x axis on which it is projected.",
         "Correct the frame, or take a model along the line; the message gives the frame along the line itself.",
+    ),
+    "W344": (
+        "Model shallower than the records",
+        "The records last several times as long as the echo of the model's bottom takes: reflectors below it are not "
+        "imaged, and what they give is noise.",
+        "Extend the model downward, unless only its depths are wanted.",
     ),
     "W343": (
         "init: the model's place is not known",

@@ -544,9 +544,16 @@ def thin_window(context: Context) -> Iterator[Finding]:
             "W340",
             f"the aperture of {aperture:g} m is {aperture / widest:.2g} cells: dipping reflectors will be "
             "missing",
-            _in_km(aperture, context) + "use about the depth of the target",
+            _in_km(aperture, context)
+            + f"for the depth of the model [imaging] aperture = {_depth(context):.3g}; or leave [imaging] aperture out",
             aperture=aperture,
         )
+
+
+def _depth(context: Context) -> float:
+    assert context.model is not None
+    grid = context.model.grid
+    return (grid.shape[-1] - 1) * grid.spacing[-1]
 
 
 def _in_km(aperture: float, context: Context) -> str:
@@ -557,6 +564,10 @@ def _in_km(aperture: float, context: Context) -> str:
     if not 10 * max(grid.spacing) <= 1e3 * aperture <= 2 * widest:
         return ""
     return f'lengths are in metres: for kilometres [imaging] aperture = "{aperture:g} km"; else '
+
+
+#: times of the vertical echo of the model's bottom that records may last; only a small part of them is imaged beyond
+DEEPER = 3.0
 
 
 @rule("geometry", "velocity", "survey")
@@ -577,6 +588,19 @@ def record_length(context: Context) -> Iterator[Finding]:
             + (", or lengthen record_length" if context.modelling else ", or use longer records"),
             reach=reach,
             two_way=float(two_way[-1]),
+        )
+    elif record > DEEPER * float(two_way[-1]) and not context.modelling:
+        bottom = float(grid.axis(-1)[-1])
+        speed = bottom - float(grid.axis(-1)[0])
+        reach = bottom + speed * (record / float(two_way[-1]) - 1.0)
+        yield warning(
+            "W344",
+            f"the model ends at {bottom:.4g} m, whose echo comes at {two_way[-1]:.3g} s (vertical); the records "
+            f"last {record:.4g} s: what they show below is not imaged",
+            f"extend the model to about {reach:.3g} m, if it is too shallow by mistake; nothing, if its depths are all that "
+            "is wanted",
+            two_way=float(two_way[-1]),
+            reach=reach,
         )
 
 

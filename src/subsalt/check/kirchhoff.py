@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ STRANGE_STRETCH = 2.0
 SPACING_FACTOR = 2.0
 #: part of the output locations without data within reach from which on the grid is larger than the survey
 EMPTY = 0.25
+#: degrees; an image without steeper events is hardly migrated at all
+LEAST_DIP = 5.0
 #: m: how far data count around a location when no aperture is given
 NEAR = 2000.0
 #: locations and cells of midpoints that are compared to find those without data
@@ -88,6 +91,7 @@ def kirchhoff_findings(c: KirchhoffContext) -> Iterator[Finding]:
         yield from dimension(c.options, c.line)
         if c.grid is not None:
             yield from spacings(c.options, c.grid, c.line)
+            yield from narrow_aperture(c)
     if c.classes is not None and c.table is not None:
         yield from class_counts(c.classes, c.table)
 
@@ -197,15 +201,38 @@ def spacings(options: KirchhoffOptions, grid: ImageGrid, line: bool) -> Iterator
                     f'give the spacing of the input midpoints, or "bins" for {bin_size:g} m',
                     {"spacing": size, "bin": bin_size},
                 )
-    least = bins[1] if line else min(bins)
-    if options.aperture is not None and options.aperture < 2 * least:
+
+
+def narrow_aperture(c: KirchhoffContext) -> Iterator[Finding]:
+    """Warn of an aperture of two bins, or one that builds no dips halfway down the image."""
+    assert c.grid is not None
+    aperture = c.aperture
+    if aperture is None:
+        return
+    least = c.grid.numbered_spacing[1] if c.line else min(c.grid.numbered_spacing)
+    evidence = {"aperture": aperture, "bin": least}
+    cure = '[kirchhoff] aperture = "all", or about the depth of the target'
+    if aperture < 2 * least:
         yield Finding(
             "W768",
             "warning",
-            f"aperture = {options.aperture:g} m is less than two bins of {least:g} m: dipping events cannot be built",
-            f'lengths are in metres: for kilometres write "{options.aperture:g} km"; or "all"',
-            {"aperture": options.aperture, "bin": least},
+            f"aperture = {aperture:g} m is less than two bins of {least:g} m: dipping events cannot be built",
+            f'lengths are in metres: for kilometres [kirchhoff] aperture = "{aperture:g} km"; else {cure}',
+            evidence,
         )
+    elif c.velocity is not None:
+        v = c.velocity.at(c.grid.positions()[:1], c.grid.time)[0].ravel()
+        half = len(v) // 2
+        depth = 0.5 * float(v[half]) * float(c.grid.time.values()[half])
+        dip = math.degrees(math.atan2(aperture, depth))
+        if depth > 0 and dip < LEAST_DIP:
+            yield Finding(
+                "W768",
+                "warning",
+                f"aperture = {aperture:g} m builds dips up to {dip:.2g} degrees halfway down the image ({depth:.4g} m)",
+                cure,
+                evidence | {"dip": dip},
+            )
 
 
 def coverage(c: KirchhoffContext) -> Iterator[Finding]:

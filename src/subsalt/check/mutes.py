@@ -94,6 +94,7 @@ def data_mute(context: Context) -> Iterator[Finding]:
     kept = _kept(x, section.velocity, section.delay, time)
     live = kept > 0 and not _zeroed(context, section)
     if kept >= LITTLE and live:
+        yield from _long_taper(section.taper, time)
         return
     line = section.delay + np.array([x.min(), x.max()]) / section.velocity
     text = (
@@ -108,6 +109,18 @@ def data_mute(context: Context) -> Iterator[Finding]:
     else:
         more = "" if kept == 0 else ", and none that is not zero"
         yield error("E314", text + more, cure, **evidence)
+
+
+def _long_taper(taper: float, time: Any) -> Iterator[Finding]:
+    """Yield an error for a mute whose taper is longer than the records: no sample keeps its amplitude."""
+    if taper > time.duration - time.t0:
+        yield error(
+            "E314",
+            f"the taper of [data.mute], {taper:g} s, is longer than the records ({time.duration - time.t0:.4g} s): all "
+            "samples are weakened",
+            f'[data.mute] taper = "{taper:g} ms", if that was meant; else a part of a second',
+            taper=taper,
+        )
 
 
 def _kept(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:
@@ -135,16 +148,17 @@ def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
     v, delay = section.velocity, section.delay
     # no wave is slower than 20 m/s, no mute begins after ten seconds
     km, ms = v < 20, delay > 10
+    also = f', taper = "{section.taper:g} ms"' if section.taper > 1 else ""
     tried = [
         (1e3 * v, delay, f'velocity = "{v:g} km/s"', km),
-        (v, 1e-3 * delay, f'delay = "{delay:g} ms"', ms),
-        (1e3 * v, 1e-3 * delay, f'velocity = "{v:g} km/s", delay = "{delay:g} ms"', km and ms),
+        (v, 1e-3 * delay, f'delay = "{delay:g} ms"{also}', ms),
+        (1e3 * v, 1e-3 * delay, f'velocity = "{v:g} km/s", delay = "{delay:g} ms"{also}', km and ms),
         (v, 0.0, "delay = 0", delay > 0),
     ]
     for velocity, start, text, likely in tried:
         if likely and _kept(x, velocity, start, time) > 2 * LITTLE:
-            return f"[data.mute] {text}, if that was meant; or leave [data.mute] out"
-    return "a higher velocity or a smaller delay of [data.mute], or leave it out"
+            return f"[data.mute] {text}, if that was meant; or leave [data] mute out"
+    return "leave [data] mute out, or give it a higher velocity or a smaller delay"
 
 
 def stretch_mute(

@@ -13,6 +13,8 @@ from subsalt.survey import TimeAxis
 SLOWEST, FASTEST = 150.0, 9500.0
 #: s after the shot at which no reflection record begins any more, deep water included
 LATEST = 30.0
+#: s; longest record that is modelled, of any survey
+LONGEST = 100.0
 #: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
 FINEST, COARSEST = 5e-5, 0.05
 #: the velocity of water in ft/s
@@ -242,7 +244,7 @@ def sampling_unit(context: Context) -> Iterator[Finding]:
         yield error(
             "E280",
             f"the sampling interval is {dt:g} s: looks like milliseconds",
-            f"[data.fix] dt = {dt / 1000:g}",
+            f"[{'acquisition' if context.modelling else 'data.fix'}] dt = {dt / 1000:g}",
             dt=dt,
         )
     elif dt < 5e-5 and dt * nt < 0.05:
@@ -251,6 +253,20 @@ def sampling_unit(context: Context) -> Iterator[Finding]:
             f"the sampling interval is {dt * 1e6:g} us, the record {dt * nt * 1e3:.3g} ms long",
             f"if the header meant milliseconds: [data.fix] dt = {dt * 1000:g}",
             dt=dt,
+        )
+
+
+@rule("units", "survey")
+def record_unit(context: Context) -> Iterator[Finding]:
+    """Records to be modelled that are longer than any survey's: milliseconds taken for seconds."""
+    assert context.survey is not None
+    time = context.survey.time
+    if context.modelling and time.duration > LONGEST and time.dt < 0.1:
+        yield error(
+            "E317",
+            f"the record of {time.duration:g} s is longer than that of any survey: looks like milliseconds",
+            f'[acquisition] record_length = "{time.duration:g} ms"',
+            duration=time.duration,
         )
 
 

@@ -151,6 +151,15 @@ def _unknown(table: TraceTable, why: str) -> GeometryError:
     )
 
 
+def _seconds(section: TimesSection, record: TimeAxis) -> str:
+    """Return the cure of times that were written in milliseconds; empty where that does not mend them."""
+    given = {k: getattr(section, k) for k in ("first", "last", "step") if getattr(section, k) is not None}
+    if not 0 < 1e-3 * section.first < record.duration:
+        return ""
+    times = ", ".join(f"{k} = {1e-3 * v:g}" for k, v in given.items())
+    return f"if these are milliseconds: [kirchhoff] time = {{{times}}}; else "
+
+
 def time_axis(section: TimesSection, record: TimeAxis) -> TimeAxis:
     """Return the time axis of the image.
 
@@ -170,7 +179,8 @@ def time_axis(section: TimesSection, record: TimeAxis) -> TimeAxis:
             f"the image begins at {first:g} s, the records end at {record.duration:g} s"
             if first > 0
             else f"the image begins at {first:g} s, before time zero",
-            f"give time = {{first = 0, last = {record.duration:g}}}; times are in seconds, or texts such as "
+            _seconds(section, record)
+            + f"[kirchhoff] time = {{first = 0, last = {record.duration:g}}}; times are in seconds, or texts such as "
             '"4000 ms"',
             code="E765",
         )

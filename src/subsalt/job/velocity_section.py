@@ -42,7 +42,8 @@ class FunctionSection(Section):
             if self.t and max(self.t) > LONGEST:
                 raise ConfigError(
                     f"times t reach {max(self.t):g} s; these look like ms",
-                    f'write times in s, or with their unit: "{max(self.t):g} ms"',
+                    f"if they are: [velocity.{'v' if max(values) > 10 else 'eta'}] t = "
+                    f"[{', '.join(f'{1e-3 * t:g}' for t in self.t)}]",
                     code="E743",
                 )
             wrong = [(a, b) for a, b in zip(self.t, self.t[1:], strict=False) if b <= a]
@@ -78,7 +79,7 @@ class SmoothSection(Section):
     def _time_is_in_seconds(cls, value: float) -> float:
         if value > LONGEST:
             raise ConfigError(
-                f"{value:g} s looks like ms", f'write it in s, or with its unit: "{value:g} ms"', code="E743"
+                f"{value:g} s looks like ms", f'[velocity.smooth] time = "{value:g} ms"', code="E743"
             )
         return value
 

@@ -148,9 +148,9 @@ job_key(
     lambda j: put(j, "data.mute", delay=180.0, taper=40.0),
 )
 job_key(34, "mute: taper 40", "muted-by-job", "mute|taper", lambda j: put(j, "data.mute", taper=40.0))
-job_key(34, "fix: dt = 4", "line", "dt", lambda j: put(j, "data.fix", dt=4.0))
+job_key(34, "fix: dt = 5", "line", "dt", lambda j: put(j, "data.fix", dt=5.0))
 job_key(34, "fix: dt = 4", "patch", "dt", lambda j: put(j, "data.fix", dt=4.0))
-job_key(34, "fix: dt = 4", "time", "dt", lambda j: put(j, "data.fix", dt=4.0))
+job_key(34, "fix: dt = 5", "time", "dt", lambda j: put(j, "data.fix", dt=5.0))
 job_key(34, "fix: delay = 48", "delays", "delay", lambda j: put(j, "data.fix", delay=48.0))
 job_key(34, "source: t0 = 125", "line", "t0", lambda j: put(j, "source", t0=125.0))
 job_key(34, "propagation: dt = 1", "line", r"\bdt\b", lambda j: put(j, "propagation", dt=1.0))

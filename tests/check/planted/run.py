@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -77,15 +76,10 @@ def open_forms() -> set[str]:
     return set(Path(__file__).with_name("open.txt").read_text(encoding="utf-8").splitlines())
 
 
-def sample(most: int = 2) -> list[Form]:
-    """Return the first forms of every mistake: what every run of the tests plants."""
-    seen = Counter[int]()
-    found = []
-    for form in chosen():
-        seen[form.number] += 1
-        if seen[form.number] <= most:
-            found.append(form)
-    return found
+def sample() -> list[Form]:
+    """Return the first form of every mistake: what every run of the tests plants."""
+    first = {form.number: form for form in reversed(chosen())}
+    return [first[number] for number in sorted(first)]
 
 
 def chosen(words: Iterable[str] = ()) -> list[Form]:
