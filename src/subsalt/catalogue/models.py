@@ -117,11 +117,6 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "theta inside (and phi turned by 180). Every finite angle survives this; the nodes are counted.",
         "Nothing, if they are meant; else check the sign convention and null values.",
     ),
-    "W438": (
-        "Grid spacing in feet",
-        "The spacing of the model is a round number of metres when it is taken for feet, and none as it stands.",
-        "Give spacing and origin in metres.",
-    ),
     "E440": (
         "Grid in kilometres",
         "The grid spacing gives hundreds of points per wavelength: it looks like km.",

@@ -377,13 +377,7 @@ def _say_velocity(
             "a model in time must be converted to depth"
         )
     elif 3.0 <= factor <= 3.6:
-        vp = context.parameters.get("vp")
-        given = (
-            vp.table(unit="ft/s")
-            if vp is not None and vp.grid is not None
-            else 'vp in m/s, or with unit = "ft/s"'
-        )
-        cure = f"the model is 3.28 times too fast: [model] {given}"
+        cure = 'the model is 3.28 times too fast: [model] vp = {file = "...", unit = "ft/s"}'
     else:
         cure = (
             "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of "

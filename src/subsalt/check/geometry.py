@@ -121,9 +121,6 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
         frame = context.survey.frame
         there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
         cure = exchange_key(context) if lay.inside_share(there) == 1.0 else ""
-        volumes = "; ".join(p.table(axes="yxz") for p in context.parameters.values() if p.grid is not None)
-        if cure and volumes:
-            cure += f", or if it is those of the model: [model] {volumes}"
     return (
         f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
     )
@@ -600,8 +597,8 @@ def record_length(context: Context) -> Iterator[Finding]:
             "W344",
             f"the model ends at {bottom:.4g} m, whose echo comes at {two_way[-1]:.3g} s (vertical); the records "
             f"last {record:.4g} s: what they show below is not imaged",
-            f"if it is too shallow by mistake, extend the model to about {reach:.3g} m; if its depths are all that is "
-            "wanted, nothing",
+            f"extend the model to about {reach:.3g} m, if it is too shallow by mistake; nothing, if its depths are all that "
+            "is wanted",
             two_way=float(two_way[-1]),
             reach=reach,
         )

@@ -22,15 +22,9 @@ WATER_FEET = 4650.0, 5150.0
 
 
 def _cure(parameter: Parameter, unit: str) -> str:
-    """Return how to declare the unit of a parameter, and with it that of a grid whose lengths are in the same one."""
+    """Return how to declare the unit of a parameter."""
     if parameter.grid is not None:
-        spacing = parameter.grid.spacing
-        factor = {
-            "km/s": 1e3 if max(spacing) < 0.5 else 1.0,
-            "ft/s": 0.3048 if in_feet(spacing) else 1.0,
-        }.get(unit, 1.0)
-        lengths = {} if factor == 1.0 else _lengths(parameter, [factor] * len(spacing))
-        return f"[model] {parameter.table(unit=unit, **lengths)}"
+        return f"[model] {parameter.table(unit=unit)}"
     return f"write the values of [model] {parameter.name} with their unit, or in SI"
 
 
@@ -195,14 +189,6 @@ def grid_unit(context: Context) -> Iterator[Finding]:
             f"a velocity in time must be converted to depth first; if these are km: {_in_metres(context, factors)}",
             spacing=grid.spacing,
         )
-    elif in_feet(grid.spacing) and not context.facts.get("_perhaps_feet"):
-        metres = tuple(round(0.3048 * h, 4) for h in grid.spacing)
-        yield warning(
-            "W438",
-            f"grid spacing {grid.spacing}: round numbers of metres, {metres}, when it is in feet",
-            f"if it is: {_in_metres(context, [0.3048] * grid.ndim)}",
-            spacing=grid.spacing,
-        )
     elif deepest > 60_000:
         yield warning(
             "W441",
@@ -320,25 +306,6 @@ def late_records(time: TimeAxis) -> Finding:
     )
 
 
-def _lengths(p: Parameter, factors: list[float]) -> dict[str, list[float]]:
-    """Return spacing and origin of a volume, multiplied."""
-    assert p.grid is not None
-    return {
-        name: [float(f"{f * v:.10g}") for f, v in zip(factors, getattr(p.grid, name), strict=True)]
-        for name in ("spacing", "origin")
-    }
-
-
-def in_feet(spacing: tuple[float, ...]) -> bool:
-    """Return whether lengths are round numbers of metres once they are taken for feet, and none as they stand."""
-
-    def round_number(h: float) -> bool:
-        # a grid has steps of 5, 6.25, 12.5 or 25 m: of a quarter of a metre; files keep six digits
-        return abs(4 * h - round(4 * h)) < 4e-5 * h
-
-    return all(round_number(0.3048 * h) and not round_number(h) for h in spacing)
-
-
 def _in_metres(context: Context, factors: list[float]) -> str:
     """Return the tables of the model's volumes with spacing and origin multiplied; else the cure in words."""
     volumes = [p for p in context.parameters.values() if p.grid is not None]
@@ -346,5 +313,10 @@ def _in_metres(context: Context, factors: list[float]) -> str:
         return "give spacing and origin in metres, or with a unit"
     tables = []
     for p in volumes:
-        tables.append(p.table(**_lengths(p, factors)))
+        assert p.grid is not None
+        given = {
+            name: [float(f"{f * v:.10g}") for f, v in zip(factors, getattr(p.grid, name), strict=True)]
+            for name in ("spacing", "origin")
+        }
+        tables.append(p.table(**given))
     return f"[model] {'; '.join(tables)}"
