@@ -366,7 +366,7 @@ def _say_velocity(
     say = (error, "E349") if certain else (warning, "W349")
     if context.facts.get("_axes_wrong"):
         cure = "mend the axes of the model first, as W426 or W443 says"
-    elif WATER[0] <= speed <= WATER[1] and factor > 1:
+    elif WATER[0] <= speed <= WATER[1] and factor > 1 and not context.facts.get("_perhaps_feet"):
         cure = (
             "first breaks travel at the speed of sound in water: begin the model with its water layer "
             "([model] vp, origin)"
@@ -377,7 +377,8 @@ def _say_velocity(
             "a model in time must be converted to depth"
         )
     elif 3.0 <= factor <= 3.6:
-        cure = 'the model is 3.28 times too fast: [model] vp = {file = "...", unit = "ft/s"}'
+        vp = context.parameters["vp"].table(unit="ft/s")
+        cure = f"the model is 3.28 times too fast: [model] {vp}"
     else:
         cure = (
             "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of "

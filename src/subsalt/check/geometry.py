@@ -14,6 +14,7 @@ from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of
 from subsalt.check.shot_names import file_of, named
 from subsalt.check.shot_names import leave_out as leave_shots_out
+from subsalt.check.units import FOOT
 from subsalt.errors import Finding
 from subsalt.grid import Frame
 from subsalt.io import header_cures
@@ -28,7 +29,6 @@ from subsalt.survey import Shot
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
-FOOT = 0.3048
 
 
 def _layout(context: Context) -> Layout:
