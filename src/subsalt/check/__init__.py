@@ -35,6 +35,7 @@ SUBJECTS = (
     "grids",
     "line",
     "geometry",
+    "repeated",
     "mutes",
     "taper",
     "traces",
