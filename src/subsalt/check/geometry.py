@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from subsalt.check.context import Context, SampledShot, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
-from subsalt.check.shot_names import named
 from subsalt.check.shot_names import leave_out as leave_shots_out
+from subsalt.check.shot_names import named
 from subsalt.check.units import FOOT
 from subsalt.errors import Finding
 from subsalt.grid import Frame
@@ -24,7 +24,6 @@ from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
 from subsalt.io.trace_rules import GAP_LENGTH
 from subsalt.model import ModelLike
-from subsalt.survey import Shot
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)

@@ -66,8 +66,8 @@ def shared_places(context: Context, again: NDArray[np.int64], before: NDArray[np
     return warning(
         "W337",
         f"{len(again)} of {len(shots)} shots stand where another does: shot {pairs} ({named(context, found)})",
-        "correct the source coordinates (bytes 73, 77) or the shot key; nothing to do for shots that were repeated; else "
-        + leave_out(context, found),
+        "correct the source coordinates (bytes 73, 77) or the shot key; nothing to do for shots that were repeated; "
+        "else " + leave_out(context, found),
         shots=[s.shot.id for s in found[:50]],
     )
 

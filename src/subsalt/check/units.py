@@ -137,8 +137,8 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s
     lie far below, so the median tells the unit; of several that are possible the one is named whose velocities are
     usual. Feet per second need more: their range overlaps that of fast rocks, so all of the model must lie above 4500
-    and its fastest above what rocks have, or its median above 6500 and its fastest above 10000. So does slowness in microseconds, which only soils have as
-    velocities: the model must be deeper than soils.
+    and its fastest above what rocks have, or its median above 6500 and its fastest above 10000. So does slowness in
+    microseconds, which only soils have as velocities: the model must be deeper than soils.
     """
     mid, low, high = vp.summary.median, vp.summary.low, vp.summary.high
     evidence = {"median": mid, "min": low, "max": high}
