@@ -41,6 +41,7 @@ SUBJECTS = (
     "traces",
     "moveout",
     "first_breaks",
+    "mirrored",
     "polarity",
     "stability",
     "spectrum",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
-from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.context import Context, Parameter, error, ok, rule, warning
 from subsalt.check.layout import Layout
 from subsalt.check.moveout import energy_before
 from subsalt.check.shot_names import leave_out, named
@@ -400,8 +400,8 @@ def _say_velocity(
             "a model in time must be converted to depth"
         )
     elif 3.0 <= factor <= 3.6:
-        vp = context.parameters["vp"].table(unit="ft/s")
-        cure = f"the model is 3.28 times too fast: [model] {vp}"
+        vp = context.parameters.get("vp") or Parameter("vp", 0.0, source="...")
+        cure = f"the model is 3.28 times too fast: [model] {vp.table(unit='ft/s')}"
     else:
         cure = (
             "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of "
