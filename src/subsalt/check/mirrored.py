@@ -36,8 +36,8 @@ EDGES = [
 NEAR = 3
 #: parts of a period: by which the two ways of a model must differ, and within which picks fit one of them
 APART, FITS = 0.1, 0.25
-#: part of the difference of the two ways that picks must follow: half of it would be as near to one as to the other, and
-#: models lack some; share of the shots that must fit better
+#: part of the difference of the two ways that picks must follow: half of it would be as near to one as to the other,
+#: and models lack some; share of the shots that must fit better
 SHARE, BETTER = 0.75, 0.9
 
 Values = NDArray[np.float64]
