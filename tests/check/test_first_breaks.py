@@ -197,6 +197,11 @@ def test_nothing_is_found_in_a_survey_in_order(name):
 # --- mistakes --------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
+    "channels shifted in a ring": (
+        "E348",
+        lambda: context("streamer", lambda i, s: {"rcv": np.roll(s.rcv, -4, axis=0)}),
+        "byte 13",
+    ),
     "interval doubled, marine": ("E345", lambda: with_time("streamer", dt=2 * DT), "dt = 0.004"),
     "interval halved, marine": ("E345", lambda: with_time("streamer", dt=DT / 2), "dt = 0.004"),
     "interval doubled, ghosts": (

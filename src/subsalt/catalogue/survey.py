@@ -282,6 +282,13 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "depths, or elevations with the wrong sign.",
         "If elevations are written downward: [data.fix] z_sign = -1; leave shots out where single ones differ.",
     ),
+    "W375": (
+        "The x axis of the model looks mirrored",
+        "First breaks fit traveltimes through the model only when its x axis is turned around: the model is stored "
+        "backward along x, or the line was shot the other way than its frame says.",
+        'Where the model is stored backward: flip = "x" in its tables; else give the direction of the line: '
+        "[data] frame.",
+    ),
     "W393": (
         "Traces begin within their arrivals",
         "No shot has clear first breaks, and far traces hold energy before any wave can arrive, stronger than at their "

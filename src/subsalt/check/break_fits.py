@@ -44,6 +44,8 @@ FLAT = 0.25
 NARROW = 3
 #: factors of the velocity near the surface by which moveout may have been corrected: rms velocities grow downward
 CORRECTIONS = (1.0, 1.07, 1.15, 1.23, 1.3)
+#: channels of a spread in which a shift in a ring is looked for
+CHANNELS = 16
 #: traces of a shot whose arrivals are computed
 TRACES = 16
 
@@ -326,6 +328,32 @@ def reversed_order(found: ShotBreaks) -> bool:
     fall = -line.slowness * float(np.ptp(found.offset[found.picked]))
     steep = one_sided(found) and fall >= 2 * PERIODS * found.period and line.scatter <= 0.1 * fall
     return clear and ((sharp and (falls or scatters)) or steep)
+
+
+def wrapped(found: ShotBreaks) -> int:
+    """Return by how many the channels of a shot are shifted against their places, in a ring; 0 when they are not.
+
+    What is shifted past one end of the spread stands at the other end, far from where its times belong. With the
+    places shifted back all picks lie on one line. A single trace at an end may be a bad one, and says nothing.
+    """
+    n, use = len(found.shot.rcv), found.picked
+    if n < CHANNELS or found.line is None or use.mean() < 0.6:
+        return 0
+    away, rows, time = np.abs(signed_offset(found.shot)), found.rows[use], found.time[use]
+
+    def misfit(by: int) -> NDArray[np.float64]:
+        x = away[(rows - by) % n]
+        line = fit_line(x, time)
+        return np.full(len(x), np.inf) if line is None else np.abs(time - line.intercept - line.slowness * x)
+
+    room = max(found.period, 0.1 * float(np.ptp(np.percentile(time, [5, 95]))))
+    bad = np.flatnonzero(misfit(0) > 2 * room)
+    at_end = len(bad) and (bad[-1] == len(bad) - 1 or bad[0] == len(rows) - len(bad))
+    if not at_end or not 2 <= len(bad) <= len(rows) / 4:
+        return 0
+    most = n // 4
+    tried = [k for k in range(-most, most + 1) if abs(k) > 1 and misfit(k).max() <= room]
+    return min(tried, key=lambda k: float(misfit(k).mean()), default=0)
 
 
 def one_sided(found: ShotBreaks) -> bool:

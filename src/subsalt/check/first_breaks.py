@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order
-from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
+from subsalt.check.context import Context, Parameter, error, ok, rule, warning
 from subsalt.check.layout import Layout
 from subsalt.check.moveout import energy_before
 from subsalt.check.shot_names import leave_out, named
@@ -82,6 +82,29 @@ def channel_order(context: Context) -> Iterator[Finding]:
     else:
         cure = leave_out(context, wrong)
     yield error("E347", text, cure, shots=[b.shot.id for b in wrong])
+
+
+@rule("first_breaks", "survey")
+def channel_ring(context: Context) -> Iterator[Finding]:
+    """Channels shifted against their places, those past the end standing at the beginning."""
+    if context.modelling or context.facts.get("_reversed"):
+        return
+    judged = [b for b in breaks(context) if b.line is not None]
+    found = [(b, k) for b in judged if (k := wrapped(b))]
+    if not found:
+        return
+    by = Counter(k for _, k in found).most_common(1)[0][0]
+    wrong = [b for b, k in found if k == by]
+    yield error(
+        "E348",
+        f"channels are shifted by {abs(by)} against the places of their receivers in {len(wrong)} of {len(judged)} "
+        f"shots ({named(context, wrong)}), in a ring: first breaks of the {abs(by)} channels at one end belong to the "
+        "other; shifted back, all lie on one line",
+        "correct the channel numbers (byte 13), or those of the tables of [data.geometry]"
+        + (f"; else {leave_out(context, wrong)}" if len(wrong) < MOST * len(judged) else ""),
+        channels=by,
+        shots=[b.shot.id for b in wrong],
+    )
 
 
 @rule("first_breaks", "survey")
@@ -366,7 +389,7 @@ def _say_velocity(
     say = (error, "E349") if certain else (warning, "W349")
     if context.facts.get("_axes_wrong"):
         cure = "mend the axes of the model first, as W426 or W443 says"
-    elif WATER[0] <= speed <= WATER[1] and factor > 1:
+    elif WATER[0] <= speed <= WATER[1] and factor > 1 and not context.facts.get("_perhaps_feet"):
         cure = (
             "first breaks travel at the speed of sound in water: begin the model with its water layer "
             "([model] vp, origin)"
@@ -377,7 +400,8 @@ def _say_velocity(
             "a model in time must be converted to depth"
         )
     elif 3.0 <= factor <= 3.6:
-        cure = 'the model is 3.28 times too fast: [model] vp = {file = "...", unit = "ft/s"}'
+        vp = context.parameters.get("vp") or Parameter("vp", 0.0, source="...")
+        cure = f"the model is 3.28 times too fast: [model] {vp.table(unit='ft/s')}"
     else:
         cure = (
             "check unit and depth axis of [model] vp (a model in time must be converted), and the coordinates of "

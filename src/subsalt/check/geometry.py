@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, SampledShot, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
-from subsalt.check.line import exchange_key, exchanged, line_of
-from subsalt.check.shot_names import file_of, named
+from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
 from subsalt.check.shot_names import leave_out as leave_shots_out
+from subsalt.check.shot_names import named
+from subsalt.check.units import FOOT
 from subsalt.errors import Finding
 from subsalt.grid import Frame
 from subsalt.io import header_cures
@@ -24,11 +24,9 @@ from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
 from subsalt.io.trace_rules import GAP_LENGTH
 from subsalt.model import ModelLike
-from subsalt.survey import Shot
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
-FOOT = 0.3048
 
 
 def _layout(context: Context) -> Layout:
@@ -121,6 +119,8 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
         frame = context.survey.frame
         there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
         cure = exchange_key(context) if lay.inside_share(there) == 1.0 else ""
+        if lay.inside_share(points[:, [1, 0, 2]]) == 1.0 and (axes := model_axes_key(context)):
+            cure = f"{cure}; or, if they are in the model: {axes}" if cure else axes
     return (
         f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
     )
@@ -431,55 +431,6 @@ def sign_of_elevations(context: Context) -> Iterator[Finding]:
         else leave_shots_out(context, shots),
         shots=[s.shot.id for s in shots][:50],
     )
-
-
-@rule("geometry", "survey")
-def repeated_positions(context: Context) -> Iterator[Finding]:
-    """Shots that share a position; receivers of a shot that do."""
-    assert context.survey is not None
-    src = np.stack([s.src for s in context.survey.shots])
-    _, first, counts = np.unique(np.round(src, 2), axis=0, return_index=True, return_counts=True)
-    twice = counts > 1
-    if twice.any():
-        ids = [context.survey.shots[int(i)].id for i in first[twice][:5]]
-        everywhere = len(counts) == 1
-        at = ", ".join(f"{v:g}" for v in src[0])
-        yield warning(
-            "W337",
-            f"all {len(src)} shots stand at one place ({at})"
-            if everywhere
-            else f"{int((counts[twice] - 1).sum())} shots stand where another does (as shots {ids})",
-            "take source coordinates from where they are: [data.bytes] source_x, source_y, or [data.geometry]; nothing "
-            "to do for one source that was repeated"
-            if everywhere
-            else "check the shot key and the coordinates, or leave repeated shots out with [data] shots",
-            shots=ids,
-        )
-    for shot in context.survey.shots:
-        places = len(np.unique(np.round(shot.rcv, 2), axis=0))
-        if places < len(shot.rcv):
-            name = f"shot {shot.id}" if shot.id else "the shot without a number (byte 9 is 0)"
-            by_table = context.survey.notes.get("positions") == "tables"
-            yield warning(
-                "W338",
-                f"{name}: {len(shot.rcv) - places} of {len(shot.rcv)} receivers stand where another does"
-                + _several_files(context, shot) * by_table,
-                "the tables place traces by field record and channel: correct the numbers that repeat (byte 9, byte "
-                "13), or say where the right ones stand: [data.bytes] ffid = ..."
-                if by_table
-                else "check the receiver coordinates (bytes 81, 85) and the shot key",
-                shot=shot.id,
-            )
-            return
-
-
-def _several_files(context: Context, shot: Shot) -> str:
-    """Return what files the traces of one field record are in."""
-    rows = np.linspace(0, len(shot.rcv) - 1, min(len(shot.rcv), 1000)).astype(int)
-    places = [file_of(context, shot, int(row)) for row in rows]
-    files = list(dict.fromkeys(Path(p[0]).name for p in places if p is not None))
-    more = f" and {len(files) - 3} more files" * (len(files) > 3)
-    return f": field record {shot.id} is that of traces in {', '.join(files[:3])}{more}" if files else ""
 
 
 @rule("geometry", "survey")

@@ -170,6 +170,20 @@ def exchange_key(context: Context) -> str:
     return f"[data.fix] swap_xy = {'false' if context.survey.notes.get('swap_xy') else 'true'}"
 
 
+def model_axes_key(context: Context) -> str:
+    """Return what exchanges x and y of a 3-D model; empty where the job says spacing or origin, or no file does."""
+    volumes = [p for p in context.parameters.values() if p.grid is not None and p.grid.ndim == 3]
+    if (
+        not volumes
+        or context.resampling
+        or any(p.given.get(k) for p in volumes for k in ("spacing", "origin"))
+    ):
+        return ""
+    exchange = str.maketrans("xy", "yx")
+    tables = [p.table(axes=str(p.given.get("axes") or "xyz").translate(exchange)) for p in volumes]
+    return f"[model] {'; '.join(tables)}"
+
+
 @rule("line", "model", "survey")
 def line_beside_x(context: Context) -> Iterator[Finding]:
     """A line that is projected on a local x axis that lies elsewhere."""

@@ -116,7 +116,7 @@ def axes_in_order(context: Context) -> Iterator[Finding]:
         yield warning(
             "W443",
             f"{what}: the depth axis looks flipped",
-            f"[model] {_tables(context, p, 'flip', 'z')} if the model is stored from the bottom up",
+            f"[model] {tables_with(context, p, 'flip', 'z')} if the model is stored from the bottom up",
             falling=down.falling,
             trend=down.trend,
         )
@@ -154,13 +154,13 @@ def _exchanged(context: Context, along: Along, down: Along, names: str, axis: in
         "W426",
         f"vp rises along {names[axis]} in {along.rising:.0%} of its lines and changes {rate} faster along "
         f"{names[axis]} than along z: {names[axis]} and z look exchanged",
-        f"[model] {_tables(context, context.parameters['vp'], 'axes', stored)} if the model is stored so",
+        f"[model] {tables_with(context, context.parameters['vp'], 'axes', stored)} if the model is stored so",
         rising=along.rising,
         ratio=along.change / down.change,
     )
 
 
-def _tables(context: Context, vp: Parameter, key: str, value: str) -> str:
+def tables_with(context: Context, vp: Parameter, key: str, value: str | None) -> str:
     """Return the tables of all volumes of the model that have the shape of vp, with a key set."""
     same = [p for p in context.parameters.values() if p.grid is not None and p.grid.shape == vp.grid.shape]  # type: ignore[union-attr]
     return "; ".join(p.table(**{key: value}) for p in same)

@@ -9,6 +9,7 @@ import numpy as np
 
 from subsalt.check.context import error, ok, warning
 from subsalt.check.prestack_grid import fold_facts, numbers_agree, on_the_grid
+from subsalt.check.repeated import one_place
 from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
 from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
@@ -18,6 +19,7 @@ from subsalt.io.odd_files import odd_files
 from subsalt.io.prestack import TraceTable
 from subsalt.io.repeats import find_repeats
 from subsalt.io.scan_findings import sample_findings
+from subsalt.io.shots import SAME_PLACE
 from subsalt.io.statistics import sample_statistics
 from subsalt.io.trace_rules import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
 
@@ -59,6 +61,7 @@ def prestack_findings(
     yield from missing_offsets(table)
     yield from offsets_agree(table)
     yield from traces_at_the_origin(table)
+    yield from one_source(table)
     yield from repeated_traces(table)
     yield from traces_apart(table)
     yield from elevations(table)
@@ -222,6 +225,16 @@ def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:
             f"{TraceSet.of_table(table).cure(np.flatnonzero(none))}",
             count=int(none.sum()),
         )
+
+
+def one_source(table: TraceTable) -> Iterator[Finding]:
+    """Yield a warning when all field records have one source."""
+    shots = len(np.unique(table.ffid))
+    # receivers at the source are a stack, and traces without coordinates are said above
+    if shots < 3 or not table.offset.any() or not table.src.any():
+        return
+    if (np.abs(table.src - table.src[0]) <= SAME_PLACE).all():
+        yield one_place(shots, table.src[0])
 
 
 def traces_apart(table: TraceTable) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.stability import gated
+from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
 from subsalt.stencil import POINTS_PER_WAVELENGTH
 
@@ -28,6 +29,9 @@ def dispersion(context: Context) -> Iterator[Finding]:
     cure = f"{frequency_by_data(context)}use spacing <= {model.slowest / (need * fmax):.3g} m or frequencies up to "
     cure += f"{clean:.3g} Hz"
     if points < 2.2:
+        # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
+        if points / FOOT >= 0.9 * need and (feet := in_feet(context)):
+            cure += f"; or, if the lengths of the model are in feet: {feet}"
         yield error("E531", f"{text}: the grid cannot carry the wavelet", cure, points=points, needed=need)
     # the rule's figure is a phase error of 0.1 %; within a tenth of it nothing is lost
     elif points < 0.9 * need:

@@ -17,6 +17,9 @@ from subsalt.model import EarthModel, ModelLike
 #: largest angle that anybody writes, degrees: beyond lie null values
 WIDEST = {"theta": 180.0, "phi": 360.0}
 
+#: share of the nodes that may hold null values among angles of another unit
+FEW = 1e-3
+
 #: degrees that a float32 of pi or 2 pi radians may lie above a half or a whole turn
 ROUNDING = 5e-5
 
@@ -48,6 +51,28 @@ def looks_like_radians(name: str, summary: Summary) -> bool:
 def _within_half_turn(summary: Summary) -> bool:
     """Return whether angles of both signs, or from 0, reach less than half a turn in radians, and do vary."""
     return summary.low != summary.high and max(abs(summary.low), abs(summary.high)) <= 1.001 * math.pi
+
+
+def _few_beyond(parameter: Parameter) -> tuple[int, tuple[int, ...], float] | None:
+    """Return number and first index of few angles apart from all others, which lie within a quarter turn in radians.
+
+    None where they are no few, not twice the others, or the others are too small to be tilts in radians (3 degrees).
+    """
+    count, first, rest, least = 0, None, 0.0, math.inf
+    for start, part in slabs(parameter.volume):
+        size = np.abs(part)
+        over = size > 1.001 * math.pi / 2
+        count += int(np.count_nonzero(over))
+        if first is None and over.any():
+            first = first_index(over, start)
+        rest = max(rest, float(np.max(size, where=~over, initial=0.0)))
+        least = min(least, float(np.min(size, where=over, initial=math.inf)))
+    few = first is not None and count <= FEW * parameter.summary.size
+    return (
+        (count, first, rest)
+        if few and first is not None and rest > math.radians(3) and least > 2 * rest
+        else None
+    )
 
 
 def _share_beyond(parameter: Parameter) -> float:
@@ -111,6 +136,17 @@ def angle_unit(context: Context) -> Iterator[Finding]:
                 f'if they are: {_cure(p, "radians")}; if these are degrees, say so: unit = "degrees"',
                 min=low,
                 max=high,
+            )
+        elif name == "theta" and p.unit is None and p.grid is not None and (odd := _few_beyond(p)):
+            count, first, rest = odd
+            yield warning(
+                "W422",
+                f"{span}, but within {rest:.3g} at all but {count} of {p.summary.size} nodes, the first at index "
+                f"{first}: radians with null values would look so",
+                f"replace the values at these nodes of {p.source or name}; and if all others are radians: "
+                f"{_cure(p, 'radians')}",
+                count=count,
+                first=first,
             )
 
 

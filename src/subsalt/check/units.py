@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from subsalt.check.context import Context, Parameter, error, rule, warning
+from subsalt.check.layout import Layout
 from subsalt.errors import Finding
+from subsalt.grid import Grid
 from subsalt.survey import TimeAxis
 
 #: P velocities of rocks and water lie inside, m/s
@@ -17,6 +22,8 @@ LATEST = 30.0
 LONGEST = 100.0
 #: s; reflection data are sampled at 0.125 to 16 ms, with room on both sides
 FINEST, COARSEST = 5e-5, 0.05
+#: m
+FOOT = 0.3048
 #: the velocity of water in ft/s
 WATER_FEET = 4650.0, 5150.0
 
@@ -37,7 +44,57 @@ def velocity_unit(context: Context) -> Iterator[Finding]:
     wrong = _wrong_velocity_unit(vp)
     if wrong is not None:
         context.facts["_vp_wrong"] = True
+        if wrong.code == "E412" and (lengths := _kilometres_too(context, vp)):
+            what = f"{wrong.message}, and its grid of {_sizes(vp)} like km"
+            wrong = replace(wrong, message=what, fix=lengths)
+        elif wrong.code == "E416" and (lengths := in_feet(context, "ft/s")):
+            wrong = replace(wrong, fix=f"{wrong.fix}; or, if its lengths are in feet, too: {lengths}")
         yield wrong
+
+
+def _sizes(vp: Parameter) -> str:
+    """Return the spacing of a volume for a message."""
+    assert vp.grid is not None
+    return "spacing " + " x ".join(f"{h:g}" for h in vp.grid.spacing)
+
+
+def _kilometres_too(context: Context, vp: Parameter) -> str:
+    """Return the cure of a model in km/s whose lengths are in km, too; empty where they are in metres."""
+    if vp.grid is None or context.wavelet is None or context.resampling:
+        return ""
+    largest, deepest = max(vp.grid.spacing), (vp.grid.shape[-1] - 1) * vp.grid.spacing[-1]
+    if not _kilometres(largest, deepest, 1e3 * vp.summary.low / context.wavelet.fmax):
+        return ""
+    return _in_metres(context, [1000.0] * vp.grid.ndim, "km/s")
+
+
+def _kilometres(largest: float, deepest: float, wavelength: float) -> bool:
+    """Return whether the spacing of a grid looks like kilometres.
+
+    Small grids are right for small waves: only far too many points per wavelength betray kilometres.
+    """
+    return largest < 0.2 and deepest < 40 and wavelength > 200 * largest
+
+
+def in_feet(context: Context, unit: str | None = None) -> str:
+    """Return the model's tables with its lengths in feet; empty where the survey does not lie on it then.
+
+    Parameters
+    ----------
+    unit : str, optional
+        That of vp, where this is no velocity in SI either.
+    """
+    model, survey = context.model, context.survey
+    if model is None or survey is None or not survey.shots or model.grid.ndim != survey.ndim:
+        return ""
+    g = model.grid
+    grid = Grid(g.shape, tuple(FOOT * h for h in g.spacing), tuple(FOOT * o for o in g.origin))
+    lay = Layout.of(survey, grid)
+    both = np.concatenate([lay.src, lay.rcv])
+    if lay.outside(both).any() or float(both[:, 2].max()) > lay.high[2] + lay.slack[2]:
+        return ""
+    tables = _in_metres(context, [FOOT] * g.ndim, unit)
+    return tables if tables.startswith("[model]") else ""
 
 
 #: code, unit, factor and power that make m/s, and in what the values look like, by what they would be
@@ -80,13 +137,13 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     Between 150 and 9500 m/s the ranges of velocity, slowness and squared slowness in SI do not meet, and km/s
     lie far below, so the median tells the unit; of several that are possible the one is named whose velocities are
     usual. Feet per second need more: their range overlaps that of fast rocks, so all of the model must lie above 4500
-    or its median above 6500, and its fastest above 10000. So does slowness in microseconds, which only soils have as
-    velocities: the model must be deeper than soils.
+    and its fastest above what rocks have, or its median above 6500 and its fastest above 10000. So does slowness in
+    microseconds, which only soils have as velocities: the model must be deeper than soils.
     """
     mid, low, high = vp.summary.median, vp.summary.low, vp.summary.high
     evidence = {"median": mid, "min": low, "max": high}
     deep = vp.grid is not None and (vp.grid.shape[-1] - 1) * vp.grid.spacing[-1] >= DEEP
-    if (low >= 4500 or mid > 6500) and 10_000 < high < 40_000:
+    if (low >= 4500 and FASTEST < high < 40_000) or (mid > 6500 and 10_000 < high < 40_000):
         return error(
             "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence
         )
@@ -128,10 +185,11 @@ def water_in_feet(context: Context) -> Iterator[Finding]:
     low, high = vp.summary.low, vp.summary.high
     if WATER_FEET[0] <= low <= WATER_FEET[1]:
         context.facts["_perhaps_feet"] = True
+        feet = in_feet(context, "ft/s")
         yield warning(
             "W420",
             f"vp from {low:.4g} to {high:.4g} m/s: the slowest is what water has in ft/s",
-            f"if it is: {_cure(vp, 'ft/s')}",
+            f"if it is: {_cure(vp, 'ft/s')}" + f"; if its lengths are in feet, too: {feet}" * bool(feet),
             min=low,
             max=high,
         )
@@ -167,10 +225,9 @@ def grid_unit(context: Context) -> Iterator[Finding]:
     grid = context.model.grid
     smallest, largest = min(grid.spacing), max(grid.spacing)
     deepest = (grid.shape[-1] - 1) * grid.spacing[-1]
-    # small grids are right for small waves: only far too many points per wavelength betray kilometres
     wavelength = context.model.slowest / context.wavelet.fmax if context.wavelet is not None else 10.0
     depth = grid.spacing[-1]
-    if largest < 0.2 and deepest < 40 and wavelength > 200 * largest:
+    if _kilometres(largest, deepest, wavelength):
         context.facts["_grid_wrong"] = True
         yield error(
             "E440",
@@ -306,8 +363,8 @@ def late_records(time: TimeAxis) -> Finding:
     )
 
 
-def _in_metres(context: Context, factors: list[float]) -> str:
-    """Return the tables of the model's volumes with spacing and origin multiplied; else the cure in words."""
+def _in_metres(context: Context, factors: list[float], unit: str | None = None) -> str:
+    """Return the tables of the model's volumes with spacing and origin multiplied, and the unit of vp; else words."""
     volumes = [p for p in context.parameters.values() if p.grid is not None]
     if not volumes or context.resampling:
         return "give spacing and origin in metres, or with a unit"
@@ -318,5 +375,5 @@ def _in_metres(context: Context, factors: list[float]) -> str:
             name: [float(f"{f * v:.10g}") for f, v in zip(factors, getattr(p.grid, name), strict=True)]
             for name in ("spacing", "origin")
         }
-        tables.append(p.table(**given))
+        tables.append(p.table(**({"unit": unit} if unit and p.name == "vp" else {}), **given))
     return f"[model] {'; '.join(tables)}"

@@ -93,9 +93,19 @@ def _placed(
     channels = [round(c) for c in shot.rcv[:, 0]]
     missing = [c for c in channels if (record, c) not in rcv_at]
     if missing:
+        there = [c for r, c in rcv_at if r == record]
+        ranges = f"channels {min(there)} to {max(there)}" if there else "none"
+        cure = "add their lines, or leave the shot out"
+        shift = min(there) - min(channels) if there else 0
+        if shift and all((record, c + shift) in rcv_at for c in channels):
+            cure = (
+                f"channels are counted from {min(channels)} in the headers (byte 13) and from {min(there)} in the "
+                f"table: number one as the other; else {cure}"
+            )
         raise GeometryError(
-            f"{receivers} has no position for {len(missing)} channels of shot {record}, first {missing[0]}",
-            "add their lines, or leave the shot out",
+            f"{receivers} has no position for {len(missing)} channels of shot {record}, first {missing[0]}: the "
+            f"headers (byte 13) have channels {min(channels)} to {max(channels)}, the table {ranges}",
+            cure,
             code="E308",
         )
     return replace(shot, src=src_at[record], rcv=np.stack([rcv_at[record, c] for c in channels]))

@@ -198,6 +198,8 @@ model(
     THETA,
     lambda v: _one(np.deg2rad(v), 9.0),
     "radian",
+    # a null value is mended in the file alone
+    deed=("replace", AGAIN),
     restores=False,
 )
 model(

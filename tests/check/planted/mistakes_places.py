@@ -233,7 +233,15 @@ def channels_reversed(case, which):
     case.edit(lambda f: f.put(channel=len(f) + 1 - f.get("channel")), which)
 
 
-@plants(39, "shifted by four, positions by table", bases="tables", where="all one", says="channel")
+# no key of the job numbers channels otherwise: that is done in the files
+@plants(
+    39,
+    "shifted by four, positions by table",
+    bases="tables",
+    where="all one",
+    says="channel.*shift",
+    deed=("byte 13", lambda case: case.restore()),
+)
 def channels_shifted(case, which):
     def change(f):
         n = f.get("channel") - 1
@@ -266,17 +274,7 @@ def channels_one(case, which):
     case.edit(lambda f: f.put(channel=1), which)
 
 
-@plants(
-    39,
-    "all one, positions in the headers",
-    bases="line time",
-    where="all one",
-    says="channel",
-    restores=False,
-)
-def channels_one_in_headers(case, which):
-    case.edit(lambda f: f.put(channel=1), which)
-
+# channels that are all one beside positions in the headers are no mistake: nothing takes them, and the image is right
 
 # 40
 
