@@ -293,11 +293,8 @@ MISTAKES = {
         lambda: dataclasses.replace(context(), imaging=ImagingOptions(aperture=30.0)),
     ),
     "short record": ("W341", lambda: with_survey(context(), time=TimeAxis(51, 0.004))),
-    "shallow model": ("W344", lambda: with_survey(context(), time=TimeAxis(2501, 0.004))),
-    "minutes of record": (
-        "E317",
-        lambda: with_survey(context(modelling=True), time=TimeAxis(501, 0.25 / 1.0)),
-    ),
+    "shallow model": ("W344", lambda: context(shape=(201, 21))),
+    "minutes of record": ("E317", lambda: with_survey(context(modelling=True), time=TimeAxis(2501, 0.05))),
     "dt in ms": ("E280", lambda: with_survey(context(), time=TimeAxis(501, 4.0))),
     "dt in us/1000": ("W281", lambda: with_survey(context(), time=TimeAxis(501, 4e-6))),
     "dt in us/1000, from a header": ("E727", finely_sampled),

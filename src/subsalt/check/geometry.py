@@ -517,7 +517,8 @@ def _in_km(aperture: float, context: Context) -> str:
     return f'lengths are in metres: for kilometres [imaging] aperture = "{aperture:g} km"; else '
 
 
-#: times of the vertical echo of the model's bottom that records may last; only a small part of them is imaged beyond
+#: records last so many times the echo of the model's bottom, and offsets are so many times its depth (far traces meet it
+#: at 56 degrees): such a survey was made for more
 DEEPER = 3.0
 
 
@@ -540,18 +541,27 @@ def record_length(context: Context) -> Iterator[Finding]:
             reach=reach,
             two_way=float(two_way[-1]),
         )
-    elif record > DEEPER * float(two_way[-1]) and not context.modelling:
-        bottom = float(grid.axis(-1)[-1])
-        speed = bottom - float(grid.axis(-1)[0])
-        reach = bottom + speed * (record / float(two_way[-1]) - 1.0)
+    elif not context.modelling:
+        yield from _too_shallow(context, float(two_way[-1]))
+
+
+def _too_shallow(context: Context, echo: float) -> Iterator[Finding]:
+    """Yield a warning for a model that ends far above what records and spreads are made for."""
+    assert context.model is not None
+    assert context.survey is not None
+    grid, record = context.model.grid, context.survey.time.duration
+    deep = (grid.shape[-1] - 1) * grid.spacing[-1]
+    far = max((float(s.offset.max()) for s in context.survey.shots if len(s.rcv)), default=0.0)
+    if record > DEEPER * echo and far > DEEPER * deep:
+        reach = deep * record / echo
         yield warning(
             "W344",
-            f"the model ends at {bottom:.4g} m, whose echo comes at {two_way[-1]:.3g} s (vertical); the records "
-            f"last {record:.4g} s: what they show below is not imaged",
-            f"extend the model to about {reach:.3g} m, if it is too shallow by mistake; nothing, if its depths are all that "
-            "is wanted",
-            two_way=float(two_way[-1]),
-            reach=reach,
+            f"the model is {deep:.4g} m deep: its bottom echoes at {echo:.3g} s, the records last {record:.4g} s and the "
+            f"offsets reach {far:.4g} m; what they show below is not imaged",
+            f"if it is too shallow by mistake, extend it to about {reach:.3g} m; if its depths are all that is wanted, "
+            "nothing",
+            two_way=echo,
+            offset=far,
         )
 
 

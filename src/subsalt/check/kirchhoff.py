@@ -210,7 +210,7 @@ def narrow_aperture(c: KirchhoffContext) -> Iterator[Finding]:
     if aperture is None:
         return
     least = c.grid.numbered_spacing[1] if c.line else min(c.grid.numbered_spacing)
-    evidence = {"aperture": aperture, "bin": least}
+    evidence: dict[str, object] = {"aperture": aperture, "bin": least}
     cure = '[kirchhoff] aperture = "all", or about the depth of the target'
     if aperture < 2 * least:
         yield Finding(

@@ -74,7 +74,7 @@ def power_of_data(context: Context) -> tuple[NDArray[np.float64], NDArray[np.flo
         total = power if total is None or len(total) != len(power) else total + power
     if total is None or not np.isfinite(total).all() or total.sum() <= 0:
         return None
-    f = np.fft.rfftfreq(context.survey.time.nt, context.survey.time.dt)
+    f = np.fft.rfftfreq(context.survey.time.nt, context.survey.time.dt).astype(np.float64)
     if len(f) != len(total):
         return None
     return f, total, float(f[int(np.argmax(np.convolve(total, np.ones(5), "same")))])
