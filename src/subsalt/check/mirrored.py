@@ -116,11 +116,11 @@ def _times(slow: Values, step: float, model: ModelLike, found: Sequence[ShotBrea
     number = np.arange(slow.size).reshape(slow.shape)
     rows, columns, times = [], [], []
     for i, j in EDGES:
-        a = (slice(0, slow.shape[0] - i), slice(max(0, -j), slow.shape[1] - max(0, j)))
-        b = (slice(i, None), slice(max(0, j), slow.shape[1] - max(0, -j)))
-        rows.append(number[a].ravel())
-        columns.append(number[b].ravel())
-        times.append((0.5 * step * np.hypot(i, j) * (slow[a] + slow[b])).ravel())
+        here = (slice(0, slow.shape[0] - i), slice(max(0, -j), slow.shape[1] - max(0, j)))
+        there = (slice(i, None), slice(max(0, j), slow.shape[1] - max(0, -j)))
+        rows.append(number[here].ravel())
+        columns.append(number[there].ravel())
+        times.append((0.5 * step * np.hypot(i, j) * (slow[here] + slow[there])).ravel())
     nodes = np.stack(np.unravel_index(number.ravel(), slow.shape), axis=1)
     for k, breaks in enumerate(found):
         distance = np.sqrt(((nodes - (breaks.shot.src[[0, 2]] - origin) / step) ** 2).sum(axis=1))
