@@ -517,8 +517,8 @@ def _in_km(aperture: float, context: Context) -> str:
     return f'lengths are in metres: for kilometres [imaging] aperture = "{aperture:g} km"; else '
 
 
-#: records last so many times the echo of the model's bottom, and offsets are so many times its depth (far traces meet it
-#: at 56 degrees): such a survey was made for more
+#: records last so many times the echo of the model's bottom, and offsets are so many times its depth (far traces
+#: meet it at 56 degrees): such a survey was made for more
 DEEPER = 3.0
 
 
@@ -556,8 +556,8 @@ def _too_shallow(context: Context, echo: float) -> Iterator[Finding]:
         reach = deep * record / echo
         yield warning(
             "W344",
-            f"the model is {deep:.4g} m deep: its bottom echoes at {echo:.3g} s, the records last {record:.4g} s and the "
-            f"offsets reach {far:.4g} m; what they show below is not imaged",
+            f"the model is {deep:.4g} m deep: its bottom echoes at {echo:.3g} s; the records last {record:.4g} s, the "
+            f"offsets reach {far:.4g} m: what they show below is not imaged",
             f"if it is too shallow by mistake, extend it to about {reach:.3g} m; if its depths are all that is wanted, "
             "nothing",
             two_way=echo,

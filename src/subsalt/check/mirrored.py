@@ -122,8 +122,8 @@ def _times(slow: Values, step: float, model: ModelLike, found: Sequence[ShotBrea
         columns.append(number[there].ravel())
         times.append((0.5 * step * np.hypot(i, j) * (slow[here] + slow[there])).ravel())
     nodes = np.stack(np.unravel_index(number.ravel(), slow.shape), axis=1)
-    for k, breaks in enumerate(found):
-        distance = np.sqrt(((nodes - (breaks.shot.src[[0, 2]] - origin) / step) ** 2).sum(axis=1))
+    for k, one in enumerate(found):
+        distance = np.sqrt(((nodes - (one.shot.src[[0, 2]] - origin) / step) ** 2).sum(axis=1))
         near = np.flatnonzero(distance <= max(NEAR, float(distance.min())))
         rows.append(np.full(len(near), slow.size + k))
         columns.append(near)
