@@ -14,6 +14,8 @@ from subsalt.errors import Finding
 from subsalt.grid import Grid
 from subsalt.survey import TimeAxis
 
+#: values of a function of depth that a message repeats
+MOST_VALUES = 20
 #: P velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 150.0, 9500.0
 #: s after the shot at which no reflection record begins any more, deep water included
@@ -32,6 +34,12 @@ def _cure(parameter: Parameter, unit: str) -> str:
     """Return how to declare the unit of a parameter."""
     if parameter.grid is not None:
         return f"[model] {parameter.table(unit=unit)}"
+    factor = {"km/s": 1e3, "ft/s": 0.3048}.get(unit, 0.0)
+    values = [float(f"{factor * v:.10g}") for v in np.atleast_1d(parameter.values).ravel()[: MOST_VALUES + 1]]
+    if factor and len(values) == 1:
+        return f"[model] {parameter.name} = {values[0]:g}"
+    if factor and parameter.depths is not None and len(values) <= MOST_VALUES:
+        return f"[model] {parameter.name} = {{z = {[float(z) for z in parameter.depths]}, value = {values}}}"
     return f"write the values of [model] {parameter.name} with their unit, or in SI"
 
 
