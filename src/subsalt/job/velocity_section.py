@@ -42,7 +42,8 @@ class FunctionSection(Section):
             if self.t and max(self.t) > LONGEST:
                 raise ConfigError(
                     f"times t reach {max(self.t):g} s; these look like ms",
-                    f"if they are: [velocity.{'v' if max(values) > 10 else 'eta'}] t = "
+                    f'write them with their unit, such as "{max(self.t):g} ms", or in s: '
+                    f"[velocity.{'v' if max(values) > 10 else 'eta'}] t = "
                     f"[{', '.join(f'{1e-3 * t:g}' for t in self.t)}]",
                     code="E743",
                 )
