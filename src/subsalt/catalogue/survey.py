@@ -302,4 +302,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "periods after.",
         "Give the recording delay of the observer's log: [data.fix] delay.",
     ),
+    "W371": (
+        "Echoes fit the model read in another way",
+        "Traces near their sources do not hold the echoes of the layers of vp where the model has them, but would if "
+        "the model were turned around, its x and y exchanged, its depths milliseconds, or its lengths feet.",
+        "Read the model so ([model] flip, axes, spacing), or convert it to depth; the message gives the keys. A survey "
+        "with such coordinates looks alike.",
+    ),
 }

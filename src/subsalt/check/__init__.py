@@ -42,6 +42,7 @@ SUBJECTS = (
     "moveout",
     "first_breaks",
     "mirrored",
+    "echoes",
     "polarity",
     "stability",
     "spectrum",

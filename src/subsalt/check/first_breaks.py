@@ -147,7 +147,7 @@ def _station(found: ShotBreaks) -> float:
 def arrivals(context: Context) -> Iterator[Finding]:
     """First breaks that the model does not allow: interval, time zero, or velocity are wrong."""
     # times of data that are corrected for moveout are those of no wave
-    if context.modelling or context.facts.get("_corrected") or not _placed(context):
+    if context.modelling or context.facts.get("_corrected") or not placed(context):
         return
     assert context.wavelet is not None
     wrong_order = context.facts.get("_reversed", set())
@@ -196,7 +196,7 @@ def _begun(context: Context) -> Iterator[Finding]:
     )
 
 
-def _placed(context: Context) -> bool:
+def placed(context: Context) -> bool:
     """Return whether most stations lie on the model; else another rule has said what is wrong."""
     assert context.survey is not None
     assert context.model is not None

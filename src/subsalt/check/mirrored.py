@@ -81,6 +81,7 @@ def x_axis_backward(context: Context) -> Iterator[Finding]:
         return
     wrong = [b for b, w in zip(good, better, strict=True) if w]
     flip = "".join(sorted(set(vp.given.get("flip") or "") ^ {"x"})) or None
+    context.facts["_mirrored"] = True
     yield warning(
         "W375",
         f"first breaks lie {1e3 * here:.0f} ms from the traveltimes of the model, {1e3 * turned:.0f} ms when its x "

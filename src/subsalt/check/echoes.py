@@ -1,0 +1,296 @@
+"""Echoes of the model against those of the data: is the model the right way round, in depth, and in metres.
+
+Near a source the data hold the echoes of the layers below it. Those of the model follow from its columns: at the
+two-way time of every change of velocity, ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there, comes the
+wavelet with the size of half the relative change. They are compared by a correlation, after the direct wave has passed,
+over some traces at small offsets of shots along the survey. The same model read in another way (x backward, depths that
+are milliseconds of two-way time, feet) gives other echoes. Where one of those fits and the model as it is does not,
+that is the mistake. A smooth model has no echoes, and nothing is said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.check.context import Context, rule, warning
+from subsalt.check.first_breaks import placed
+from subsalt.check.line import model_axes_key
+from subsalt.check.orientation import tables_with
+from subsalt.check.units import FOOT, in_feet
+from subsalt.errors import Finding
+from subsalt.grid import Grid
+from subsalt.model_like import ModelLike
+from subsalt.survey import Shot
+from subsalt.wavelet import Wavelet
+
+Array = NDArray[np.float64]
+
+#: shots and traces of each that are compared, and most depths of a column
+SHOTS, TRACES, DEPTHS = 24, 6, 512
+#: shift that is allowed, in periods: the phase of the wavelet is seldom known
+LAG = 0.35
+#: Smallest correlation that says anything; standard deviations of that of unrelated traces that it must exceed, as some
+#: readings, shifts and both signs are tried; and how many times the energy must be explained that the model as given
+#: explains.
+LEAST, CHANCE, TIMES = 0.25, 4.5, 2.0
+#: the same for a model in time against one in depth with other velocities, which is nearly the same
+TIMED = 1.25
+#: what others have said, and what makes the comparison meaningless
+SAID = ("_axes_wrong", "_mirrored", "_perhaps_feet", "_null_vp", "_corrected", "_reversed")
+#: Factors of velocities that are tried before another reading is named: of a model in depth with wrong velocities the
+#: echoes come too early or too late, and may by chance be nearer to those of another reading.
+STRETCH = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3)
+
+
+@dataclass(frozen=True)
+class Near:
+    """Traces at small offsets.
+
+    Parameters
+    ----------
+    shot : ndarray, (n,), int
+        Which of the shots that were looked at.
+    src, rcv : ndarray, (n, 3)
+        Where they stand, m.
+    data : ndarray, (n, nt)
+        Samples.
+    """
+
+    shot: NDArray[np.int64]
+    src: Array
+    rcv: Array
+    data: Array
+
+    @property
+    def shots(self) -> int:
+        """Number of shots."""
+        return len(np.unique(self.shot))
+
+    @property
+    def offset(self) -> Array:
+        """Horizontal distances from the sources, m."""
+        return np.asarray(np.hypot(*(self.rcv - self.src)[:, :2].T))
+
+    @property
+    def middle(self) -> Array:
+        """Midpoints."""
+        return 0.5 * (self.src + self.rcv)
+
+
+def near_traces(context: Context) -> Near | None:
+    """Return the traces nearest to their sources of some shots, before any mute; None where they cannot be had.
+
+    Read once for all rules. Dense records of time slices are not read anew: there the shots that were read to be looked
+    at have to do.
+    """
+    if "_near" not in context.facts:
+        context.facts["_near"] = _near_traces(context)
+    found: Near | None = context.facts["_near"]
+    return found
+
+
+def _near_traces(context: Context) -> Near | None:
+    survey = context.survey
+    assert survey is not None
+    reader = getattr(survey.reader, "inner", survey.reader)
+    cheap = hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots)
+    few = np.unique(np.linspace(0, len(survey.shots) - 1, SHOTS).round().astype(int))
+    shots = [survey.shots[int(i)] for i in few] if cheap else [s.shot for s in context.samples]
+    held = {id(s.shot): s.data for s in context.samples}
+    src, rcv, data = [], [], []
+    for shot in shots:
+        rows = np.sort(np.argsort(shot.offset, kind="stable")[:TRACES])
+        found = held[id(shot)][rows] if id(shot) in held else _read(context, shot, rows)
+        if len(rows) and found.shape[1] == survey.time.nt and np.isfinite(found).all():
+            src.append(np.broadcast_to(shot.src, (len(rows), 3)))
+            rcv.append(shot.rcv[rows])
+            data.append(found.astype(np.float64))
+    if not data:
+        return None
+    number = np.repeat(np.arange(len(data)), [len(d) for d in data])
+    return Near(number, np.concatenate(src), np.concatenate(rcv), np.concatenate(data))
+
+
+def _read(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    assert context.survey is not None
+    read = getattr(context.survey.reader, "inner", context.survey.traces)
+    return np.asarray(read(shot, rows), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A way to read a model.
+
+    Parameters
+    ----------
+    what : str
+        What would be wrong, in words.
+    place : callable
+        Positions on the model as it is given, of those on the survey.
+    unit : float
+        Metres of a unit of its lengths.
+    timed : bool
+        Its last axis is two-way time in ms.
+    flip, axes : str
+        Axes that run backwards, and their order, slowest first.
+    """
+
+    what: str = ""
+    place: Callable[[Array], Array] = np.array
+    unit: float = 1.0
+    timed: bool = False
+    flip: str = ""
+    axes: str = ""
+
+
+def readings(grid: Grid) -> list[Reading]:
+    """Return the ways to read a model, the one that is given first."""
+    low = np.array(grid.origin3)
+    both = 2 * low + (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
+
+    def turned(letters: str) -> Reading:
+        axes = ["xyz".index(x) for x in letters]
+        words = " and ".join(letters) + (" axes run" if len(letters) > 1 else " axis runs")
+        return Reading(
+            f"the {words} backward",
+            lambda p: np.where(np.isin(np.arange(3), axes), both - p, p),
+            flip=letters,
+        )
+
+    out = [
+        Reading(),
+        turned("x"),
+        Reading("its last axis is two-way time in ms, not depth in m", timed=True),
+        Reading("its lengths are in feet", lambda p: p / FOOT, FOOT),
+    ]
+    if grid.ndim == 3:
+        exchanged = Reading("its x and y axes are exchanged", lambda p: p[:, [1, 0, 2]], axes="yxz")
+        out += [turned("y"), turned("xy"), exchanged]
+    return out
+
+
+def echoes(model: ModelLike, near: Near, time: Array, wavelet: Wavelet, how: Reading) -> Array:
+    """Return what a model that is read in some way gives at the traces, (n, nt)."""
+    grid, n = model.grid, len(near.data)
+    z = grid.axis(-1)[:: -(-grid.shape[-1] // DEPTHS)]
+    where = np.repeat(how.place(near.middle)[:, None, :], len(z), axis=1)
+    where[:, :, 2] = z
+    v = model.at(where.reshape(-1, 3)).astype(np.float64).reshape(n, len(z))
+    dz = float(z[1] - z[0])
+    step = np.full(v.shape, 1e-3 * dz) if how.timed else 2 * dz * how.unit / v
+    t0 = np.cumsum(step, axis=1) - 0.5 * step
+    squared = np.cumsum(v * v * step, axis=1) / np.cumsum(step, axis=1)
+    # sources and receivers stand below the top of the model, in its first layer
+    depth = near.src[:, 2:] + near.rcv[:, 2:] - 2 * how.unit * grid.origin[-1]
+    arrival = np.sqrt(np.maximum(t0 - depth / v[:, :1], 0.0) ** 2 + near.offset[:, None] ** 2 / squared)
+    size = np.zeros_like(v)
+    size[:, 1:] = 0.5 * np.diff(np.log(v), axis=1)
+    dt = time[1] - time[0]
+    at = (arrival - time[0]) / dt
+    first = np.floor(at).astype(np.int64)
+    spikes = np.zeros((n, len(time)))
+    rows = np.broadcast_to(np.arange(n)[:, None], first.shape)
+    for k, weight in ((first, size * (1 - (at - first))), (first + 1, size * (at - first))):
+        inside = (k >= 0) & (k < len(time))
+        np.add.at(spikes, (rows[inside], k[inside]), weight[inside])
+    pulse = np.interp(dt * np.arange(int(wavelet.duration / dt) + 2), wavelet.times(), wavelet.samples, 0, 0)
+    whole = len(time) + len(pulse)
+    found = np.fft.irfft(np.fft.rfft(spikes, whole) * np.fft.rfft(pulse, whole), whole)
+    return np.asarray(found[:, : len(time)])
+
+
+def likeness(data: Array, made: Array, lags: int) -> float:
+    """Return the largest correlation of traces, of either sign, over shifts common to all."""
+    n = data.shape[1] + lags
+    spectrum = np.fft.rfft(_unit(data), n) * np.conj(np.fft.rfft(_unit(made), n))
+    c = np.fft.irfft(spectrum.sum(axis=0), n) / len(data)
+    return float(np.abs(np.concatenate([c[: lags + 1], c[n - lags :]])).max())
+
+
+def _unit(x: Array) -> Array:
+    size = np.sqrt((x**2).sum(axis=1, keepdims=True))
+    return np.divide(x, size, out=np.zeros_like(x), where=size > 0)
+
+
+@rule("echoes", "survey", "velocity", "wavelet")
+def model_read_otherwise(context: Context) -> Iterator[Finding]:
+    """A model whose echoes are not those of the data, but would be if it were read in another way."""
+    if (
+        context.modelling
+        or not context.judge_breaks
+        or any(context.facts.get(k) for k in SAID)
+        or not placed(context)
+    ):
+        return
+    verdicts = context.facts.get("first_breaks", {}).get("verdicts", {})
+    near = near_traces(context)
+    if near is None or verdicts.keys() & {"interval", "shift", "early"}:
+        return
+    assert context.model is not None
+    assert context.wavelet is not None
+    assert context.survey is not None
+    model, wavelet, time = context.model, context.wavelet, context.survey.time.values()
+    if len(time) < 2 or model.grid.shape[-1] < 3:
+        return
+    gain = np.where(time[None, :] > after_direct(context, near)[:, None], np.maximum(time, 0.0), 0.0)
+    period, dt = 1.0 / wavelet.f0, context.survey.time.dt
+    lags = min(int(LAG * period / dt), len(time) - 1)
+
+    def score(how: Reading) -> float:
+        return likeness(near.data * gain, echoes(model, near, time, wavelet, how) * gain, lags)
+
+    asked = readings(model.grid)
+    given, *scores = [score(how) for how in asked]
+    best, how = max(zip(scores, asked[1:], strict=True), key=lambda s: s[0])
+    context.facts["echoes"] = {"given": given, "best": best, "reading": how.what}
+    # independent samples: two in a period, of each shot, as neighbouring traces are alike
+    independent = near.shots * 2 * float((gain > 0).sum(axis=1).mean()) * dt / period
+    if best < max(LEAST, CHANCE / np.sqrt(max(independent, 1.0))) or best**2 < TIMES * given**2:
+        return
+    # velocities that are too low or too high are another matter; of times alone a model in time is nearly one of those
+    stretched = max(score(Reading(unit=1 / f)) for f in STRETCH)
+    context.facts["echoes"]["other_velocity"] = stretched
+    if best**2 < (TIMED if how.timed else TIMES) * stretched**2:
+        return
+    yield warning(
+        "W371",
+        f"echoes of [model] vp are not those of the data ({len(near.data)} traces of {near.shots} shots at offsets to "
+        f"{near.offset.max():.0f} m, correlation {given:.2f}), but would be if {how.what} ({best:.2f})",
+        _cure(context, how),
+        given=given,
+        best=best,
+    )
+
+
+def after_direct(context: Context, near: Near) -> Array:
+    """Return the times at which the direct wave has passed, s."""
+    assert context.model is not None
+    assert context.wavelet is not None
+    v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
+    return np.asarray(near.offset / v + context.wavelet.peak_time + 1.5 / context.wavelet.f0)
+
+
+def _cure(context: Context, how: Reading) -> str:
+    """Return how to say that a model is to be read in another way."""
+    vp = context.parameters.get("vp")
+    if how.timed:
+        return (
+            "if it is, convert [model] vp from time to depth first; if not, its depths and velocities do not give the "
+            "times of the data"
+        )
+    if vp is None or vp.grid is None or context.resampling:
+        return "correct [model]"
+    if how.unit != 1.0:
+        return in_feet(context) or "give spacing and origin of [model] vp in metres"
+    if how.axes:
+        cure = model_axes_key(context) or "exchange the axes of [model]"
+    else:
+        flip = "".join(sorted(set(vp.given.get("flip") or "") ^ set(how.flip))) or None
+        cure = f"[model] {tables_with(context, vp, 'flip', flip)}"
+    return (
+        f"if it is stored so: {cure}; else look for the same in the coordinates of the survey ([data] frame)"
+    )

@@ -1,0 +1,79 @@
+"""A model against the echoes at small offsets: turned around, exchanged, in feet, or in time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planted.run import Bench
+from planted.surveys import write_volume
+from scipy.ndimage import gaussian_filter
+
+from subsalt.check.echoes import likeness
+from subsalt.grid import Grid
+from subsalt.job.job import Job
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    return Bench(tmp_path_factory.mktemp("echoes"))
+
+
+def found(bench, change, base="line", grid=lambda g: g, **tables):
+    """Return the findings on a survey whose velocities are changed, by code."""
+    with bench.folders() as folder_of:
+        case = bench.clean(base)[0].moved(folder_of())
+        write_volume(
+            case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
+        )
+        case.job |= tables
+        return {f.code: f for f in Job.from_toml(case.write_job()).check() if f.level != "ok"}
+
+
+def rock(factor):
+    return lambda v: np.where(v < 1501, v, factor * v)
+
+
+def smoothed(cells):
+    return lambda v: 1 / gaussian_filter(1 / v, cells, mode="nearest")
+
+
+def deeper(rows):
+    return lambda v: np.concatenate([np.repeat(v[:, :1], rows, 1), v[:, :-rows]], axis=1)
+
+
+def test_a_model_turned_around_is_told_and_how_to_turn_it(bench):
+    said = found(bench, lambda v: v[::-1])["W371"]
+    assert "x axis runs backward" in said.message
+    assert '[model] vp = {file = "vp.rsf", flip = "x"}' in said.fix
+
+
+def test_a_model_that_the_job_turns_wrongly_is_turned_back(bench):
+    turned = {"model": {"vp": {"file": "vp.rsf", "flip": "x"}}}
+    assert '[model] vp = {file = "vp.rsf"}' in found(bench, np.array, **turned)["W371"].fix
+
+
+def test_lengths_in_feet_are_told_by_echoes(bench):
+    feet = found(
+        bench, np.array, grid=lambda g: Grid(g.shape, tuple(h / 0.3048 for h in g.spacing), g.origin)
+    )
+    assert "spacing = [10.0, 10.0]" in feet["W371"].fix
+
+
+@pytest.mark.parametrize(
+    "change",
+    [np.array, rock(0.85), rock(0.9), rock(1.15), smoothed(2), smoothed(10), deeper(4)],
+    ids=["right", "15 % slow", "10 % slow", "15 % fast", "smooth", "very smooth", "40 m deeper"],
+)
+def test_wrong_velocities_and_smooth_models_are_read_no_other_way(bench, change):
+    assert not {"W371"} & found(bench, change).keys()
+
+
+def test_nothing_is_said_where_first_breaks_are_to_be_ignored(bench):
+    data = bench.clean("line")[0].job["data"] | {"first_breaks": "ignore"}
+    assert "W371" not in found(bench, lambda v: v[::-1], data=data)
+
+
+def test_the_same_traces_are_alike_and_noise_is_not():
+    noise = np.random.default_rng(3).standard_normal((2, 30, 400))
+    assert likeness(noise[0], np.roll(-noise[0], 3, axis=1), 5) > 0.95
+    assert likeness(*noise, 5) < 0.05
