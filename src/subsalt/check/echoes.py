@@ -21,7 +21,7 @@ from subsalt.check.first_breaks import placed
 from subsalt.check.line import model_axes_key
 from subsalt.check.orientation import tables_with
 from subsalt.check.units import FOOT, in_feet
-from subsalt.errors import Finding
+from subsalt.errors import Finding, SubsaltError
 from subsalt.grid import Grid
 from subsalt.model_like import ModelLike
 from subsalt.survey import Shot
@@ -84,18 +84,12 @@ class Near:
 def near_traces(context: Context) -> Near | None:
     """Return the traces nearest to their sources of some shots, before any mute; None where they cannot be had.
 
-    Read once for all rules. Dense records of time slices are not read anew: there the shots that were read to be looked
-    at have to do.
+    Dense records of time slices are not read anew: there the shots that were read to be looked at have to do.
     """
-    if "_near" not in context.facts:
-        context.facts["_near"] = _near_traces(context)
-    found: Near | None = context.facts["_near"]
-    return found
-
-
-def _near_traces(context: Context) -> Near | None:
     survey = context.survey
     assert survey is not None
+    if not survey.shots:
+        return None
     reader = getattr(survey.reader, "inner", survey.reader)
     cheap = hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots)
     few = np.unique(np.linspace(0, len(survey.shots) - 1, SHOTS).round().astype(int))
@@ -104,7 +98,10 @@ def _near_traces(context: Context) -> Near | None:
     src, rcv, data = [], [], []
     for shot in shots:
         rows = np.sort(np.argsort(shot.offset, kind="stable")[:TRACES])
-        found = held[id(shot)][rows] if id(shot) in held else _read(context, shot, rows)
+        try:
+            found = held[id(shot)][rows] if id(shot) in held else _read(context, shot, rows)
+        except SubsaltError:
+            continue  # whoever reads all of the data says so
         if len(rows) and found.shape[1] == survey.time.nt and np.isfinite(found).all():
             src.append(np.broadcast_to(shot.src, (len(rows), 3)))
             rcv.append(shot.rcv[rows])
@@ -190,14 +187,15 @@ def echoes(model: ModelLike, near: Near, time: Array, wavelet: Wavelet, how: Rea
     size = np.zeros_like(v)
     size[:, 1:] = 0.5 * np.diff(np.log(v), axis=1)
     dt = time[1] - time[0]
-    at = (arrival - time[0]) / dt
+    at = (arrival + wavelet.t0 - time[0]) / dt
     first = np.floor(at).astype(np.int64)
     spikes = np.zeros((n, len(time)))
     rows = np.broadcast_to(np.arange(n)[:, None], first.shape)
     for k, weight in ((first, size * (1 - (at - first))), (first + 1, size * (at - first))):
         inside = (k >= 0) & (k < len(time))
         np.add.at(spikes, (rows[inside], k[inside]), weight[inside])
-    pulse = np.interp(dt * np.arange(int(wavelet.duration / dt) + 2), wavelet.times(), wavelet.samples, 0, 0)
+    pulse_time = wavelet.t0 + dt * np.arange(int((wavelet.duration - wavelet.t0) / dt) + 2)
+    pulse = np.interp(pulse_time, wavelet.times(), wavelet.samples, 0, 0)
     whole = len(time) + len(pulse)
     found = np.fft.irfft(np.fft.rfft(spikes, whole) * np.fft.rfft(pulse, whole), whole)
     return np.asarray(found[:, : len(time)])
@@ -219,23 +217,36 @@ def _unit(x: Array) -> Array:
 @rule("echoes", "survey", "velocity", "wavelet")
 def model_read_otherwise(context: Context) -> Iterator[Finding]:
     """A model whose echoes are not those of the data, but would be if it were read in another way."""
+    verdicts = context.facts.get("first_breaks", {}).get("verdicts", {})
+    if context.modelling or not context.judge_breaks or verdicts.keys() & {"interval", "shift", "early"}:
+        return
     if (
-        context.modelling
-        or not context.judge_breaks
-        or any(context.facts.get(k) for k in SAID)
+        any(context.facts.get(k) for k in SAID)
         or not placed(context)
+        or (near := near_traces(context)) is None
     ):
         return
-    verdicts = context.facts.get("first_breaks", {}).get("verdicts", {})
-    near = near_traces(context)
-    if near is None or verdicts.keys() & {"interval", "shift", "early"}:
+    given, best, how = _compared(context, near)
+    if how is None:
         return
+    yield warning(
+        "W371",
+        f"echoes of [model] vp are not those of the data ({len(near.data)} traces of {near.shots} shots at offsets to "
+        f"{near.offset.max():.0f} m, correlation {given:.2f}), but would be if {how.what} ({best:.2f})",
+        _cure(context, how),
+        given=given,
+        best=best,
+    )
+
+
+def _compared(context: Context, near: Near) -> tuple[float, float, Reading | None]:
+    """Return the correlations of the model as given and read otherwise, and that reading; None where no better."""
     assert context.model is not None
     assert context.wavelet is not None
     assert context.survey is not None
     model, wavelet, time = context.model, context.wavelet, context.survey.time.values()
     if len(time) < 2 or model.grid.shape[-1] < 3:
-        return
+        return 0.0, 0.0, None
     gain = np.where(time[None, :] > after_direct(context, near)[:, None], np.maximum(time, 0.0), 0.0)
     period, dt = 1.0 / wavelet.f0, context.survey.time.dt
     lags = min(int(LAG * period / dt), len(time) - 1)
@@ -250,20 +261,12 @@ def model_read_otherwise(context: Context) -> Iterator[Finding]:
     # independent samples: two in a period, of each shot, as neighbouring traces are alike
     independent = near.shots * 2 * float((gain > 0).sum(axis=1).mean()) * dt / period
     if best < max(LEAST, CHANCE / np.sqrt(max(independent, 1.0))) or best**2 < TIMES * given**2:
-        return
+        return given, best, None
     # velocities that are too low or too high are another matter; of times alone a model in time is nearly one of those
     stretched = max(score(Reading(unit=1 / f)) for f in STRETCH)
     context.facts["echoes"]["other_velocity"] = stretched
-    if best**2 < (TIMED if how.timed else TIMES) * stretched**2:
-        return
-    yield warning(
-        "W371",
-        f"echoes of [model] vp are not those of the data ({len(near.data)} traces of {near.shots} shots at offsets to "
-        f"{near.offset.max():.0f} m, correlation {given:.2f}), but would be if {how.what} ({best:.2f})",
-        _cure(context, how),
-        given=given,
-        best=best,
-    )
+    clear = best**2 >= (TIMED if how.timed else TIMES) * stretched**2
+    return given, best, how if clear else None
 
 
 def after_direct(context: Context, near: Near) -> Array:
