@@ -34,7 +34,7 @@ def _cure(parameter: Parameter, unit: str) -> str:
     """Return how to declare the unit of a parameter."""
     if parameter.grid is not None:
         return f"[model] {parameter.table(unit=unit)}"
-    factor = {"km/s": 1e3, "ft/s": 0.3048}.get(unit, 0.0)
+    factor = {"km/s": 1e3, "ft/s": FOOT}.get(unit, 0.0)
     values = [float(f"{factor * v:.10g}") for v in np.atleast_1d(parameter.values).ravel()[: MOST_VALUES + 1]]
     if factor and len(values) == 1:
         return f"[model] {parameter.name} = {values[0]:g}"
