@@ -57,7 +57,12 @@ def environment() -> dict[str, str]:
         [str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"]
     )
     shared = os.environ.get("SUBSALT_SHARED_DATA", str(ROOT.parent / "shared" / "data"))
-    return os.environ | {"PATH": path, "OMP_NUM_THREADS": "1", "SUBSALT_SHARED_DATA": shared}
+    return os.environ | {
+        "PATH": path,
+        "OMP_NUM_THREADS": "1",
+        "SUBSALT_SHARED_DATA": shared,
+        "SUBSALT_TESTS": "all",
+    }
 
 
 def missing(env: dict[str, str]) -> list[str]:

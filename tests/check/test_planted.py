@@ -1,13 +1,11 @@
 """Planted mistakes are caught, and nothing is found in clean surveys.
 
-One form of every mistake is planted here, all of them by ``SUBSALT_PLANTED=all`` or
+One form of every mistake is planted here, all of them by ``SUBSALT_TESTS=all`` or
 ``python tests/check/planted``, which takes minutes. What is not caught yet stands in ``planted/open.txt``; a form that
 is caught leaves that list.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 from planted.clean import SURVEYS
@@ -15,7 +13,9 @@ from planted.form import FORMS, TITLES
 from planted.judge import differs, keys_in
 from planted.run import Bench, chosen, open_forms, sample
 
-PLANTED = chosen() if os.environ.get("SUBSALT_PLANTED") == "all" else sample()
+from thorough import ALL
+
+PLANTED = chosen() if ALL else sample()
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def survey(folder: Path, *, coarse: bool) -> Path:
         (folder / "model").mkdir(parents=True, exist_ok=True)
         demo.GRID = truth.grid
         demo.write_models(truth, folder / "model")
-        (folder / "model.toml").write_text(demo.MODEL_JOB.format(f0=f0))
+        (folder / "model.toml").write_text(demo.model_job_text(f0=f0))
         quiet = "[output]\npictures = false\n"
         (folder / "job.toml").write_text(demo.MIGRATE_JOB.format(f0=f0) + quiet)
         print(f"modelling 16 shots on {truth.grid.shape} points", flush=True)

@@ -7,15 +7,17 @@ from pathlib import Path
 import disks
 import pytest
 
+from thorough import sample
+
 pytestmark = pytest.mark.skipif(bool(disks.able()), reason=disks.able() or "-")
 
 
-def test_twenty_power_cuts(tmp_path: Path) -> None:
+def test_power_cuts(tmp_path: Path) -> None:
     """What the ledger called done when the power went is there; the run goes on to the same bytes."""
-    cuts = disks.trials("power", tmp_path, 20)
+    cuts = disks.trials("power", tmp_path, sample(8, 20))
     assert not [c for c in cuts if c["fault"]]
     assert all(c["redone"] <= 1 for c in cuts)
-    assert sum(c["running"] for c in cuts) > 10, "the cuts came too late"
+    assert sum(c["running"] for c in cuts) > len(cuts) / 2, "the cuts came too late"
     assert len({len(c["done"]) for c in cuts}) > 2, "all cuts fell into the same shot"
 
 

@@ -10,11 +10,13 @@ import pytest
 from strikes import KILL, TORN, spread
 from struck_survey import Case
 
+from thorough import sample
+
 #: strikes of this module, over operations and parts of the run
-POINTS = 50
+POINTS = sample(32, 50)
 
 
-def test_killed_at_fifty_points_the_run_goes_on_to_the_same_bytes(case: Case) -> None:
+def test_killed_at_many_points_the_run_goes_on_to_the_same_bytes(case: Case) -> None:
     """Every kind of operation on every part of the run; every other one is gone on with by the directory alone."""
     points = spread(case.points, POINTS)
     assert len(points) == POINTS
@@ -34,7 +36,7 @@ def test_killed_at_fifty_points_the_run_goes_on_to_the_same_bytes(case: Case) ->
 
 def test_killed_again_while_going_on(case: Case) -> None:
     """A second kill early, in the middle and late in what goes on, behind kills of all parts of the run."""
-    points = spread(case.points, 12)
+    points = spread(case.points, sample(8, 12))
     case.striker.struck.clear()
     for i, point in enumerate(points):
         again = 1 + (i * 37) % 90
@@ -49,7 +51,7 @@ def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
     import json
 
     left = []
-    for point in spread(case.points, 8):
+    for point in spread(case.points, sample(6, 8)):
         case.fresh()
         assert case.start(point.k, KILL).code == -9
         end = case.striker("migrate", case.job, "--run", case.run, "--json")

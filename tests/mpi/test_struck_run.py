@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 
 import pytest
 from launch import MPI, Launched, alive, descendants, run
@@ -21,14 +22,19 @@ pytestmark = MPI
 #: seconds of silence that the job allows
 T = 2.0
 #: so many that a strike after the first one comes in time, also where all is fast
-SHOTS = 20
+SHOTS = 16
+#: samples of a trace: short shots, and such that the others go on for longer than the silence that is allowed
+SHORT, LONG = 2001, 3501
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a folder with a job that takes some ten seconds, and its image from one process."""
-    path = tmp_path_factory.mktemp("struck")
-    write_files(path, survey(SHOTS, nt=3501))
+def folders(tmp_path_factory):
+    """Return a function that gives the folder with a job of traces of some length, and its image from one process."""
+    return cache(lambda nt: made(tmp_path_factory.mktemp("struck"), nt))
+
+
+def made(path, nt):
+    write_files(path, survey(SHOTS, nt=nt))
     (path / "job.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
     (path / "slabs.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
     subprocess.run(
@@ -38,6 +44,11 @@ def folder(tmp_path_factory):
         timeout=120,
     )
     return path
+
+
+@pytest.fixture
+def folder(folders):
+    return folders(SHORT)
 
 
 def digest(run_dir):
@@ -74,7 +85,8 @@ def started(folder, job, name, n):
         ("job.toml", signal.SIGUSR1, 2, 75, "error E801  stopped"),
     ],
 )
-def test_what_is_finished_is_kept(folder, job, number, struck, code, said):
+def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
+    folder = folders(LONG if number == signal.SIGSTOP else SHORT)
     name = f"{job}-{number}-{struck}"
     n = 2 if job == "slabs.toml" else 3
     launched, ranks, below = started(folder, job, name, n)
@@ -108,7 +120,8 @@ def test_what_is_finished_is_kept(folder, job, number, struck, code, said):
 
 
 @pytest.mark.parametrize("finish", [False, True])
-def test_a_run_of_ranks_is_watched_and_stopped(folder, finish):
+def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
+    folder = folders(LONG)
     name = f"watched-{finish}"
     launched, _, below = started(folder, "job.toml", name, 3)
     seen, until = set(), time.monotonic() + 60

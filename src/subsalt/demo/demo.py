@@ -178,10 +178,10 @@ def run_demo(
     }
 
 
-def model_job_text(shots: tuple[int, int]) -> str:
-    """Return the job file that models the survey, with that many shots along x and y."""
+def model_job_text(shots: tuple[int, int] = SHOTS, f0: float = F0) -> str:
+    """Return the job file that models the survey: so many shots along x and y, and the peak frequency in Hz."""
     y0, y1 = (225, 825) if shots[1] > 1 else (525, 525)
-    return MODEL_JOB.format(f0=F0, count=shots[0] * shots[1], nx=shots[0], ny=shots[1], y0=y0, y1=y1)
+    return MODEL_JOB.format(f0=f0, count=shots[0] * shots[1], nx=shots[0], ny=shots[1], y0=y0, y1=y1)
 
 
 def compare_hash(digest: str, shots: tuple[int, int]) -> Finding:
