@@ -343,8 +343,8 @@ def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
         f"each of {len(by_source.ids)} field records (byte 9) has one receiver and sources up to "
         f"{by_source.spread:,.1f} m apart: sources and receivers are exchanged in the headers, or these are receiver "
         "gathers",
-        "if they are exchanged: [data.bytes] source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77; receiver "
-        "gathers are taken by source position as they are",
+        "if they are exchanged: [data] bytes = { source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77 }; "
+        "receiver gathers are taken by source position as they are",
         {"spread_m": by_source.spread},
     )
 
