@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -249,6 +250,11 @@ def migrate(
         When a shot does not fit into the available memory; nothing was computed.
     StabilityError
         When `dt` is above the stability bound.
+
+    Warns
+    -----
+    UserWarning
+        When the image is zero throughout.
     """
     clock = Phases()
     propagation, imaging = split_options(options)
@@ -270,6 +276,11 @@ def migrate(
         count += part.point_steps
     with clock("image sum"):
         image, illumination = total.finish(), total.illumination()
+    if not image.any():
+        warnings.warn(
+            "the image is zero throughout: look at the traces, their mute, `top_mute` and the length of the record",
+            stacklevel=2,
+        )
     return MigrationResult(
         image, illumination, model.grid, setup.axis.dt, setup.image_step, setup.repaired, clock.table(), count
     )

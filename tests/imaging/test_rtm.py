@@ -115,6 +115,12 @@ def test_nan_traces_are_refused_with_the_shot(recorded: ss.Survey) -> None:
         receiver_samples(setup, recorded.shots[0], bad)
 
 
+def test_an_image_of_nothing_is_said_to_be_one(recorded: ss.Survey) -> None:
+    silent = replace(recorded, shots=[replace(s, data=0.0 * s.data) for s in recorded.shots[:1]])
+    with pytest.warns(UserWarning, match="the image is zero throughout"):
+        ss.migrate(background(), silent, ss.ricker(F0, 0.001))
+
+
 def test_a_job_that_does_not_fit_is_refused_with_numbers_and_a_cure(recorded: ss.Survey) -> None:
     setup = MigrationSetup.build(
         background(), ss.ricker(F0, 0.001), recorded.time, PropagationOptions(), ImagingOptions()
