@@ -111,6 +111,19 @@ def test_a_file_of_another_machine_is_refused(tmp_path):
     assert machine.read(path).machine["cpu"] == "Z80"
 
 
+def test_the_cache_is_of_the_machine_that_was_measured_last(tmp_path, monkeypatch):
+    """A home folder that machines share, or a processor that is told more exactly than before."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = machine.default_path()
+    path.parent.mkdir()
+    path.write_text(json.dumps({"schema": machine.SCHEMA, "machine": {"cpu": "Z80", "system": "CP/M"}}))
+    assert not machine.prepare(path).sections
+    machine.save(path, "memory", [row()])
+    assert machine.read(path).is_same(machine.Machine.here())
+    assert machine.read(path).sections["memory"]
+    assert machine.read(path.with_name("machine.other.json")).machine["cpu"] == "Z80"
+
+
 def test_reading_what_is_not_there_says_how_to_make_it(tmp_path):
     with pytest.raises(MissingInputError, match="subsalt lab kernels"):
         machine.read(tmp_path / "machine.json")

@@ -221,7 +221,7 @@ def prepare(path: Path) -> Machine:
     Raises
     ------
     ConfigError
-        When the file describes another machine.
+        When the file describes another machine and is not that of the user's cache.
     DataError
         When it is damaged.
     DiskError
@@ -235,6 +235,8 @@ def prepare(path: Path) -> Machine:
         return here
     known = read(path)
     if not known.is_same(here):
+        if path == default_path():
+            return here  # the file of the user's cache is of the machine that was measured last
         raise ConfigError(
             f"{path} describes another machine ({known.machine.get('cpu')}, {known.machine.get('system')}); "
             f"this is {here.machine['cpu']}, {here.machine['system']}",
@@ -247,6 +249,8 @@ def prepare(path: Path) -> Machine:
 def save(path: Path, section: str, rows: Iterable[Mapping[str, Any]]) -> int:
     """Add rows to a section of the file at `path`, which appears complete or not at all.
 
+    What the user's cache holds of another machine is set aside, in ``machine.other.json``.
+
     Returns
     -------
     int
@@ -254,6 +258,8 @@ def save(path: Path, section: str, rows: Iterable[Mapping[str, Any]]) -> int:
     """
     # read again: another measurement may have finished meanwhile
     known = Machine(Machine.here().machine, prepare(path).sections)
+    if path.exists() and not read(path).is_same(known):
+        os.replace(path, path.with_name(f"{path.stem}.other{path.suffix}"))
     new = [dict(r) for r in rows]
     merged = known.merged(section, new)
     text = json.dumps(merged.to_dict(), indent=1, allow_nan=False)

@@ -1,0 +1,70 @@
+"""Write the record anew: ``python tests/record --write``, after a change of bytes that the CHANGELOG names."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+os.environ.update(SUBSALT_TUNE="off", SUBSALT_MEASURE="off", SUBSALT_CUDA_PLUGIN="off", NO_COLOR="1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from jobs import BACKWARDS, MIGRATIONS, SURVEYS, TIME_MIGRATIONS, Jobs
+from words import exit_codes, json_keys, options
+
+from subsalt.cli import app as cli
+from subsalt.cli import guard
+from subsalt.kernels import cpu
+
+RECORD = Path(__file__).parent / "record.json"
+
+
+def call(*words: object) -> tuple[int, str, str]:
+    """Run the command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = guard.run(cli.app, [str(w) for w in words])
+        except SystemExit as leave:
+            code = leave.code
+    return int(code or 0), out.getvalue(), err.getvalue()
+
+
+def made(folder: Path) -> dict[str, Any]:
+    """Return the record of this code."""
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # no rates of this machine
+    jobs = Jobs(folder)
+    images = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS}
+    images |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
+    images |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
+    other = folder / "words"
+    other.mkdir()
+    return {
+        "images": {str(cpu.describe()["class"]): images},
+        "options": options(),
+        "json": json_keys(call, Jobs(other)),
+        "exits": exit_codes(call, other),
+    }
+
+
+def main() -> None:
+    """Print the record, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="over record.json")
+    with tempfile.TemporaryDirectory() as folder:
+        text = json.dumps(made(Path(folder)), indent=1, sort_keys=True) + "\n"
+    if parser.parse_args().write:
+        RECORD.write_text(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

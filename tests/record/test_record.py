@@ -1,0 +1,137 @@
+"""What subsalt makes today is what stands in the record: bytes of images, options, keys of JSON, exit codes.
+
+A change that moves code leaves all of it equal. One that changes bytes on purpose says so in the CHANGELOG and writes
+the record anew (``python tests/record --write``).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from launch import MPI, run
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, image_of  # noqa: E402
+from words import exit_codes, json_keys, options  # noqa: E402
+
+from subsalt.kernels import cpu  # noqa: E402
+from subsalt.plan import kirchhoff_layout  # noqa: E402
+from subsalt.plan.kirchhoff_layout import cut  # noqa: E402
+
+RECORD = json.loads((HERE / "record.json").read_text())
+IMAGES = RECORD["images"].get(str(cpu.describe()["class"]), {})
+recorded = pytest.mark.skipif(not IMAGES, reason="nothing is recorded for this numerics class")
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    return Jobs(tmp_path_factory.mktemp("record"))
+
+
+@pytest.fixture(autouse=True)
+def no_rates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plan has more to say where this machine was measured."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@recorded
+def test_images_are_those_of_the_record(jobs: Jobs) -> None:
+    found = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS}
+    found |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
+    found |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
+    assert {n: h for n, h in found.items() if h != IMAGES.get(n)} == {}
+    assert set(found) == set(IMAGES)
+
+
+@recorded
+@pytest.mark.parametrize("name", OTHER_WAYS)
+def test_ways_through_memory_and_disk_change_nothing(jobs: Jobs, name: str) -> None:
+    assert jobs.image(name) == IMAGES[OTHER_WAYS[name][0]]
+
+
+@recorded
+def test_blocks_of_an_image_change_nothing(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks: list[int] = []
+
+    def small(shape, classes, nt, most=None, ranks=1, **more):
+        found = cut(shape, classes, nt, 60_000, ranks, **more)
+        blocks.append(found[0] if isinstance(found, tuple) else 0)
+        return found
+
+    monkeypatch.setattr(kirchhoff_layout, "cut", small)
+    (tmp_path / "blocks").mkdir()
+    assert Jobs(tmp_path / "blocks").time_image("kirchhoff 3-D") == IMAGES["kirchhoff 3-D"]
+    assert blocks
+
+
+#: what a process of its own, or every rank of a group, runs
+PROGRAM = """
+    import sys
+    sys.path.insert(0, {here!r})
+    from pathlib import Path
+    from jobs import image_of
+    for name, job in {jobs!r}.items():
+        print(name, image_of(Path(job), {run!r}), sep="|")
+"""
+
+
+def said(lines: str) -> dict[str, str]:
+    return dict(line.split("|") for line in lines.splitlines())
+
+
+@recorded
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_change_nothing(jobs: Jobs, ranks: int) -> None:
+    for marks in MPI:
+        if marks.name == "skipif" and marks.args[0]:
+            pytest.skip(str(marks.kwargs["reason"]))
+    files = {name: str(jobs.job(name)) for name in ("iso 2-D", "vti 3-D", "tti 3-D")}
+    done = run(ranks, PROGRAM.format(here=str(HERE), jobs=files, run=f"-{ranks}"))
+    assert done.rc == 0, done
+    for out in done.out:
+        assert said(out) == {name: IMAGES[name] for name in files}, done
+
+
+@recorded
+@pytest.mark.parametrize("isa", ["v3", "v4"])
+def test_instruction_sets_change_nothing(jobs: Jobs, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if isa not in cpu.available():
+        pytest.skip(f"this processor has no {isa}")
+    monkeypatch.setenv("SUBSALT_ISA", isa)
+    files = {name: str(jobs.job(name)) for name in ("vti 3-D", "tti 2-D", "vti 3-D, 16-bit model")}
+    text = textwrap.dedent(PROGRAM.format(here=str(HERE), jobs=files, run=f"-{isa}"))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert said(done.stdout) == {name: IMAGES[name] for name in files}
+
+
+@recorded
+@pytest.mark.parametrize("name", ["iso 2-D", "vti 3-D", "tti 2-D"])
+def test_a_gpu_changes_nothing(jobs: Jobs, name: str, emulated) -> None:
+    job = jobs.job(name)
+    job.write_text(job.read_text() + '[parallel]\ndevice = "cuda"\n')
+    assert image_of(job, "-gpu") == IMAGES[name]
+
+
+def test_options_of_the_commands() -> None:
+    assert options() == RECORD["options"]
+
+
+def test_keys_of_json(subsalt_command, tmp_path: Path) -> None:
+    found = json_keys(subsalt_command, Jobs(tmp_path))
+    for name, keys in RECORD["json"].items():
+        assert found[name] == keys, name
+    assert set(found) == set(RECORD["json"])
+
+
+def test_exit_codes(subsalt_command, tmp_path: Path) -> None:
+    assert exit_codes(subsalt_command, tmp_path) == RECORD["exits"]

@@ -1,0 +1,134 @@
+"""What programs read of the commands: their options, the keys of their JSON, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+from jobs import Jobs
+
+from subsalt.cli.app import app
+
+#: calls `subsalt` with some words: exit code, standard output, standard error
+Call = Callable[..., tuple[int, str, str]]
+
+
+def options() -> dict[str, dict[str, str]]:
+    """Return the options and arguments of all commands, with their defaults."""
+    found: dict[str, dict[str, str]] = {}
+
+    def walk(command: Any, name: str) -> None:
+        for word, below in sorted(getattr(command, "commands", {}).items()):
+            walk(below, f"{name} {word}".strip())
+        if not hasattr(command, "commands"):
+            found[name] = {"|".join(p.opts): str(p.default) for p in command.params}
+
+    walk(typer.main.get_command(app), "")
+    return found
+
+
+def keys_of(value: Any, path: str = "") -> set[str]:
+    """Return the paths of all keys of a JSON value, with the kinds of the values; items of lists are alike."""
+    if isinstance(value, dict):
+        return {k for name, below in value.items() for k in keys_of(below, f"{path}.{name}".lstrip("."))}
+    if isinstance(value, list):
+        return {k for item in value for k in keys_of(item, f"{path}[]")} or {f"{path}[]"}
+    return {f"{path}: {kind(value)}"}
+
+
+def kind(value: Any) -> str:
+    """Return the kind of a JSON value; whole numbers and others are one kind."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    return "number" if isinstance(value, int | float) else "text"
+
+
+def json_keys(call: Call, jobs: Jobs) -> dict[str, list[str]]:
+    """Return the keys of what the commands print with ``--json``, by command."""
+    job = jobs.job("vti 2-D")
+    folder, run = job.parent, job.with_suffix(".words")
+    drawn = 'pictures = true\nformats = ["rsf"]'
+    job.write_text(job.read_text().replace("pictures = false", drawn))
+    shots = sorted((folder / "shots").glob("*.sgy"))
+    said = {
+        "model": ("model", folder / "model.toml", "-o", folder / "again"),
+        "check": ("check", job),
+        "plan": ("plan", job),
+        "migrate": ("migrate", job, "--run", run),
+        "resume": ("resume", run),
+        "watch": ("watch", run, "--once"),
+        "stop": ("stop", run),
+        "view": ("view", run),
+        "report": ("report", run),
+        "scan": ("scan", *shots),
+        "scan --first-breaks": ("scan", *shots, "--first-breaks"),
+        "export": ("export", run / "image.rsf", folder / "image.npy"),
+        "init": ("init", folder / "made.toml", "--from", shots[0], "--vp", "2000", "--f0", "15"),
+        "explain": ("explain", "E412"),
+        "doctor": ("doctor",),
+    }
+    found = {}
+    for name, words in said.items():
+        code, out, err = call(*words, "--json")
+        assert out, (name, code, err)
+        value = json.loads(out.splitlines()[-1])
+        # below the first level doctor tells of hosts and cards
+        found[name] = sorted(value) if name == "doctor" else sorted(keys_of(value))
+    return found
+
+
+def exit_codes(call: Call, folder: Path) -> dict[str, list[Any]]:
+    """Return exit code and first code of an error for wrong uses of all kinds."""
+    jobs = Jobs(folder)
+    good = jobs.job("iso 2-D")
+    text = good.read_text()
+
+    def job(name: str, old: str, new: str) -> Path:
+        assert old in text, old
+        path = good.with_name(f"{name}.toml")
+        path.write_text(text.replace(old, new))
+        return path
+
+    (folder / "no.sgy").write_bytes(b"nothing")
+    (folder / "text.toml").write_text("vp = = 3")
+    wrong = {
+        "no such job": ("check", folder / "none.toml"),
+        "no TOML": ("check", folder / "text.toml"),
+        "no such command": ("migratee", good),
+        "no such option": ("check", good, "--fast"),
+        "no such method": ("check", job("method", "[data]", 'method = "born"\n[data]')),
+        "unknown key": ("check", job("key", "f0 = 15", "f00 = 15")),
+        "missing key": ("check", job("missing", "f0 = 15", "")),
+        "no traces": ("check", job("traces", "shots/*.sgy", "nothing/*.sgy")),
+        "a key that is none": ("explain", "data.filez"),
+        "a code that is none": ("explain", "E999999"),
+        "velocity in km/s": ("check", job("km", "vp = 2000", "vp = 2.0")),
+        "dt above the bound": ("check", job("dt", "layer = 6", 'layer = 6\ndt = "20 ms"')),
+        "shots outside": ("check", job("shape", "[61, 41]", "[21, 41]")),
+        "no volume": ("check", job("volume", "vp = 2000", 'vp = "none.rsf"')),
+        "odd order": ("check", job("order", "layer = 6", "layer = 6\norder = 7")),
+        "no run": ("report", folder / "none.run"),
+        "resume nothing": ("resume", folder / "none.run"),
+        "view nothing": ("view", folder / "none.sgy"),
+        "stop nothing": ("stop", folder / "none.run"),
+        "no traces to scan": ("scan", folder / "none.sgy"),
+        "no SEG-Y": ("scan", folder / "no.sgy"),
+        "no memory": ("plan", good, "--memory-per-rank", "1MB"),
+        "no ranks": ("plan", good, "--ranks", "0"),
+        "an image that is empty": (
+            "migrate",
+            job("mute", "layer = 6", "layer = 6\n[imaging]\ntop_mute = 900"),
+        ),
+        "a method that is none to begin with": ("init", folder / "a.toml", "--method", "born"),
+    }
+    found = {}
+    for name, words in wrong.items():
+        code, out, err = call(*words)
+        said = [
+            w for line in (out + err).splitlines() for w in line.split() if w[:1] == "E" and w[1:].isdigit()
+        ]
+        found[name] = [int(code or 0), said[0] if said else ""]
+    return found
