@@ -21,7 +21,7 @@ from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
 from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
 from subsalt.plan.gpu import Gpu
 from subsalt.plan.kirchhoff_work import Work
-from subsalt.plan.need import PROGRAM
+from subsalt.plan.need import MPI, PROGRAM
 from subsalt.plan.world import World
 from subsalt.view.time_sections import time_picture_bytes
 
@@ -137,7 +137,7 @@ def layout_of(
 
 def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
     """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
-    beside = {name: found.arrays[name] for name in ("program", "trace table")}
+    beside = {name: found.arrays[name] for name in ("program", "MPI", "trace table") if name in found.arrays}
     found = replace(found, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
     if found.total <= found.limit:
         return found
@@ -166,6 +166,8 @@ def _fitted(
 ) -> Layout:
     nt, options = setup.table.time.nt, setup.options
     fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
+    if world.ranks > 1:
+        fixed["MPI"] = MPI
     left = limit - sum(fixed.values())
     size = asked or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
     if world.gpu is not None and asked is None:

@@ -100,9 +100,10 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
 
 def time_picture_bytes(grid: ImageGrid) -> int:
     """Return the memory that pictures of a time migration on `grid` take, gathers and maps included."""
-    room = style.PER_PIXEL * style.DPI
-    across, down = round(room * _WIDE), round(room * _TALL)
-    most = min(max(grid.shape), across) * min(grid.time.nt, down)
+    across, down = round(style.DPI * _WIDE), round(style.DPI * _TALL)
+    points = min(max(grid.shape), style.PER_PIXEL * across) * min(grid.time.nt, style.PER_PIXEL * down)
+    # a section of fewer points than pixels is drawn in as many points as it has pixels
+    most = max(points, across * down)
     return DRAWING + GATHERS_DRAWN + POINT_DRAWN * most
 
 
