@@ -11,7 +11,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "No plug-in for GPUs",
         "The job asks for the device cuda. What computes there is a plug-in that is compiled where a CUDA compiler is; "
         "it is not there, or cannot be loaded.",
-        "Build it: make cuda (docs/gpu.md). Or compute with device = cpu.",
+        "Build it: make cuda (docs/howto/gpu.md). Or compute with device = cpu.",
     ),
     "E981": (
         "No GPU",

@@ -24,7 +24,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E102": (
         "Missing key or table",
         "The job cannot be understood without this key.",
-        "Add it; docs/job.md explains every key.",
+        "Add it; docs/reference/job.md explains every key.",
     ),
     "E103": (
         "Not a quantity",

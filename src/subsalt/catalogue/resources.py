@@ -159,7 +159,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W665": (
         "Not all snapshots of a shot fit into memory",
         "The source wavefield is kept on disk, or computed again from states: less memory, the same image.",
-        "`subsalt plan` shows what else would do; docs/memory.md tells what helps.",
+        "`subsalt plan` shows what else would do; docs/howto/memory.md tells what helps.",
     ),
     "E700": (
         "Device unavailable",
@@ -219,7 +219,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Ranks that do not see each other",
         "The launcher started as many runs of one rank as it should have started ranks of one run: it belongs to "
         "another MPI than the library that is loaded.",
-        "Use the mpiexec of this environment, or set MPI4PY_LIBMPI to the library of the site's MPI (docs/cluster.md).",
+        "Use the mpiexec of this environment, or set MPI4PY_LIBMPI to the library of the site's MPI "
+        "(docs/howto/cluster.md).",
     ),
     "E783": (
         "This command cannot be measured",
