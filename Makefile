@@ -97,7 +97,7 @@ lint: $(STAMP) ## style, types, layers, spelling
 
 docs: $(STAMP) ## build the documentation as a site in build/docs: warnings, broken links and anchors are errors
 	@$(PY) -c 'import mkdocs, material' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) mkdocs-material
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open build/docs/index.html"
 
 demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off
