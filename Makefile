@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -86,14 +86,21 @@ test-all: build emulated cuda-check ## all tests with nothing skipped but the ha
 mutants: build emulated ## plant 48 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
-lint: $(STAMP) ## style, types, layers, spelling
+lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
+	$(PY) docs/check_words.py
 	@# misspelt on purpose in tests of "did you mean"; statics are corrections of traces
 	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src tests native docs examples benchmarks *.md Makefile CMakeLists.txt
+
+docs: $(STAMP) ## build the documentation as a site in build/docs: warnings, broken links and anchors are errors
+	@$(PY) -c 'import mkdocs, material' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) mkdocs-material
+	$(PY) docs/check_words.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open build/docs/index.html"
 
 demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off
 	$(BIN)/subsalt demo --out demo

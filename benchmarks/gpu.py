@@ -8,7 +8,7 @@ the antialiased Kirchhoff sum, and the steps side by side with Deepwave. Every o
 it reports a time. FOLDER takes the volumes and runs: 30 GB, 60 GB for the large case.
 
 Prints what was to be reached, what was predicted and what was measured, and last one JSON object; ends with 1 when a
-number is missed. ``--publish`` keeps it as docs/performance/gpu.json, from which docs/gpu.md has its table.
+number is missed. ``--publish`` keeps it as docs/performance/gpu.json, from which docs/howto/gpu.md has its table.
 """
 
 from __future__ import annotations

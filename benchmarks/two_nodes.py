@@ -11,7 +11,8 @@ namespaces). What is looked at, in this order:
 4. `subsalt lab io`: the bytes that broadcast sends are seen on the link, and its three tables;
 5. `subsalt lab network`: what it says of pairs across nodes is what the link carries.
 
-Ends with 1 when one of them is not so. --publish writes docs/two-nodes.md and docs/performance/two-nodes.json.
+Ends with 1 when one of them is not so. --publish writes docs/reference/two-nodes.md and
+docs/performance/two-nodes.json.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def main() -> None:
     if args.publish:
         docs = HERE.parent / "docs"
         (docs / "performance" / "two-nodes.json").write_text(json.dumps(found, indent=1) + "\n")
-        (docs / "two-nodes.md").write_text(text)
+        (docs / "reference" / "two-nodes.md").write_text(text)
 
 
 class Bench:
@@ -266,12 +267,12 @@ def page(found: dict[str, Any]) -> str:
     sent, alone = found["input"]["sent"], found["input"]["alone"]
     network = "\n\n".join(network_tables.tables(found["network"]["rows"], "markdown"))
     io = "\n\n".join(tables(found["input"]["full"]["rows"], "markdown"))
-    return f"""# Two nodes
+    return f"""# The lab: two emulated nodes
 
-Two network namespaces of one machine stand for two nodes. What joins them is a virtual link of the kernel, its
+Two network namespaces of one machine emulate two nodes. They are joined by a virtual link of the kernel, with its
 rate limited to {found["rate"]} in each direction: no cable, no switch, and hardly any latency.
-Both have the same files and processor, so times show what the network does, not what two machines would. MPI is held
-to TCP: left to itself it finds that both nodes share their memory, and nothing but its start crosses the link.
+Both have the same files and processor, so times show the effect of the network, not the speed of two machines. MPI is
+restricted to TCP: otherwise it would find that both nodes share memory, and only its start would cross the link.
 
 ```
 python benchmarks/two_nodes.py --rate {found["rate"]} --publish
@@ -293,20 +294,20 @@ python benchmarks/two_nodes.py --rate {found["rate"]} --publish
 |---|---:|---:|---:|---:|---|
 {migrated}
 
-Two ranks share each shot. MB sent are the ghost planes and the input that they say they sent to each other. With four
-ranks each group is on one node: its ghost planes do not cross the link.
+Two ranks share each shot. MB sent are the ghost planes and the input that they report to have sent to each other. With
+four ranks each group is on one node: its ghost planes do not cross the link.
 
 ## Input: original against per-rank
 
-`subsalt lab io` on both nodes, ranks in turn. The original sends everything over the link; per-rank input reads its
-part of the files, which both nodes have at hand, and sends nothing.
+`subsalt lab io` on both nodes, ranks alternating between them. The original sends everything over the link; with
+per-rank input each rank reads its part of the files, which both nodes have, and sends nothing.
 
 {io}
 
 ## Messages
 
-`subsalt lab network --quick --np 2,4` on both nodes: one pair across them, and two at once; between two ranks of a
-node memory is not used either, for MPI is held to TCP.
+`subsalt lab network --quick --np 2,4` on both nodes: one pair across them, and two at once. Two ranks of a node
+do not use shared memory either, because MPI is restricted to TCP.
 
 {network}
 """

@@ -1,4 +1,4 @@
-"""Write the outputs in docs/lab-barriers.md: run its two examples on this machine, which should be idle."""
+"""Write the outputs in docs/reference/lab-barriers.md: run its two examples on this machine, which should be idle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = Path(__file__).with_name("lab-barriers.md")
+PAGE = Path(__file__).with_name("reference") / "lab-barriers.md"
 BIN = Path(sys.executable).parent
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("", "lab", "mpi")]
 

@@ -1,4 +1,4 @@
-"""Write docs/errors.md from the catalogue of codes; with --check, only say whether it is up to date."""
+"""Write docs/reference/errors.md from the catalogue of codes; with --check, only say whether it is up to date."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subsalt.catalogue import entries
 
-PAGE = Path(__file__).with_name("errors.md")
+PAGE = Path(__file__).with_name("reference") / "errors.md"
 HEAD = """# Errors and warnings
 
 Made by `docs/make_errors.py` from `src/subsalt/catalogue`; `subsalt explain CODE` prints the

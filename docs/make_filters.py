@@ -1,4 +1,4 @@
-"""Write the tables and the picture of docs/kirchhoff-filters.md from the filters; with --check, only compare.
+"""Write the tables and the picture of docs/theory/kirchhoff.md from the filters; with --check, only compare.
 
 The picture shows what the alias bands and the triangle pass, and the error of interpolation. One table is measured by
 migrating exact reflections of a flat and a dipping plane, a second or two.
@@ -24,7 +24,7 @@ from subsalt.options import KirchhoffOptions
 from subsalt.survey import TimeAxis
 from subsalt.wavelet import ricker
 
-PAGE = Path(__file__).with_name("kirchhoff-filters.md")
+PAGE = Path(__file__).with_name("theory") / "kirchhoff.md"
 PICTURE = Path(__file__).with_name("kirchhoff-filters.svg")
 
 #: parts of the Nyquist frequency

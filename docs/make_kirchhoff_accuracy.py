@@ -1,4 +1,4 @@
-"""Write the table of docs/kirchhoff-theory.md: what time migration makes of exact reflections.
+"""Write the table of docs/theory/kirchhoff.md: what time migration makes of exact reflections.
 
 The cases are those that tests/physics/test_kirchhoff_amplitudes.py holds to 0.1 % and 0.1 ms, with three options more.
 Half a minute.
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "physics"))
 
 from kirchhoff_tools import DEPTH, PLANS, REFLECTIVITY, Plan, V  # noqa: E402
 
-PAGE = ROOT / "docs" / "kirchhoff-theory.md"
+PAGE = ROOT / "docs" / "theory" / "kirchhoff.md"
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
 #: what a production job adds to the bare sum

@@ -1,4 +1,4 @@
-"""Write the tables of docs/kirchhoff-parameters.md from the sections of the job; with --check, only compare."""
+"""Write the tables of docs/reference/kirchhoff.md from the sections of the job; with --check, only compare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffPara
 from subsalt.job.text import repr_default
 from subsalt.job.types import Section
 
-PAGE = Path(__file__).with_name("kirchhoff-parameters.md")
+PAGE = Path(__file__).with_name("reference") / "kirchhoff.md"
 HEAD = "| key | default | meaning |\n|---|---|---|\n"
 
 #: tables of the page in their order: section, and its keys

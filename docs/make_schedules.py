@@ -1,4 +1,4 @@
-"""Write the tables and the picture of docs/checkpoints.md from the schedules themselves; with --check, only compare.
+"""Write the tables and the picture of docs/theory/checkpoints.md from the schedules; with --check, only compare.
 
 The picture is a schedule as it is done: forward steps to the right, the state they reach upwards.
 """
@@ -13,7 +13,7 @@ from subsalt.checkpoint.actions import Action
 from subsalt.checkpoint.revolve import forward_steps, repetitions
 from subsalt.checkpoint.two_level import Slots, best_way, moves_of, two_level
 
-PAGE = Path(__file__).with_name("checkpoints.md")
+PAGE = Path(__file__).with_name("theory") / "checkpoints.md"
 PICTURE = Path(__file__).with_name("schedules.svg")
 
 LENGTHS, SLOTS = (10, 50, 100, 200, 400, 800, 1600), (1, 2, 3, 4, 5, 6, 8, 10, 12, 20, 40)

@@ -63,7 +63,7 @@ class DeepwaveSolver:
     def check(self, steps: int, out: str) -> float:
         """Run a point source from rest and save the interior.
 
-        Deepwave subtracts v^2 dt^2 times the amplitude where the equation of `docs/theory.md` adds it.
+        Deepwave subtracts v^2 dt^2 times the amplitude where the equation of `docs/theory/rtm.md` adds it.
         """
         self.state = None
         amplitudes = torch.from_numpy(-earth.wavelet(self.case, steps).astype(np.float32))[None, None]

@@ -24,7 +24,7 @@ configuration["log-level"] = "WARNING"
 configuration["language"] = "openmp"
 configuration["profiling"] = "advanced"
 
-#: weight of the term that keeps the tilted operator from vanishing at the Nyquist wavenumber (docs/theory.md)
+#: weight of the term that keeps the tilted operator from vanishing at the Nyquist wavenumber (docs/theory/rtm.md)
 NYQUIST_WEIGHT = 0.2
 
 

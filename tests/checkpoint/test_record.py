@@ -1,4 +1,4 @@
-"""The bytes of a record are those of docs/snapshots.md."""
+"""The bytes of a record are those of docs/theory/checkpoints.md."""
 
 import re
 import struct
@@ -12,7 +12,9 @@ from subsalt import _native
 from subsalt.checkpoint.record import BLOCK, PAGE, Identity, Layout
 from subsalt.checkpoint.storage import Scratch, file_bytes, record_of, store_memory
 
-PAGE_TEXT = (Path(__file__).resolve().parents[2] / "docs" / "snapshots.md").read_text(encoding="utf-8")
+PAGE_TEXT = (Path(__file__).resolve().parents[2] / "docs" / "theory" / "checkpoints.md").read_text(
+    encoding="utf-8"
+)
 
 
 def table_after(words):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from subsalt.checkpoint import revolve
 from subsalt.checkpoint.revolve import distance, forward_steps, repetitions, reversal
 
-#: forward steps for l states (rows) with c slots: physics of checkpointing, the same in docs/checkpoints.md
+#: forward steps for l states (rows) with c slots: physics of checkpointing, the same in docs/theory/checkpoints.md
 TABLE = {
     10: {1: 45, 2: 20, 3: 15, 4: 14, 5: 13, 6: 12, 8: 10, 10: 9, 12: 9},
     50: {1: 1225, 2: 285, 3: 180, 4: 144, 5: 122, 6: 114, 8: 95, 10: 88, 12: 86},

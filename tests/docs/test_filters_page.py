@@ -1,4 +1,4 @@
-"""The tables and the picture of docs/kirchhoff-filters.md are those of the filters."""
+"""The tables and the picture of docs/theory/kirchhoff.md are those of the filters."""
 
 import importlib.util
 import re
@@ -19,7 +19,7 @@ def made():
 
 
 def text():
-    return (DOCS / "kirchhoff-filters.md").read_text(encoding="utf-8")
+    return (DOCS / "theory" / "kirchhoff.md").read_text(encoding="utf-8")
 
 
 def test_interpolation_and_picture_are_made_from_the_code(made):
@@ -42,7 +42,7 @@ def test_antialiasing_was_measured(made):
 
 def test_the_python_of_the_page_runs(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", text(), re.S)
-    exec(compile(code, "kirchhoff-filters.md", "exec"), {})
+    exec(compile(code, "kirchhoff.md", "exec"), {})
     assert "(4, 10, 5, 672)" in capsys.readouterr().out
 
 

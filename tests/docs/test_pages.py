@@ -1,5 +1,6 @@
-"""Links of the pages lead somewhere, and the code they show runs."""
+"""Links of the pages lead somewhere, the files they name exist, their words are plain, and the code they show runs."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -27,3 +28,59 @@ def test_the_python_of_the_index_finds_its_reflector(tmp_path):
     script.write_text(code + "print(40 + int(abs(result.image[150, 40:]).argmax()))\n", encoding="utf-8")
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert run.stdout.split()[-1] in ("79", "80")
+
+
+def script(name):
+    """Return a script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def anchors(page):
+    """Return the anchors of the headings of a page, as the site and code hosts make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    heads = re.findall(r"^#+ (.*)", text, re.M)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_anchors_exist(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    links = [t.partition("#")[::2] for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
+    named = [(page.parent / to if to else page, anchor) for to, anchor in links if anchor]
+    pages = [(to, anchor) for to, anchor in named if to.suffix == ".md"]
+    assert not [(to.name, anchor) for to, anchor in pages if anchor not in anchors(to)]
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_a_page_names_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|native|tests|docs)/[\w./-]+)", text)
+    # NAME and SUBJECT are for the reader to fill in
+    named = [name for name in named if not re.search(r"[A-Z]{4}", name)]
+    assert len(named) > 10
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_layers_are_those_of_the_contract():
+    made = script("make_architecture")
+    text = made.PAGE.read_text(encoding="utf-8")
+    assert made.page(text) == text, "run: python docs/make_architecture.py"
+
+
+def test_words_are_plain():
+    words = script("check_words")
+    assert not [line for page in words.pages() for line in words.found(page)]
+
+
+def test_a_listed_phrase_is_found_even_across_lines(tmp_path, monkeypatch):
+    words = script("check_words")
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("a\n\nIt goes\non there. `goes on`\n\n```\ngoes on\n```\n", encoding="utf-8")
+    assert list(words.found(page)) == ["page.md:3: 'goes on': continue, be resumed"]
+    module = tmp_path / "texts.py"
+    module.write_text('ENTRIES = {\n    "E1": "it goes on where it is told to",\n}\n', encoding="utf-8")
+    assert [line.split(":")[1] for line in words.found(module)] == ["2", "2"]

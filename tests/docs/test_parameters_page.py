@@ -10,7 +10,7 @@ from subsalt.job.job import Job
 from subsalt.job.kirchhoff_sections import KirchhoffSection
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "kirchhoff-parameters.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "kirchhoff.md").read_text(encoding="utf-8")
 
 
 def test_the_tables_are_those_of_the_sections():

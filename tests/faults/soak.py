@@ -59,7 +59,7 @@ class Soak:
 
     def table(self) -> str:
         """Return the outcome as a table."""
-        head = "| strikes | tried | struck | other bytes or another fault | shots redone, at most |"
+        head = "| fault | tried | injected | different bytes or another failure | shots repeated, at most |"
         return f"{head}\n|---|---|---|---|---|\n" + "\n".join(
             f"| {' | '.join(map(str, row))} |" for row in self.rows
         )
@@ -218,10 +218,10 @@ def _all_of(soak: Soak, name: str, case: Case, args: argparse.Namespace, dice: r
     every: Callable[[int], int] = lambda n: max(1, args.every * n)  # noqa: E731
     soak.trial(f"{name}: killed at every operation", every_point(case, KILL, every(1)))
     soak.trial(f"{name}: killed in the middle of every third write", every_point(case, TORN, every(3)))
-    soak.trial(f"{name}: killed, and again while going on", twice(case, every(7), dice))
+    soak.trial(f"{name}: killed, and again while resuming", twice(case, every(7), dice))
     soak.trial(f"{name}: killed at random times", at_random(case, args.random // args.every, dice))
     soak.trial(f"{name}: no space, once", every_failure(case, errno.ENOSPC, ONCE, every(3)))
-    soak.trial(f"{name}: no space, for ever", every_failure(case, errno.ENOSPC, FOREVER, every(7)))
+    soak.trial(f"{name}: no space, permanently", every_failure(case, errno.ENOSPC, FOREVER, every(7)))
     soak.trial(f"{name}: input/output error, once", every_failure(case, errno.EIO, ONCE, every(7)))
     soak.trial(f"{name}: short transfers and interruptions", short(case))
     for ranks in (1, 2):

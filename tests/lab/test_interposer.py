@@ -1,7 +1,7 @@
 """The interposer counts exactly: calls, bytes, sizes, communicators, phases, places, threads, files; with both MPIs.
 
 The expected numbers follow from programs/profiled.c and from what bytes mean: what a rank gives, of a receive the room
-it has (docs/lab-profile.md).
+it has (docs/reference/lab-profile.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The catalogue of codes: what every error and warning means and how to mend it (`subsalt explain CODE`)."""
+"""The catalogue of codes: what every error and warning means and how to fix it (`subsalt explain CODE`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Entry:
     code : str
         ``E...`` for errors, ``W...`` for warnings.
     title, meaning, cure : str
-        What it is called, what it means, how to mend it.
+        What it is called, what it means, how to fix it.
     """
 
     code: str

@@ -31,12 +31,12 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E213": (
         "Truncated file",
         "The bytes of traces do not divide into whole traces.",
-        'Copy the file anew, or give [data.fix] ns, or truncated = "drop" to use the complete traces.',
+        'Copy the file again, or give [data.fix] ns, or truncated = "drop" to use the complete traces.',
     ),
     "W213": (
         "Incomplete last trace left out",
         "The file ends inside a trace and the job says to use the complete ones.",
-        "Copy the file anew if it should be complete.",
+        "Copy the file again if it should be complete.",
     ),
     "E214": (
         "Sample interval disagrees",
@@ -56,7 +56,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E216": (
         "Extended text without end",
         "Byte 3505 announces an open number of extended text headers, and none of them ends the text.",
-        "Mend the file.",
+        "Correct the file.",
     ),
     "E217": (
         "No number of samples",
@@ -76,7 +76,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E220": (
         "Not an RSF header",
         "N1 or in is missing, or an axis is not a number.",
-        "Mend the header.",
+        "Correct the header.",
     ),
     "W220": (
         "Unknown scalar",
@@ -106,7 +106,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E223": (
         "File shorter or longer than announced",
         "The size of the data is not what their header says.",
-        "Check the header; copy the file anew.",
+        "Check the header; copy the file again.",
     ),
     "W223": (
         "Scalar differs between files",
@@ -203,7 +203,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E234": (
         "Zarr store not readable",
         "The store is damaged or uses an unknown codec.",
-        "Copy it anew.",
+        "Copy it again.",
     ),
     "W234": (
         "Constant traces",

@@ -11,7 +11,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "No plug-in for GPUs",
         "The job asks for the device cuda. What computes there is a plug-in that is compiled where a CUDA compiler is; "
         "it is not there, or cannot be loaded.",
-        "Build it: make cuda (docs/gpu.md). Or compute with device = cpu.",
+        "Build it: make cuda (docs/howto/gpu.md). Or compute with device = cpu.",
     ),
     "E981": (
         "No GPU",
@@ -26,20 +26,20 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E983": (
         "A plug-in of another version",
         "The plug-in was built from another version of subsalt. Mixed, they would read each other's memory wrongly.",
-        "Build it anew: make cuda.",
+        "Build it again: make cuda.",
     ),
     "E984": (
         "The GPU was lost",
         "While it computed, the GPU stopped answering: it was taken away or reset, it fell off the bus, or its memory "
         "failed beyond repair. What was in its memory is gone; nothing wrong was written.",
-        "Start the run again: it goes on from its last restart point. subsalt doctor and nvidia-smi say whether the "
-        "GPU is back; with device = cpu the run goes on without it.",
+        "Start the run again: it continues from its last restart point. subsalt doctor and nvidia-smi say whether the "
+        "GPU is back; with device = cpu the run continues without it.",
     ),
     "E985": (
         "An operation on the GPU failed",
         "The GPU is there and refused what it was asked to do, or stopped in the middle of it. This is a mistake in "
         "subsalt, in the driver, or in the installation of both, not in the job.",
-        "Start the run again; it goes on from its last restart point, also with device = cpu. When it happens again, "
+        "Start the run again; it continues from its last restart point, also with device = cpu. When it happens again, "
         "report the line with the versions that subsalt doctor prints.",
     ),
     "E988": (

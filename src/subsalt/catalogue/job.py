@@ -24,7 +24,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E102": (
         "Missing key or table",
         "The job cannot be understood without this key.",
-        "Add it; docs/job.md explains every key.",
+        "Add it; docs/reference/job.md explains every key.",
     ),
     "E103": (
         "Not a quantity",
@@ -51,7 +51,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E107": (
         "CSV of positions unreadable",
-        "A table of sources or receivers lacks a column or holds something that is no number.",
+        "A table of sources or receivers lacks a column or holds something that is not a number.",
         "Its first line names the columns: shot,sx,sy,sz for sources, shot,chan,gx,gy,gz for receivers.",
     ),
     "E110": (
@@ -104,7 +104,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Coarse packed velocities",
         "16-bit velocities are spaced evenly in their square: where the slowest are more than sixteen times slower "
         "than the fastest, they are off by more than 0.1 %.",
-        "Use f32, or mend the slowest velocities of the model.",
+        "Use f32, or correct the slowest velocities of the model.",
     ),
     "E124": (
         "No shot files",

@@ -10,7 +10,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "fio failed",
         "fio ended with an error or reported one for its job; its complaint is in the message. No figure is given, and "
         "its files are removed.",
-        "Mend what it complains about, such as a full disk, or use --engine own.",
+        "Fix what it complains about, such as a full disk, or use --engine own.",
     ),
     "E962": (
         "The answer of fio cannot be read",
@@ -27,11 +27,11 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A run failed in ReFrame",
         "ReFrame calls a run of the campaign failed, for a reason that the command itself did not give, such as a "
         "scheduler that refused the job. No figure is given.",
-        "Mend what the message names; --engine own shows what the command itself says.",
+        "Fix what the message names; --engine own shows what the command itself prints.",
     ),
     "E965": (
         "The report of ReFrame cannot be used",
-        "The report is cut off, of a format before 4, lacks runs, or tells of runs that were made at the same time, "
+        "The report is cut off, of a format before 4, lacks runs, or lists runs that were made at the same time, "
         "which measures how they disturb each other. No figure is given.",
         "Use --engine own; report the version that `reframe --version` prints.",
     ),

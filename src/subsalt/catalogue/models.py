@@ -191,7 +191,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Tilt does not fit the layers",
         "Where layers of vp dip, the symmetry axis is far from their normals; with the other sign, or counted from the "
         "horizontal, it would fit. theta is counted from the downward vertical, positive towards +x.",
-        "The message gives the table to paste: scale and shift mend the angles. Nothing to do if the axis is meant so.",
+        "The message gives the table to paste: scale and shift correct the angles. Ignore it if the axis is intended.",
     ),
     "W433": (
         "A towed cable in no water",

@@ -16,10 +16,10 @@ ENTRIES = {
         "Start with the mpiexec beside the Python of subsalt, or set MPI4PY_LIBMPI to the launcher's library.",
     ),
     "E713": (
-        "A rank fell silent",
+        "A rank stopped responding",
         "A rank gave no sign of life for longer than [parallel] watchdog allows: its process was stopped, its host "
-        "froze, or the network between hosts broke. The others would have waited for ever.",
-        "Look after the named host; what was finished is kept, and the same command goes on, on any number of ranks.",
+        "froze, or the network between hosts broke. The others would have waited without end.",
+        "Check the named host. Finished work is kept, and the same command continues, on any number of ranks.",
     ),
     "E714": (
         "A rank failed",

@@ -41,7 +41,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W726": (
         "Some traces without coordinates",
         "Some traces have no coordinates, others do; the former would lie at map 0, 0.",
-        "Mark them as dead (trace id 2), or mend their headers.",
+        "Mark them as dead (trace id 2), or correct their headers.",
     ),
     "E727": (
         "Sample interval a thousand times off",

@@ -22,7 +22,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E863": (
         "A kept wavefield cannot be used",
         "The files of a kept wavefield are gone, damaged, not those that the ledger of the run knows, or hold other "
-        "samples. Its shot is left out of the new image, and the others go on.",
+        "samples. Its shot is left out of the new image, and the others are used.",
         'Make it again: run the job with [checkpoint] keep = "both" in a new directory.',
     ),
     "E864": (

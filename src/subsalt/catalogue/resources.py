@@ -9,7 +9,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E601": (
         "Read error",
         "The system reported an I/O error while a file was read.",
-        "Check the disk, or copy the file anew.",
+        "Check the disk, or copy the file again.",
     ),
     "E610": (
         "Not enough memory",
@@ -30,7 +30,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "A file cannot be written",
         "The system reported an I/O error while a file was written; nothing was published and an "
         "older file of that name is unchanged.",
-        "Check the disk, then start the same command again: it goes on where it stopped.",
+        "Check the disk, then start the same command again: it continues where it stopped.",
     ),
     "E621": (
         "Disk full",
@@ -41,7 +41,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E622": (
         "Ledger cannot be written",
         "The ledger of the run could not be brought to disk: no space, or no permission.",
-        "Free space, then start the same command again: it goes on where it stopped.",
+        "Free space, then start the same command again: it continues where it stopped.",
     ),
     "E630": (
         "Output cannot be created",
@@ -56,7 +56,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E641": (
         "Damaged file in a run directory",
         "A partial image or run.json is missing, damaged, or not the one that the ledger knows.",
-        "Start the same command again: what is damaged is computed anew.",
+        "Start the same command again: what is damaged is computed again.",
     ),
     "E642": (
         "A written file reads back differently",
@@ -77,7 +77,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E650": (
         "Damaged snapshot",
         "A snapshot or state in scratch is missing, cut short, changed, or of another shot, run or step.",
-        "A run computes it again and counts it in its report. A kept wavefield is made anew by `subsalt migrate`.",
+        "A run computes it again and counts it in its report. A kept wavefield is made again by `subsalt migrate`.",
     ),
     "E651": (
         "Scratch folder of somebody else",
@@ -92,7 +92,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E653": (
         "Damaged kept wavefield",
         "What describes a kept wavefield cannot be read, or the parts of its ranks do not belong together.",
-        "Make it anew with `subsalt migrate`, or remove the folder of the shot.",
+        "Make it again with `subsalt migrate`, or remove the folder of the shot.",
     ),
     "E654": (
         "No compressor",
@@ -159,7 +159,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "W665": (
         "Not all snapshots of a shot fit into memory",
         "The source wavefield is kept on disk, or computed again from states: less memory, the same image.",
-        "`subsalt plan` shows what else would do; docs/memory.md tells what helps.",
+        "`subsalt plan` shows what else would do; docs/howto/memory.md tells what helps.",
     ),
     "E700": (
         "Device unavailable",
@@ -219,7 +219,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Ranks that do not see each other",
         "The launcher started as many runs of one rank as it should have started ranks of one run: it belongs to "
         "another MPI than the library that is loaded.",
-        "Use the mpiexec of this environment, or set MPI4PY_LIBMPI to the library of the site's MPI (docs/cluster.md).",
+        "Use the mpiexec of this environment, or set MPI4PY_LIBMPI to the library of the site's MPI "
+        "(docs/howto/cluster.md).",
     ),
     "E783": (
         "This command cannot be measured",

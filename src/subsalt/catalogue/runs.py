@@ -5,7 +5,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Interrupted",
         "Ctrl-C, SIGTERM, SIGUSR1, `subsalt stop` or --time-limit ended the command. Finished shots are kept, nothing "
         "half-written remains.",
-        "The same command, or `subsalt resume RUN`, goes on from there.",
+        "The same command, or `subsalt resume RUN`, continues from there.",
     ),
     "E802": (
         "Run directory in use",
@@ -42,8 +42,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E820": (
         "No shot succeeded",
-        "Every shot failed or was set aside, so there is no image.",
-        "The ledger and events.jsonl hold the reasons; mend the first.",
+        "Every shot failed or was quarantined, so there is no image.",
+        "The ledger and events.jsonl hold the reasons; fix the first.",
     ),
     "E821": (
         "No image to draw",
@@ -52,9 +52,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E822": (
         "Shots are missing in the image",
-        "Some shots failed twice and were set aside: their traces are wrong or cannot be read, their wavefield failed, "
-        "or the program crashed in them. The image holds the others.",
-        "Read the reasons in the report and in RUN/quarantine. When the cause is mended, `subsalt resume RUN "
+        "Some shots failed twice and were quarantined: their traces are wrong or cannot be read, their wavefield "
+        "failed, or the program crashed in them. The image holds the others.",
+        "Read the reasons in the report and in RUN/quarantine. When the cause is fixed, `subsalt resume RUN "
         "--retry-quarantined` tries them again; traces that had to change need --accept-changed-inputs as well.",
     ),
     "E830": (
@@ -81,7 +81,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     ),
     "E841": (
         "No run in this directory",
-        "The directory holds no ledger and no job.resolved.toml: there is nothing to go on with, to stop or to watch.",
+        "The directory holds no ledger and no job.resolved.toml: there is nothing to continue, to stop or to watch.",
         "Give the directory that `subsalt migrate` made, or start the run with `subsalt migrate JOB --run RUN`.",
     ),
     "E842": (
@@ -99,7 +99,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "The image, or the set of gathers, would be zero throughout: a mute, an aperture, a filter or the imaging "
         "condition leaves nothing of traces that hold something. No image was written.",
         "The message names the step. What was computed is kept: after a change of [imaging] top_mute or filter the "
-        "same run directory goes on from its partial images; other changes need --recompute.",
+        "same run directory continues from its partial images; other changes need --recompute.",
     ),
     "E845": (
         "Nothing in the traces",

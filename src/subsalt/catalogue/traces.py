@@ -5,7 +5,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Traces without coordinates",
         "Some traces have zeros where others have coordinates: their headers were lost. They would lie at map 0, 0. "
         "One trace of a shot may lie there, with its source.",
-        'Mend the headers, or leave the traces out: [data] exclude = [{file = "a.sgy", traces = "12-14"}].',
+        'Correct the headers, or leave the traces out: [data] exclude = [{file = "a.sgy", traces = "12-14"}].',
     ),
     "E236": (
         "Sources too deep",
@@ -50,7 +50,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
         "Traces far from all others",
         "Some traces lie tens of kilometres or more from the rest of the survey, much farther than either is wide: "
         "another map zone, another scalar, or another survey.",
-        "Mend their headers, or leave them out with [data] exclude.",
+        "Correct their headers, or leave them out with [data] exclude.",
     ),
     "E244": (
         "Nothing to leave out",

@@ -9,7 +9,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     "E741": (
         "Velocity text cannot be read",
         "A line does not hold the numbers of its columns, or the columns are not known.",
-        'Mend the line, or name the columns: [velocity] columns = "cdp t v".',
+        'Correct the line, or name the columns: [velocity] columns = "cdp t v".',
     ),
     "E742": (
         "Times of a velocity function do not increase",

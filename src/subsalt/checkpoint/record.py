@@ -2,7 +2,7 @@
 
 Everything is a multiple of a page, so that a record can be moved past the page cache (O_DIRECT). The header says whose
 record it is; the trailer is written last and has a checksum (CRC-32C) of every block of the payload. Header and trailer
-end with the checksum of their own bytes. docs/snapshots.md has the bytes one by one.
+end with the checksum of their own bytes. docs/theory/checkpoints.md has the bytes one by one.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MOST_OFFSETS = 240
 #: what a stranger finds below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
 # Further keys of [kirchhoff], each with its default (subsalt explain kirchhoff.KEY tells more;
-# docs/kirchhoff-parameters.md has all):
+# docs/reference/kirchhoff.md has all):
 # amplitude = "auto"              # "3d", "2.5d", "none": amplitude and phase correction
 # dip = "all"                     # largest dip, degrees
 # antialias = "bands"             # "triangle", "none"

@@ -26,7 +26,7 @@ ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
 
 #: what a stranger finds below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
-# Further keys, each with its default (subsalt explain KEY tells more; docs/job.md has all):
+# Further keys, each with its default (subsalt explain KEY tells more; docs/reference/job.md has all):
 # [data.mute]                     # zero the direct arrival: needs velocity
 # [propagation]
 # order = 8                       # order in space

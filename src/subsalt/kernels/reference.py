@@ -201,7 +201,7 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
 
     Notes
     -----
-    Leapfrog for u_tt = C (L u + f), without the source (docs/theory.md)::
+    Leapfrog for u_tt = C (L u + f), without the source (docs/theory/rtm.md)::
 
         isotropic  p_next = 2 p - p_prev + m lap p                           m = (vp dt)^2
         VTI        A = (Dxx + Dyy) p,  B = Dzz q,   e = 1 + 2 epsilon,  s = sqrt(1 + 2 delta)

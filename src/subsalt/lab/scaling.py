@@ -143,7 +143,7 @@ def not_together(ranks: int, worlds: int, name: str) -> SubsaltError:
     error = SubsaltError(
         f"{name} started {worlds} separate runs in place of one with {ranks} ranks",
         "launcher and MPI library do not belong together: set MPI4PY_LIBMPI to the library of the launcher's MPI, "
-        "or give srun the --mpi that the library knows (docs/cluster.md)",
+        "or give srun the --mpi that the library knows (docs/howto/cluster.md)",
         code="E782",
     )
     error.exit_code = 69

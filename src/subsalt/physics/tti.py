@@ -1,4 +1,4 @@
-"""Self-adjoint TTI acoustics: VTI with its symmetry axis along n (docs/theory.md).
+"""Self-adjoint TTI acoustics: VTI with its symmetry axis along n (docs/theory/rtm.md).
 
     p_tt = v^2 [(1 + 2 epsilon) (lap - V) p + sqrt(1 + 2 delta) V q + ...]
     q_tt = v^2 [sqrt(1 + 2 delta) (lap - V) p + V q + ...]

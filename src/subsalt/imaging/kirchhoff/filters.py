@@ -14,7 +14,7 @@ amplitude    response of the phase filter P(w), e^{+iwt} in the inverse transfor
 
 Band j = 0 ... B-1 is low-passed at f_j = fN (B - j) / B: it passes up to f_{j+1}, half at f_j and nothing from f_{j-1},
 as a raised cosine; band 0 passes everything. A fall two steps wide about f_j keeps the most of what is not aliased and
-makes the least noise where the sum goes from band to band (measured, docs/kirchhoff-filters.md). The phase filters
+makes the least noise where the sum goes from band to band (measured, docs/theory/kirchhoff.md). The phase filters
 fall from 0.8 fN to fN: what lies there no interpolation could use, and a filter that stops at fN would ring at that
 frequency from every step of a trace.
 

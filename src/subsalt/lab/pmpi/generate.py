@@ -159,7 +159,7 @@ def bytes_of(p: Prototype) -> str | None:
     """Return the expression of the bytes of a call, None for functions that carry none.
 
     What this rank gives; of a receive the room it has; nothing to or from MPI_PROC_NULL. The rules are in
-    docs/lab-profile.md.
+    docs/reference/lab-profile.md.
     """
     name = p.name.removesuffix("_c").removesuffix("_init")
     c = "_c" if p.name.endswith("_c") else ""

@@ -1,0 +1,114 @@
+"""Report phrases that a reader has to guess at, in the documentation and in the texts of error messages.
+
+Each pattern names what to write instead. Code, in blocks or between backquotes, is not looked at; nor are tables that
+scripts paste between markers. ``python docs/check_words.py [FILE ...]`` ends with 1 when it finds something.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: what not to write, and what to write
+PHRASES = {
+    r"\bgo(es)? on\b|\bgoing on\b|\bwent on\b": "continue, be resumed",
+    r"\banew\b": "again, new",
+    r"\brightly\b": "correctly",
+    r"\bmend(s|ed|ing)?\b": "fix, correct, repair",
+    r"\bbut for\b": "except for",
+    r"\ball the same\b": "anyway, nevertheless",
+    r"\bis told\b|\bare told\b|\btold (of|by|apart)\b": "is reported; distinguished",
+    r"\btells? (of|apart)\b": "report, distinguish",
+    r"\bpass(es|ed) over\b": "skip, ignore",
+    r"\b(had|has|have) again\b": "recompute, obtain again",
+    r"\bwhat (it|that|this) takes\b": "time, memory or cost, by name",
+    r"\bwhat no \w+ \w+": "name the thing: unaccounted time",
+    r"\bas ever\b": "as usual, or nothing",
+    r"\bwhoever\b": "name who does it",
+    r"\bin hand\b": "in progress",
+    r"\bunder way\b": "in progress, in flight",
+    r"\bfor ever\b|\bfor good\b": "permanently",
+    r"\bnow and then\b": "occasionally",
+    r"\bspeaks for\b": "prints for",
+    r"\bat hand\b": "available",
+    r"\bset(s)? aside\b": "quarantined; moved away",
+    r"\bdealt\b|\bdealer\b": "assigned, distributed",
+    r"\bbytes count, ": "only byte counts mean something",
+    r"\bof one's own\b": "your own",
+    r"\bby which it is\b": "subject, verb, object",
+    r"\bput(s)? together\b": "combined",
+    r"\bfalls? silent\b|\bfell silent\b": "stops responding",
+    r"\bcome(s)? to (it|them|this|that)\b": "reach",
+    r"\bwants? (one|none|it|them)\b": "requires",
+    r"\bthe trade\b": "industry",
+    r"\bnot so\b": "wrong, otherwise",
+    r"\bsave for\b": "except for",
+    r"\bat work\b": "in use, running",
+    r"\ba class of (its|their) own\b": "a separate class",
+    r"\bconcerned are\b": "affected are",
+    r"\bis no (fault|loss|part|disk|number|end)\b": "is not a",
+    r"\bstruck\b|\bstrikes\b": "killed, injected faults",
+    r"\btold the truth\b|\blies? (about|that)\b|\bthat lie\b": "wrong",
+}
+#: a page whose text is a program's output says what the program says
+GENERATED = re.compile(r"<!-- ([\w ]+): begin -->.*?<!-- \1: end -->", re.DOTALL)
+
+
+def blank(match: re.Match[str]) -> str:
+    """Return as many empty lines as the text had, so that line numbers stay."""
+    return "\n" * match[0].count("\n")
+
+
+def prose(path: Path) -> str:
+    """Return the prose of a page, its lines where they were."""
+    text = path.read_text(encoding="utf-8")
+    text = GENERATED.sub(blank, text)
+    text = re.sub(r"^ *```.*?^ *```", blank, text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "``", text)
+
+
+def strings(path: Path) -> str:
+    """Return the texts of a module of the catalogue, each on the line where it begins."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lines: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            lines[node.lineno] = re.sub(r"`[^`]*`", "``", node.value.replace("\n", " "))
+    return "\n".join(lines.get(i, "") for i in range(1, max(lines, default=0) + 1))
+
+
+def pages() -> Iterator[Path]:
+    """Yield what is checked when no file is named."""
+    yield ROOT / "README.md"
+    yield ROOT / "CONTRIBUTING.md"
+    # the page of errors is made from the catalogue
+    yield from (page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "errors.md")
+    yield from sorted((ROOT / "src" / "subsalt" / "catalogue").glob("*.py"))
+
+
+def found(path: Path) -> Iterator[str]:
+    """Yield the findings in a file, in its order."""
+    text = strings(path) if path.suffix == ".py" else prose(path)
+    for pattern, instead in PHRASES.items():
+        # a phrase may be broken over two lines
+        for match in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
+            line = text.count("\n", 0, match.start()) + 1
+            words = " ".join(match[0].split())
+            yield f"{path.relative_to(ROOT)}:{line}: '{words}': {instead}"
+
+
+def main() -> None:
+    """Print what was found."""
+    named = [Path(name).resolve() for name in sys.argv[1:]]
+    lines = [line for path in named or pages() for line in found(path)]
+    print("\n".join(lines))
+    sys.exit(f"{len(lines)} phrases to reword (docs/check_words.py)" if lines else 0)
+
+
+if __name__ == "__main__":
+    main()
