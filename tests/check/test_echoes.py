@@ -9,7 +9,7 @@ from planted.surveys import write_volume
 from scipy.ndimage import gaussian_filter
 
 from subsalt.check.echoes import likeness
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.job.job import Job
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
+from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
-from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job

@@ -14,7 +14,7 @@ from subsalt import check
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.methods import read_job
-from subsalt.options import ImagingOptions
+from subsalt.propagation.options import ImagingOptions
 
 
 def muted(**changes):

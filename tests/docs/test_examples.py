@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from subsalt import view
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.flatness import residual_moveout
 from subsalt.job.job import Job
-from subsalt.survey import TimeAxis
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

@@ -8,9 +8,9 @@ from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
 from subsalt.lab import shot_rates
-from subsalt.options import PropagationOptions
 from subsalt.plan.rates import NEAR, Rates
 from subsalt.plan.rates import shot_rates as known
+from subsalt.propagation.options import PropagationOptions
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from subsalt.cli.app import app
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
-from subsalt.options import CheckpointOptions
 from subsalt.plan import Device, group_size
 from subsalt.plan import gpu as gpus
 from subsalt.plan.checkpointing import Checkpointing
@@ -21,6 +20,7 @@ from subsalt.plan.need import Needs
 from subsalt.plan.phases import shot_phases
 from subsalt.plan.rates import Parts, Rates
 from subsalt.plan.speed import LAYER, SHARE, gpu_rates
+from subsalt.propagation.options import CheckpointOptions
 
 #: its kernels start at once and its driver takes nothing: a small survey is ruled by its arrays
 H200 = replace(gpus.named("h200"), launch=0.0, context=0)

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import job_files
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import FindingsError
-from subsalt.grid import Frame, Grid
 from subsalt.io import segy, volume
 from subsalt.io.export import export
 from subsalt.io.vti import open_vti
@@ -25,7 +26,6 @@ from subsalt.job.job import Job
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import settings_of
 from subsalt.run.migrate import migrate_job
-from subsalt.survey import Survey
 
 GRID = Grid((41, 21), (20.0, 20.0))
 JOB = """\

@@ -13,7 +13,7 @@ from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.imaging.restart import scheme_left
 from subsalt.job.job import Job
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job

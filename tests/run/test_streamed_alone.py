@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.earth.model import EarthModel
+from subsalt.earth.streamed import StreamedModel
 from subsalt.io import segy, volume
 from subsalt.job.job import Job
-from subsalt.model import EarthModel
 from subsalt.run.migrate import migrate_job
-from subsalt.streamed import StreamedModel
 
 GRID = ss.Grid((61, 41), (10.0, 10.0))
 JOB = """

@@ -39,8 +39,9 @@ def demo(out_dir: Path, quick: bool, as_json: bool) -> None:
 
 def doctor(scratch: Path, as_json: bool) -> None:
     """Print what the machine offers and the self-test."""
-    from subsalt import comm, mpi_doctor
+    from subsalt import mpi_doctor
     from subsalt.doctor import examine
+    from subsalt.parallel import comm
 
     out = Out(as_json)
     mpi = mpi_doctor.examine()
@@ -238,7 +239,7 @@ def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.run import progress
     from subsalt.run.identity import keep_place
     from subsalt.run.migrate import migrate_job

@@ -13,8 +13,8 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from subsalt.comm import speaks
 from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.parallel.comm import speaks
 
 _COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, MissingInputError
-from subsalt.grid import Frame
 from subsalt.job import errors as job_errors
 from subsalt.job.types import Section
 

@@ -8,23 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import check, devices, kernels
+from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
-from subsalt.comm import world
 from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
 from subsalt.job.load import load_parameters
 from subsalt.kernels.tuning import forced_rows
+from subsalt.parallel.comm import world
+from subsalt.propagation import devices
 
 if TYPE_CHECKING:
     from subsalt.checkpoint.choice import Choice
+    from subsalt.earth.model_like import ModelLike
     from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
     from subsalt.job.kirchhoff_job import KirchhoffJob
-    from subsalt.model_like import ModelLike
     from subsalt.plan import Decision
 
 #: shots whose traces are looked at: the first, the last and some between
@@ -284,8 +285,8 @@ def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loa
     # a run of several ranks plans for its groups, right after the checks
     if job.data is None or job.streaming or any(f.level == "error" for f in findings):
         return
-    from subsalt.comm import single
     from subsalt.imaging.setup import MigrationSetup
+    from subsalt.parallel.comm import single
     from subsalt.plan import World, group_size
     from subsalt.plan import gpu as gpus
     from subsalt.plan.need import Needs

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from subsalt import devices, kernels
+from subsalt import kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.mutes import stretch_mute
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
-from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
 from subsalt.job.checking import no_gpu
@@ -19,7 +18,9 @@ from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
 from subsalt.job.velocity_load import velocity_files
-from subsalt.relay import plain
+from subsalt.parallel.comm import Comm, single, world
+from subsalt.parallel.relay import plain
+from subsalt.propagation import devices
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from subsalt import check
 from subsalt.check.context import PartSummary, combine, summarise_part
-from subsalt.comm import Comm
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding, SubsaltError
 from subsalt.job.checking import Alone, CheckResult
 from subsalt.job.load import load_parameters
 from subsalt.job.opening import share_headers
-from subsalt.planes import Planes
-from subsalt.relay import plain
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.relay import plain
 
 if TYPE_CHECKING:
+    from subsalt.earth.model_like import ModelLike
     from subsalt.job.job import Job
-    from subsalt.model_like import ModelLike
 
 
 def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -> CheckResult:

@@ -14,15 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import world
+from subsalt import kernels
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame
+from subsalt.earth.model import ModelLike
 from subsalt.errors import Finding, raise_on_errors
-from subsalt.grid import Frame
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
-from subsalt.model import ModelLike
+from subsalt.parallel.comm import world
+from subsalt.parallel.watchdog import watch
 from subsalt.plan.prediction import of_shots
+from subsalt.propagation import devices
 from subsalt.run import gpu_work
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
@@ -42,9 +45,7 @@ from subsalt.run.shots import ShotRunner, migrate_shots
 from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.run.wavefields import facts_of as facts_of_wavefields
 from subsalt.run.wavefields import places
-from subsalt.survey import Survey
 from subsalt.timing import Phases
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

@@ -17,14 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import Comm, world
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.grid import Box
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.watchdog import watch
+from subsalt.propagation import devices
 from subsalt.run import groups as ranks
 from subsalt.run.deal import Told
 from subsalt.run.dealing import Progress, Report, deal_units
@@ -40,10 +43,8 @@ from subsalt.run.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.run.shared import check_formats, check_shared
 from subsalt.run.source_run import SourceRun
 from subsalt.run.wavefields import CURE, by_shot
-from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
