@@ -12,10 +12,10 @@ from job_files import GRID, survey, write_job
 from subsalt.earth.grid import Frame, Grid
 from subsalt.io import segy, volume
 from subsalt.io.line import BESIDE, fit_stations
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.maps import draw_map
 from subsalt.job.starter import write_job as init_job
+from subsalt.plan.checking import check_job
 from subsalt.view.placement import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)

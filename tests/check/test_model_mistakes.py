@@ -15,8 +15,8 @@ from subsalt.check.tilt_structure import FITS, misfits
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
 from subsalt.io import segy, volume
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
+from subsalt.plan.checking import check_job
 
 GRID = Grid((161, 161), (10.0, 10.0))
 JOB = """\

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subsalt.job.job import Job
+from subsalt.job.setup import migration_setup, survey_of
 from subsalt.parallel.comm import world
 from subsalt.run import groups
-from subsalt.run.migrate import migration_setup, survey_of
 from subsalt.run.shots import ShotRunner
 from subsalt.timing import Phases
 

@@ -53,7 +53,7 @@ CHECK = """
     import json, sys
     from dataclasses import asdict
     from subsalt.parallel.comm import world
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
     from subsalt.job.job import Job
     from subsalt.io.traffic import COUNTED
 
@@ -124,7 +124,7 @@ def test_an_error_of_one_rank_is_that_of_all(tmp_path):
         from subsalt.parallel.comm import world
         from subsalt.errors import ResourceError, SubsaltError
         from subsalt.io import files
-        from subsalt.job.checking import check_job
+        from subsalt.plan.checking import check_job
         from subsalt.job.job import Job
 
         read = files.InputFile.read_into

@@ -141,8 +141,8 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
 
 
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    from subsalt.job.checking import check_job
     from subsalt.job.maps import draw_gate, draw_map
+    from subsalt.plan.checking import check_job
 
     with ranks.together():
         result = check_job(job)
@@ -181,7 +181,7 @@ def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: boo
 
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     """Apply every rule: errors stop, warnings are shown."""
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     with ranks.together():
         result = check_job(job)

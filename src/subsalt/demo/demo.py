@@ -287,7 +287,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
     """Draw inline, crossline and depth slice through the salt, with velocity, acquisition and the known reflectors."""
     from subsalt import view
-    from subsalt.run.migrate import survey_of
+    from subsalt.job.setup import survey_of
 
     x, y = GRID.axis(0), GRID.axis(1)
     known = [

@@ -25,8 +25,8 @@ VOLUMES = ("vp", "epsilon", "delta", "theta", "phi")
 class ModelLike(Protocol):
     """A model on a grid: what it is as a whole in a few numbers, and its values in a box.
 
-    `subsalt.earth.model.EarthModel` has all of it in memory, `subsalt.earth.streamed.StreamedModel` reads the planes of a box from
-    files when it is asked for them. Both give the same bits.
+    `subsalt.earth.model.EarthModel` has all of it in memory, `subsalt.earth.streamed.StreamedModel` reads the planes
+    of a box from files when it is asked for them. Both give the same bits.
     """
 
     @property

@@ -12,13 +12,13 @@ from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
 from subsalt.errors import Finding
-from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
+from subsalt.job.check_result import CheckResult, Loader, Resources, with_files_left_out
 from subsalt.job.checking import no_gpu
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
 from subsalt.job.velocity_load import velocity_files
-from subsalt.parallel.comm import Comm, single, world
+from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.relay import plain
 from subsalt.propagation import devices
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from subsalt.job.kirchhoff_job import KirchhoffJob
 
 
-def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
+def check_kirchhoff(job: KirchhoffJob, resources: Resources) -> CheckResult:
     """Apply every rule to a time migration.
 
     Notes
@@ -43,7 +43,7 @@ def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
     told: dict[str, object] = {}
     try:
         if comm.is_root:
-            findings = _rules(job, context, load)
+            findings = _rules(job, context, load, resources)
             told = {
                 "findings": [asdict(f) | {"evidence": plain(f.evidence)} for f in findings],
                 "codes": list(load.codes),
@@ -71,7 +71,7 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
     return load(read)
 
 
-def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
+def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader, resources: Resources) -> list[Finding]:
     """Return everything that is found, what is in order included."""
     found: list[Finding] = []
     load(lambda: devices.describe(job.parallel.device))
@@ -106,36 +106,9 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
     findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *found]
     if not any(f.level == "error" for f in findings):
         known = len(load.findings)
-        load(lambda: _size(job, c))
+        resources(job, c, findings, load)
         findings += load.findings[known:]
     return with_files_left_out(findings, job)
-
-
-def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
-    """Keep memory and contributions with the facts; raise when a run of this process alone cannot fit."""
-    from subsalt.plan import gpu as gpus
-    from subsalt.plan.kirchhoff_layout import layout_of
-    from subsalt.plan.kirchhoff_work import work_of
-    from subsalt.plan.world import World
-
-    setup, section = job.setup(), job.kirchhoff
-    work = job.remember("work", lambda: work_of(setup))
-    c.facts["work"] = work.to_dict()
-    if world().size > 1:
-        # a run of several ranks plans for them, right after the checks
-        return
-    threads = kernels.threads_to_use(auto_to_none(job.parallel.threads))
-    layout = layout_of(
-        setup,
-        World.of(single(), threads, gpus.of_run(job.parallel.device)),
-        traces_at_a_time=auto_to_none(section.trace_block),
-        memory=auto_to_none(section.memory),
-        work=work,
-        pictures=job.output.pictures,
-    )
-    c.facts["memory_bytes"] = layout.total
-    if layout.error is not None:
-        raise layout.error
 
 
 def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:

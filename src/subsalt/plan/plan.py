@@ -241,7 +241,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     ConfigError
         When the job has neither [data] nor [acquisition].
     """
-    from subsalt.run.migrate import migration_setup, survey_of
+    from subsalt.job.setup import migration_setup, survey_of
 
     if job.data is None and job.acquisition is None:
         raise ConfigError(

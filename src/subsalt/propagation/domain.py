@@ -1,8 +1,8 @@
 """The computational grid of a window, and what of it one rank has.
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
-the layer. A group of ranks cuts it into slabs along x (`subsalt.parallel.decomp`); everything a rank computes with is then an
-ordinary grid of the planes it holds, with local indices from the first of them on.
+the layer. A group of ranks cuts it into slabs along x (`subsalt.parallel.decomp`); everything a rank computes with is
+then an ordinary grid of the planes it holds, with local indices from the first of them on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Time steps of a slab on a device that computes beside the host: nothing is waited for but ghost planes.
 
-What `subsalt.propagation.slab_steps` does step by step, with the same bits and the same messages. Each step is asked for in two
-parts, of the segments of the device: the shells, whose planes then travel, and the core with all that comes after it.
-The host waits for the messages while the core is computed, and is never more than a step ahead of the device: planes
-are sent when they have been computed.
+What `subsalt.propagation.slab_steps` does step by step, with the same bits and the same messages. Each step is asked
+for in two parts, of the segments of the device: the shells, whose planes then travel, and the core with all that comes
+after it. The host waits for the messages while the core is computed, and is never more than a step ahead of the device:
+planes are sent when they have been computed.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def model_job(
     FindingsError
         When a check finds an error; nothing was started.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(out_dir)
     if not checked:

@@ -21,7 +21,7 @@ from subsalt.imaging.conditions import ImagingSums, condition_of
 from subsalt.imaging.image_sum import ILLUMINATION
 from subsalt.imaging.rtm import window_taper
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.run.migrate import migration_setup, survey_of
+from subsalt.job.setup import migration_setup, survey_of
 from subsalt.run.partial import open_partial
 from subsalt.run.progress import duration
 from subsalt.run.replay import Cut, Reader, Replay, Thinned

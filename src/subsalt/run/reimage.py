@@ -25,6 +25,7 @@ from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.job.setup import migration_setup, survey_of
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
@@ -35,7 +36,7 @@ from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
-from subsalt.run.migrate import RunResult, migration_setup, survey_of, write_report
+from subsalt.run.migrate import RunResult, write_report
 from subsalt.run.outputs import write_outputs
 from subsalt.run.partial import intact, write_partial
 from subsalt.run.region import parse_region

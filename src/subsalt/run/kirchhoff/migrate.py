@@ -61,7 +61,7 @@ def migrate_time_job(
     recompute: bool,
 ) -> RunResult:
     """Migrate the traces of a job in time, see `subsalt.run.migrate.migrate_job`, by which it is called."""
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
