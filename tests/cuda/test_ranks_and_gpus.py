@@ -73,7 +73,7 @@ DECIDE = """
     from subsalt.parallel.comm import world
     from subsalt.propagation import devices
     from subsalt.errors import DeviceError
-    from subsalt.job.checking import no_gpu
+    from subsalt.propagation.devices import no_gpu
     rank = int(os.environ["PMI_RANK"])
     {before}
     group = world()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subsalt.cli import ranks
-from subsalt.cli.output import Out, finding_dict, phase_table, plain
+from subsalt.cli.output import Out, finding_dict, phase_table, plain, usage
 from subsalt.errors import (
     CannotCreateError,
     ConfigError,
@@ -212,9 +212,33 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
     show_result(out, result)
 
 
+def seconds_of(text: str | None) -> float | None:
+    """Return a time such as ``90``, ``45m``, ``3h``, ``1:30:00`` in seconds, None for none."""
+    if text is None:
+        return None
+    units = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+    word = text.strip().lower()
+    try:
+        if ":" in word:
+            parts = [float(p) for p in word.split(":")]
+            if len(parts) > 3 or min(parts) < 0:
+                raise ValueError
+            seconds = 0.0
+            for part in parts:
+                seconds = 60 * seconds + part
+        else:
+            digits = word.rstrip("abcdefghijklmnopqrstuvwxyz ")
+            unit = word[len(digits) :].strip()
+            seconds = float(digits) * units[unit or "s"]
+        if not 0 < seconds < float("inf"):
+            raise ValueError
+    except (ValueError, KeyError):
+        raise usage(f"--time-limit {text!r} is no time", "write 90s, 45m, 3h, 2d or 1:30:00") from None
+    return seconds
+
+
 def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None) -> GoingOn:
     """Return what a start does with what an earlier one left, and when it stops."""
-    from subsalt.cli.run_commands import seconds_of
     from subsalt.run.going_on import GoingOn
 
     return GoingOn(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))

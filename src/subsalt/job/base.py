@@ -92,7 +92,7 @@ class BaseJob(Section):
         from subsalt.job.methods import class_of, without_method
 
         raw = {k: v for k, v in raw.items() if k != "$schema"}
-        kind = class_of(raw, text)
+        kind = class_of(raw, job_errors.line_of(text, ["method"]))
         try:
             job = kind.model_validate(without_method(raw))
         except ValidationError as error:

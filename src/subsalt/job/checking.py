@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
-from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
+from subsalt.errors import ConfigError, DiskError, Finding
 from subsalt.job.check_result import CheckResult, Loader, Resources, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
-from subsalt.job.load import load_parameters
+from subsalt.job.shared_check import Alone, on_ranks
 from subsalt.kernels.tuning import forced_rows
 from subsalt.parallel.comm import world
 from subsalt.propagation import devices
 
 if TYPE_CHECKING:
-    from subsalt.earth.model_like import ModelLike
     from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
     from subsalt.job.kirchhoff_job import KirchhoffJob
@@ -55,8 +54,6 @@ def inspect(job: BaseJob, resources: Resources) -> CheckResult:
 
 def _check_rtm(job: Job, resources: Resources) -> CheckResult:
     """Apply the rules of reverse time migration and modelling; all ranks go through the model together."""
-    from subsalt.job.shared_check import on_ranks
-
     comm = world()
     devices.settle(comm, job.parallel.device)
     rules = partial(_check, resources=resources)
@@ -75,22 +72,6 @@ CHECKS: dict[str, Callable[[Any, Resources], CheckResult]] = {
     "rtm": _check_rtm,
     "kirchhoff": _check_kirchhoff,
 }
-
-
-class Alone:
-    """Goes through the model of a job for the rules, on this process alone."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def parameters(self) -> dict[str, check.Parameter]:
-        """Return the parameters of the model, summarised when somebody asks."""
-        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
-        return given
-
-    def model(self) -> ModelLike:
-        """Return the model."""
-        return self.job.open_model()
 
 
 def _check(job: Job, reader: Alone, resources: Resources) -> CheckResult:
@@ -115,7 +96,7 @@ def _check(job: Job, reader: Alone, resources: Resources) -> CheckResult:
     load(lambda: _writable_formats(job))
     load(lambda: _scratch_folders(job))
     load(lambda: devices.describe(job.parallel.device))
-    load.findings += no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
     files_there = load(job.input_files) is not None
@@ -150,24 +131,6 @@ def _one_frame(context: check.Context) -> None:
         context.survey = replace(context.survey, frame=context.model.frame)
     else:
         context.model = context.model.moved_to(context.survey.frame)
-
-
-def no_gpu(device: str) -> list[Finding]:
-    """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
-    try:
-        found = kernels.chosen(device)
-    except SubsaltError:
-        return []  # said by whoever asks for the kernels
-    if not found.note:
-        return []
-    return [
-        Finding(
-            "W980",
-            "warning",
-            f"no GPU is used: {found.note}",
-            f'{found.fix}; [parallel] device = "cpu" wants none',
-        )
-    ]
 
 
 def _writable_formats(job: Job) -> None:

@@ -13,7 +13,6 @@ from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
 from subsalt.errors import Finding
 from subsalt.job.check_result import CheckResult, Loader, Resources, with_files_left_out
-from subsalt.job.checking import no_gpu
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
@@ -75,7 +74,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader, resources: Reso
     """Return everything that is found, what is in order included."""
     found: list[Finding] = []
     load(lambda: devices.describe(job.parallel.device))
-    load.findings += no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from subsalt import kernels
-from subsalt.errors import DeviceError, Finding
+from subsalt.errors import DeviceError, Finding, SubsaltError
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.gpu_messages import reaches_gpus
 
@@ -129,6 +129,24 @@ def seat() -> Seat | None:
 def findings() -> list[Finding]:
     """Return what is to be said of the GPUs of the run, on all ranks alike: shared ones, and idle ones."""
     return [] if _settled.gpus is None else _settled.gpus.findings()
+
+
+def no_gpu(device: str) -> list[Finding]:
+    """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
+    try:
+        found = kernels.chosen(device)
+    except SubsaltError:
+        return []  # said by whoever asks for the kernels
+    if not found.note:
+        return []
+    return [
+        Finding(
+            "W980",
+            "warning",
+            f"no GPU is used: {found.note}",
+            f'{found.fix}; [parallel] device = "cpu" wants none',
+        )
+    ]
 
 
 def settle(world: Comm, device: str) -> None:
