@@ -18,14 +18,14 @@ from statistics import median
 import numpy as np
 from facts import machine, spread
 
-from subsalt.fields import Layout
-from subsalt.grid import Box
-from subsalt.injection import Points, sinc_points
+from subsalt.acquisition.injection import Points, sinc_points
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda.library import call
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem
 from subsalt.kernels.shell import Shell
-from subsalt.segment import Recorder, Source
+from subsalt.propagation.segment import Recorder, Source
 
 ORDER, RADIUS = 8, 4
 #: time steps of a segment

@@ -41,7 +41,7 @@ BLOCK = 5
 
 def storages() -> list[str]:
     """Return how models can be stored in this version."""
-    from subsalt.options import PropagationOptions
+    from subsalt.propagation.options import PropagationOptions
 
     known = {f.name for f in fields(PropagationOptions)}
     return ["f32", "u16"] if "model_storage" in known else ["f32"]
@@ -56,10 +56,10 @@ def variant(
 
     import subsalt
     from subsalt import kernels
-    from subsalt.grid import Box
+    from subsalt.earth.grid import Box
     from subsalt.imaging.memory import propagation_memory
-    from subsalt.options import PropagationOptions
-    from subsalt.propagator import Propagator
+    from subsalt.propagation.options import PropagationOptions
+    from subsalt.propagation.propagator import Propagator
 
     width = PML_CELLS if boundary == "pml" else 0
     interior = tuple(n - 2 * width for n in shape)

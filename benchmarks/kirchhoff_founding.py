@@ -40,12 +40,12 @@ import numpy as np  # noqa: E402
 from facts import machine  # noqa: E402
 
 from subsalt import __version__, analytic  # noqa: E402
+from subsalt.acquisition.survey import TimeAxis  # noqa: E402
+from subsalt.acquisition.wavelet import ricker  # noqa: E402
 from subsalt.io.prestack_write import write_traces  # noqa: E402
 from subsalt.io.rev1 import trace_rows  # noqa: E402
 from subsalt.lab import page_cache  # noqa: E402
 from subsalt.lab.launcher import Launcher  # noqa: E402
-from subsalt.survey import TimeAxis  # noqa: E402
-from subsalt.wavelet import ricker  # noqa: E402
 
 #: s on one node of 8 cores, the faster of two builds
 DOCUMENT = {"small": 288.0, "large": 1278.0}

@@ -22,9 +22,9 @@ from scipy.ndimage import gaussian_filter
 import subsalt as ss
 from subsalt.demo.model import true_model
 from subsalt.kernels import cpu
-from subsalt.options import PropagationOptions
 from subsalt.physics.storage import storage_error
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 KINDS = ("f32", "u16")
 

@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 
 import subsalt
-from subsalt.comm import Comm, world
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.host import machine_facts
 from subsalt.kernels import cpu
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.parallel.comm import Comm, world
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 #: cells of the PML
 LAYER = 12
@@ -71,7 +71,7 @@ def work(n: int, medium: str, threads: int, fifos: str, depth: int | None) -> No
     cpu.set_threads(threads)
     cpu.set_front(False)  # slabs advance what the wave has not reached
     if depth:
-        from subsalt import slab_passes
+        from subsalt.propagation import slab_passes
 
         slab_passes.common_depth = lambda _: depth
     prop = make(n, medium, group if group.size > 1 else None)

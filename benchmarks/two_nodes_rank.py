@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from subsalt.comm import Comm, world
+from subsalt.parallel.comm import Comm, world
 
 
 def wire(comm: Comm, nbytes: int) -> dict[str, object]:
@@ -36,10 +36,10 @@ def wire(comm: Comm, nbytes: int) -> dict[str, object]:
 def halo(comm: Comm, shape: tuple[int, ...], steps: int) -> dict[str, object]:
     """Step a field on slabs; the hash of all planes does not depend on where the ranks are."""
     from subsalt import kernels
-    from subsalt.grid import Grid
-    from subsalt.model import EarthModel
-    from subsalt.options import PropagationOptions
-    from subsalt.propagator import Propagator
+    from subsalt.earth.grid import Grid
+    from subsalt.earth.model import EarthModel
+    from subsalt.propagation.options import PropagationOptions
+    from subsalt.propagation.propagator import Propagator
 
     kernels.prepare("cpu", 1).set_front(False)  # slabs advance what the wave has not reached
     vp = np.full(shape, 2000, np.float32)

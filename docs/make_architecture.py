@@ -14,7 +14,8 @@ BEGIN, END = "<!-- layers: begin -->", "<!-- layers: end -->"
 def layers() -> list[list[str]]:
     """Return the modules of each layer, the highest first."""
     text = (PAGE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-    (contract,) = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    contract = next(c for c in contracts if c["name"] == "layers")
     return [re.split(r" *[|:] *", layer) for layer in contract["layers"]]
 
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane, primaries
 from subsalt.imaging.kirchhoff.filters import design
 from subsalt.imaging.kirchhoff.fourier import transform
 from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE, taps
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.numerics import fixedmath
 
 PAGE = Path(__file__).with_name("theory") / "kirchhoff.md"
 PICTURE = Path(__file__).with_name("kirchhoff-filters.svg")

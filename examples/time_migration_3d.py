@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 import subsalt
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.analytic import Diffractor, Plane, primaries
 from subsalt.io.image_traces import open_image_traces
 from subsalt.io.segy import write_survey
-from subsalt.survey import Shot, Survey, TimeAxis
 
 SPEED = 2000.0
 F0 = 30.0

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from subsalt.grid import Grid
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
 from subsalt.io import segy, volume
-from subsalt.survey import Survey
 
 GRID = Grid((81, 51), (10.0, 10.0))
 

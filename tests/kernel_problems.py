@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from subsalt.fields import Layout
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.differences import at
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem, State
-from subsalt.stencil import radius_of
+from subsalt.numerics.stencil import radius_of
 
 SPACING = (1.0, 1.1, 0.9)
 DT = 0.2

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare import Prepared, prepare
 from subsalt.kernels import kirchhoff, kirchhoff_reference
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
-from subsalt.options_kirchhoff import KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 AXES = np.array([[0.6, 0.8], [-0.8, 0.6]])
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from subsalt.grid import Box
-from subsalt.injection import Points
+from subsalt.acquisition.injection import Points
+from subsalt.earth.grid import Box
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work
+from subsalt.propagation.segment import Correlation, Recorder, Snapshots, Source, Work
 
 NT = 40
 SHAPES = {2: (61, 1, 45), 3: (27, 52, 35)}

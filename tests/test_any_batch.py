@@ -19,14 +19,23 @@ import test_slab_passes
 from kernel_problems import make_problem
 from segment_work import points_everywhere
 from subsalt import _native
+from subsalt.acquisition.injection import Points
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
-from subsalt.grid import Box
-from subsalt.injection import Points
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source, Work, by_segment, by_step
+from subsalt.propagation.segment import (
+    Correlation,
+    Recorder,
+    Shells,
+    Snapshots,
+    Source,
+    Work,
+    by_segment,
+    by_step,
+)
 
 Rng = np.random.Generator
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subsalt.boundary import Layer, decay, profile
 from subsalt.errors import ConfigError
+from subsalt.numerics.boundary import Layer, decay, profile
 
 
 def test_defaults():

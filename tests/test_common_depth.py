@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from subsalt.domain import Domain
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.kernels import tuning
 from subsalt.kernels.passes import depth_for
-from subsalt.options import PropagationOptions
-from subsalt.slab_passes import common_depth, cuts_of
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.slab_passes import common_depth, cuts_of
 
 
 def test_every_rank_finds_the_same_depth() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsalt.decomp import LAYER_TENTHS, Slab, cut, largest_group
 from subsalt.errors import ConfigError
+from subsalt.parallel.decomp import LAYER_TENTHS, Slab, cut, largest_group
 
 MEDIA = ("isotropic", "vti", "tti")
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from subsalt.dense import dense_source, touching
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.errors import DataError, GeometryError
-from subsalt.grid import Grid
 from subsalt.io.time_slices import TimeSlices, write_slices
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.survey import TimeAxis
+from subsalt.propagation.dense import dense_source, touching
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 NT = 14
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from subsalt import fixedmath
+from subsalt.numerics import fixedmath
 
 TOLERANCE = 1e-15
 RNG = np.random.default_rng(7)

@@ -7,14 +7,23 @@ import pytest
 
 import subsalt as ss
 from kernel_problems import make_problem
-from subsalt.grid import Box
-from subsalt.injection import Points
+from subsalt.acquisition.injection import Points
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source, Work, by_segment, by_step
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import (
+    Correlation,
+    Recorder,
+    Shells,
+    Snapshots,
+    Source,
+    Work,
+    by_segment,
+    by_step,
+)
 
 SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
 STEPS = 21

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
+from subsalt.acquisition.injection import KAISER_B, Points, sinc_points, support_reach
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.injection import KAISER_B, Points, sinc_points, support_reach
 
 SHAPE = (24, 20, 22)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from kernel_problems import DT, SPACING, compact, make_problem, random_state, step, to_cpu
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
-from subsalt.fields import Layout
-from subsalt.grid import Box
 from subsalt.kernels import cpu, get, reference
-from subsalt.stencil import ORDERS, first_derivative, second_derivative
+from subsalt.kernels.fields import Layout
+from subsalt.numerics.stencil import ORDERS, first_derivative, second_derivative
 
 ISAS = cpu.available()
 FMA_ISAS = [i for i in ISAS if i != "v2"]

@@ -7,8 +7,8 @@ import pytest
 
 from kernel_problems import make_problem
 from subsalt import _native
-from subsalt.grid import Box
-from subsalt.injection import sinc_points
+from subsalt.acquisition.injection import sinc_points
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
 
 SHAPE = (20, 18, 24)

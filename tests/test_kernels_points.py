@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
 
 ISAS = cpu.available()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.shell import Shell
 

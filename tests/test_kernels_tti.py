@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from kernel_problems import SPACING, make_problem, random_state, to_cpu
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.differences import at
 from subsalt.kernels.problem import TILT_SHARE
-from subsalt.stencil import first_derivative, second_derivative
+from subsalt.numerics.stencil import first_derivative, second_derivative
 
 
 def symbols(order: int, axis: int, k: float) -> tuple[float, float]:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kirchhoff_blocks import make_block
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, ModelError
 from subsalt.kernels.kirchhoff_arguments import Medium
-from subsalt.survey import TimeAxis
 
 
 def changed(block, **parts):

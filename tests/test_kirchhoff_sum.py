@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kirchhoff_blocks import make_block
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import cpu, kirchhoff
-from subsalt.survey import TimeAxis
 
 ISAS = [isa for isa in cpu.available() if isa != "generic"]
 FMA = [isa for isa in cpu.available() if isa != "v2"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError
-from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state, step, to_cpu
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
-from subsalt.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.packing import TOP, Scale, pack
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import subsalt
-from subsalt import mpi_library, timing, waiting
+from subsalt import timing
+from subsalt.parallel import mpi_library, waiting
 from subsalt.run.reuse import PARTIAL, WAVEFIELDS
 from subsalt.timing import NAMES, Phases, number_of, phase_label, phase_of
 

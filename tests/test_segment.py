@@ -15,13 +15,22 @@ import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import SHAPES, points_everywhere, same, work_for
+from subsalt.acquisition.injection import Points
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
-from subsalt.grid import Box
-from subsalt.injection import Points
 from subsalt.kernels import cpu
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work, by_segment, by_step
+from subsalt.propagation.segment import (
+    FINITE_EVERY,
+    Correlation,
+    Recorder,
+    Snapshots,
+    Source,
+    Work,
+    by_segment,
+    by_step,
+)
 
 DEPTHS = [1, 2, 3, 4, 5, 6]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from subsalt import side_by_side
-from subsalt.fields import Layout
-from subsalt.grid import Box, Grid
-from subsalt.model import EarthModel
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel
+from subsalt.kernels.fields import Layout
+from subsalt.numerics import side_by_side
 
 
 @pytest.fixture(params=[1, 3])

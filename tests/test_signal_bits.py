@@ -16,20 +16,23 @@ import pytest
 SCRIPT = """
 import hashlib, json
 import numpy as np
-from subsalt import EarthModel, Grid, Survey, fixedmath, forward, migrate, wavelet
-from subsalt.boundary import Layer, decay
+from subsalt import EarthModel, Grid, Survey, forward, migrate
+from subsalt.numerics import fixedmath
+from subsalt.acquisition import wavelet
+from subsalt.numerics.boundary import Layer, decay
 from subsalt.job import director
-from subsalt.options import KirchhoffOptions, PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 from subsalt.imaging.kirchhoff.fields import Profile
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
-from subsalt.injection import sinc_points
-from subsalt.survey import TimeAxis
-from subsalt.timemap import TraceMap
+from subsalt.acquisition.injection import sinc_points
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.timemap import TraceMap
 
 def digest(*arrays):
     h = hashlib.sha256()

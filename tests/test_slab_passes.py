@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from kernel_problems import make_problem, random_state, to_cpu
 from subsalt import _native
-from subsalt.decomp import Slab, cut
-from subsalt.fields import Layout
-from subsalt.grid import Box
-from subsalt.injection import Points
+from subsalt.acquisition.injection import Points
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.packing import pack
 from subsalt.kernels.passes import Cuts, depth_for, pass_of
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.slab import SlabSegment
-from subsalt.recording import flushed
-from subsalt.segment import Correlation, Recorder, Snapshots, Source, Work, by_step
+from subsalt.parallel.decomp import Slab, cut
+from subsalt.propagation.recording import flushed
+from subsalt.propagation.segment import Correlation, Recorder, Snapshots, Source, Work, by_step
 from test_segment import work_for
 
 STEPS = 13

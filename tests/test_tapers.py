@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
-from subsalt.tapers import elliptical_near
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
+from subsalt.propagation.tapers import elliptical_near
 
 E, D = 0.24, 0.1
 CELLS = 6.0

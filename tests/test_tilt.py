@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt import physics, tilt
+from subsalt import physics
+from subsalt.earth import tilt
 from subsalt.errors import ConfigError, ModelError
-from subsalt.fields import Layout
 from subsalt.imaging.setup import gate
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.kernels.fields import Layout
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 PI = np.pi
 #: float32 rounds an angle of pi by half of this, and a fold adds two of them

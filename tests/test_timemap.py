@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subsalt.acquisition.timemap import TraceMap
+from subsalt.acquisition.wavelet import ricker
 from subsalt.errors import ConfigError
-from subsalt.timemap import TraceMap
-from subsalt.wavelet import ricker
 
 RNG = np.random.default_rng(11)
 

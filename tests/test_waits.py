@@ -12,7 +12,7 @@ from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import same, work_for
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.segment import Work, by_segment, by_step
+from subsalt.propagation.segment import Work, by_segment, by_step
 
 STEPS = 9
 

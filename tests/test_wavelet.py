@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from subsalt import wavelet
+from subsalt.acquisition import wavelet
 from subsalt.errors import ConfigError, DataError, MissingInputError
 
 

@@ -16,10 +16,10 @@ from protocol import save_fields, serve
 
 import subsalt
 from subsalt import kernels
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 #: traces prepared at a time: their coefficients stay small
 BLOCK = 256

@@ -24,7 +24,7 @@ from subsalt.imaging.image_sum import ImageSum
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes, state_bytes
-from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
 def survey_of(case: Case) -> subsalt.Survey:

@@ -17,8 +17,8 @@ from protocol import save_fields, serve
 
 import subsalt
 from subsalt import kernels
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 
 def earth_model(case: Case, pad: int) -> subsalt.EarthModel:

@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import kernels
+from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.grid import Grid
 from subsalt.imaging.image_sum import ImageSum
+from subsalt.imaging.modelling import ModellingSetup, model_shot
+from subsalt.imaging.operators import RtmOperator, dot_test, rtm_operator
 from subsalt.imaging.placement import check_survey
 from subsalt.imaging.rtm import migrate_shot
 from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.ways import Ways
-from subsalt.model import EarthModel
-from subsalt.modelling import ModellingSetup, model_shot
-from subsalt.operators import RtmOperator, dot_test, rtm_operator
-from subsalt.options import CheckpointOptions, ImagingOptions, PropagationOptions
-from subsalt.survey import Survey
+from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
-from subsalt.wavelet import Wavelet
 
 __all__ = [
     "BornResult",

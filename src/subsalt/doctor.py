@@ -243,10 +243,10 @@ def dot_product() -> tuple[bool, str]:
     """Compare <F x, y> with <x, F^T y> for the modelling operator on a small VTI model."""
     import numpy as np
 
-    from subsalt.grid import Grid
-    from subsalt.model import EarthModel
-    from subsalt.operators import ModellingOperator, dot_test
-    from subsalt.options import PropagationOptions
+    from subsalt.earth.grid import Grid
+    from subsalt.earth.model import EarthModel
+    from subsalt.imaging.operators import ModellingOperator, dot_test
+    from subsalt.propagation.options import PropagationOptions
 
     rng = np.random.default_rng(1)
     grid = Grid((41, 31), (10.0, 10.0))
@@ -263,11 +263,11 @@ def gpu_agrees() -> tuple[bool, str]:
     """Model a shot in a small VTI medium on the GPU and on the processor: the traces must have the same bytes."""
     import numpy as np
 
-    from subsalt.grid import Grid
+    from subsalt.earth.grid import Grid
+    from subsalt.earth.model import EarthModel
+    from subsalt.imaging.operators import ModellingOperator
     from subsalt.kernels import cpu
-    from subsalt.model import EarthModel
-    from subsalt.operators import ModellingOperator
-    from subsalt.options import PropagationOptions
+    from subsalt.propagation.options import PropagationOptions
 
     if cpu.describe()["class"] != "fma":
         return True, "not compared: this processor has no fused multiply-add"
@@ -324,11 +324,11 @@ def _small_survey() -> Any:
     """Model two shots over a flat reflector."""
     import numpy as np
 
+    from subsalt.acquisition.survey import Survey
+    from subsalt.acquisition.wavelet import ricker
     from subsalt.api import forward
-    from subsalt.grid import Grid
-    from subsalt.model import EarthModel
-    from subsalt.survey import Survey
-    from subsalt.wavelet import ricker
+    from subsalt.earth.grid import Grid
+    from subsalt.earth.model import EarthModel
 
     grid = Grid((61, 41), (10.0, 10.0))
     vp = np.full(grid.shape, 2000.0, np.float32)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
-from subsalt import comm, devices, mpi_library
 from subsalt.errors import install
-from subsalt.gpu_messages import reaches_gpus
 from subsalt.host import usable_cores
-from subsalt.launcher import launched
+from subsalt.parallel import comm, mpi_library
+from subsalt.parallel.gpu_messages import reaches_gpus
+from subsalt.parallel.launcher import launched
+from subsalt.propagation import devices
 
 
 @dataclass

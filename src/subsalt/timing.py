@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from subsalt.mpi_library import END, OUTSIDE, START, WAITING, tell_phase
-from subsalt.watchdog import note_phase
+from subsalt.parallel.mpi_library import END, OUTSIDE, START, WAITING, tell_phase
+from subsalt.parallel.watchdog import note_phase
 
 #: the phases of our runs; their numbers, counted from `OUTSIDE`, go to `MPI_Pcontrol`, so that a profile of MPI calls
 #: can tell them apart. Profiles are kept: names are appended, never moved

@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 
 import subsalt
+from subsalt.acquisition.survey import Survey
 from subsalt.check import Context, SampledShot, load_rules, run_rules
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.survey import Survey
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
+from subsalt.propagation.options import PropagationOptions
 
 F0, DT, NT = 10.0, 0.004, 300
 SUBJECTS = ("moveout", "first_breaks", "polarity")

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.wavelet import ricker
 from subsalt.check import Context, Parameter, SampledShot
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.survey import Survey
-from subsalt.wavelet import ricker
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
+from subsalt.propagation.options import PropagationOptions
 
 
 def traces(shot, time, f0, vp=1500.0):

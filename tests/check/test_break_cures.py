@@ -14,9 +14,9 @@ from subsalt.io import segy, volume
 from subsalt.io.first_breaks import first_breaks
 from subsalt.io.headers import Fix
 from subsalt.io.prestack import open_traces
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.methods import job_class
+from subsalt.plan.checking import check_job
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,7 +7,7 @@ import pytest
 from layouts import context
 
 from subsalt import check
-from subsalt.options import PropagationOptions
+from subsalt.propagation.options import PropagationOptions
 
 TOP = -300.0
 

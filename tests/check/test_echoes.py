@@ -9,8 +9,9 @@ from planted.surveys import write_volume
 from scipy.ndimage import gaussian_filter
 
 from subsalt.check.echoes import likeness
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.job.job import Job
+from subsalt.plan.checking import check_job
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def found(bench, change, base="line", grid=lambda g: g, **tables):
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
         case.job |= tables
-        return {f.code: f for f in Job.from_toml(case.write_job()).check() if f.level != "ok"}
+        return {f.code: f for f in check_job(Job.from_toml(case.write_job())).findings if f.level != "ok"}
 
 
 def rock(factor):

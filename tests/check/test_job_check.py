@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
+from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
-from subsalt.grid import Grid
 from subsalt.io import segy, volume
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.maps import draw_gate, draw_map
+from subsalt.plan.checking import check_job
 
 PNG = b"\x89PNG"
 
@@ -185,9 +185,10 @@ def test_checking_again_sees_a_repaired_file(tmp_path):
     write_files(tmp_path)
     rewrite(tmp_path, "vp", velocity() / 1000)
     job = Job.from_toml(write_job(tmp_path))
-    assert "E412" in [f.code for f in job.check()]
+    assert "E412" in [f.code for f in check_job(job).findings]
     rewrite(tmp_path, "vp", velocity())
-    assert "E412" not in [f.code for f in job.check()]
+    job.forget()
+    assert "E412" not in [f.code for f in check_job(job).findings]
 
 
 @pytest.mark.shared_data

@@ -10,7 +10,7 @@ import pytest
 from kirchhoff_jobs import CORNERS, areal, write_job
 from subsalt.cli import guard
 from subsalt.cli.app import app
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.io import volume
 
 

@@ -9,13 +9,13 @@ import pytest
 
 import job_files
 from job_files import GRID, survey, write_job
-from subsalt.grid import Frame, Grid
+from subsalt.earth.grid import Frame, Grid
 from subsalt.io import segy, volume
 from subsalt.io.line import BESIDE, fit_stations
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.maps import draw_map
 from subsalt.job.starter import write_job as init_job
+from subsalt.plan.checking import check_job
 from subsalt.view.placement import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)
@@ -144,7 +144,7 @@ def test_exchanged_axes_in_3d_are_found_in_any_frame(tmp_path):
 
 def segy_survey(src, rcv, nt=151, dt=0.004):
     """Return a 3-D survey with a direct wave of 2000 m/s."""
-    from subsalt.survey import Survey
+    from subsalt.acquisition.survey import Survey
 
     made = Survey.from_arrays(src, rcv, nt=nt, dt=dt)
     t = made.time.values()

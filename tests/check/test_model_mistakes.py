@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from job_files import shared_data, survey, write_job
+from subsalt.acquisition.survey import Survey
 from subsalt.check.orientation import Along, thinned
 from subsalt.check.tilt_structure import FITS, misfits
+from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
-from subsalt.grid import Grid
 from subsalt.io import segy, volume
-from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.survey import Survey
+from subsalt.plan.checking import check_job
 
 GRID = Grid((161, 161), (10.0, 10.0))
 JOB = """\

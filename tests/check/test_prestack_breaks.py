@@ -9,8 +9,8 @@ from break_surveys import DT, altered, modelled
 from job_files import shared_data
 from subsalt.io import segy
 from subsalt.job.base import BaseJob
-from subsalt.job.checking import check_job
 from subsalt.job.methods import job_class
+from subsalt.plan.checking import check_job
 
 JOB = """\
 method = "kirchhoff"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kirchhoff_data import areal_positions, line_positions, make_survey
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.check import prestack as rules
 from subsalt.check import prestack_grid
 from subsalt.check.prestack_grid import edges_of_bins
@@ -16,7 +17,6 @@ from subsalt.io.cdp_line import LineGeometry
 from subsalt.io.exclude import Exclusion
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.prestack import open_traces
-from subsalt.survey import TimeAxis
 
 NT, DT = 50, 0.004
 

@@ -5,8 +5,8 @@ import pytest
 from layouts import checkerboard
 
 from subsalt.check.tilt import STEEPEST_TURN, roughness, turn_per_cell
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 
 
 def test_the_turn_of_an_axis_is_that_between_neighbours():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kirchhoff_data import line_positions, make_survey
-from subsalt.job.kirchhoff_checking import check_kirchhoff
+from subsalt.plan.checking import check_job
 from subsalt.job.methods import read_job
 
 JOB = """method = "kirchhoff"
@@ -28,7 +28,7 @@ def check(line, velocity, **texts):
     for name, text in texts.items():
         (line / f"{name}.txt").write_text(text)
     (line / "job.toml").write_text(JOB.format(velocity=velocity))
-    found = check_kirchhoff(read_job(line / "job.toml"))
+    found = check_job(read_job(line / "job.toml"))
     return found.exit_code(), found
 
 
@@ -68,7 +68,7 @@ def test_data_in_feet_make_feet_of_velocities_likelier(line):
     assert errors(check(line, 'file = "v.txt"', v=slow)[1]) == []
     job = JOB.format(velocity='file = "v.txt"') + '[data.fix]\nunit = "ft"\n'
     (line / "feet.toml").write_text(job)
-    found = errors(check_kirchhoff(read_job(line / "feet.toml")))
+    found = errors(check_job(read_job(line / "feet.toml")))
     assert [c for c, _ in found] == ["E745"]
     assert "the data count in feet" in found[0][1]
 

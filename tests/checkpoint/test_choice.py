@@ -8,7 +8,7 @@ import pytest
 from subsalt.checkpoint.choice import WORTH, Limits, Rates, choose
 from subsalt.checkpoint.footprint import Sizes, footprint
 from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots
 SIZES = Sizes(steps=203, image_step=4, snapshot=1_000_000, state=4_000_000)

@@ -12,7 +12,7 @@ from subsalt.checkpoint.footprint import Sizes, footprint
 from subsalt.checkpoint.scheme import Scheme, counts_of, schedule_of
 from subsalt.checkpoint.two_level import Slots, memory_uses, two_level
 from subsalt.errors import ConfigError
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots, a shell a tenth of one
 SIZES = Sizes(203, 4, 1_000_000, 4_000_000, shell=100_000, level=2_000_000, on_device=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from job_files import write_job
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.io import volume
 from subsalt.job.job import Job
 

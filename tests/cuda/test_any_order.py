@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 PROGRAM = """
     import numpy as np
     from device_states import assert_same, both, fused, problem_of, random_points
-    from subsalt.grid import Box
+    from subsalt.earth.grid import Box
     from subsalt.kernels import cpu, cuda
     from subsalt.kernels.shell import Shell
 

@@ -16,9 +16,9 @@ pytestmark = MARKS
 PROGRAM = """
     import numpy as np
     from subsalt import kernels
-    from subsalt.comm import world
-    from subsalt.decomp import cut
-    from subsalt.halo import Halo
+    from subsalt.parallel.comm import world
+    from subsalt.parallel.decomp import cut
+    from subsalt.propagation.halo import Halo
     group = world()
     device, host = kernels.get("cuda"), kernels.get("cpu")
     {before}

@@ -28,7 +28,7 @@ PROGRAM = """
     from dataclasses import replace
     import numpy as np
     from slab_cases import CASES, compare
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     {before}
     group = world()
     with np.load({answers!r}) as file:
@@ -76,7 +76,7 @@ def test_a_wavefield_that_blows_up_stops_all_gpus_together_and_soon():
         from dataclasses import replace
         import numpy as np
         from slab_cases import CASES
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import NumericalFailure
         group, case = world(), CASES["iso 3-D thin"]
         for device, loop in (("cpu", "python"), ("cuda", "python"), ("cuda", None)):

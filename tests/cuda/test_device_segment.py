@@ -18,14 +18,14 @@ from device_states import fused, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import SHAPES, everything, points_everywhere, work_for
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import segment as segment_module
 from subsalt.kernels.cuda.arrays import DeviceArray
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.segment import (
+from subsalt.propagation.segment import (
     FINITE_EVERY,
     Correlation,
     Recorder,

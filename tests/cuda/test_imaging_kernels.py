@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from device_states import SHAPES, assert_same, both, fused, problem_of
 
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.shell import Shell
 

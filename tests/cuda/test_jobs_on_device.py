@@ -17,10 +17,10 @@ import small_run
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError
+from subsalt.imaging.operators import ModellingOperator
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
-from subsalt.operators import ModellingOperator
-from subsalt.options import PropagationOptions
+from subsalt.propagation.options import PropagationOptions
 from subsalt.report import parts
 from subsalt.report.facts import gather
 from subsalt.run.migrate import migrate_job, model_job

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from kirchhoff_blocks import AXES, make_block
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.library import OutOfDeviceMemory
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
 from subsalt.kernels.kirchhoff_block import Where
-from subsalt.survey import TimeAxis
 
 pytestmark = pytest.mark.skipif(
     cpu.available()[-1] == "v2", reason="the CPU has no multiply-add: its bytes are its own"

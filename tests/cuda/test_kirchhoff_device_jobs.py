@@ -12,7 +12,7 @@ from time_case import hashes, make, positions
 
 import subsalt
 from kirchhoff_data import reflector_traces
-from subsalt.comm import single
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
 from subsalt.imaging.kirchhoff import engine
 from subsalt.imaging.kirchhoff.engine import migrate_block, select
@@ -23,12 +23,12 @@ from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
+from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
 from subsalt.plan.kirchhoff_layout import layout_of
 from subsalt.plan.world import World
 from subsalt.run.kirchhoff.restart import RestartPoints
 from subsalt.run.migrate import migrate_job
-from subsalt.survey import TimeAxis
 from subsalt.timing import Phases
 
 pytestmark = pytest.mark.skipif(

@@ -7,8 +7,10 @@ import pytest
 from emulated_ranks import MARKS, environment
 from launch import run
 
-from subsalt import comm, devices, kernels
+from subsalt import kernels
 from subsalt.errors import DeviceError
+from subsalt.parallel import comm
+from subsalt.propagation import devices
 
 
 def seen(*ranks):
@@ -68,10 +70,10 @@ def test_a_process_alone_takes_the_first_gpu(emulated, monkeypatch):
 #: lets every rank decide, and say what it got; `before` changes what ranks see
 DECIDE = """
     import os
-    from subsalt.comm import world
-    from subsalt import devices
+    from subsalt.parallel.comm import world
+    from subsalt.propagation import devices
     from subsalt.errors import DeviceError
-    from subsalt.job.checking import no_gpu
+    from subsalt.propagation.devices import no_gpu
     rank = int(os.environ["PMI_RANK"])
     {before}
     group = world()

@@ -10,12 +10,12 @@ import pytest
 from device_states import Points, assert_same, both, fused, to_device
 
 from kernel_problems import make_problem, random_state, step, to_cpu
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda, reference
 from subsalt.kernels.cuda.plan import plan_of
 from subsalt.kernels.cuda.tuner import tunings
 from subsalt.kernels.packing import pack
-from subsalt.stencil import ORDERS
+from subsalt.numerics.stencil import ORDERS
 
 MEDIA = ("isotropic", "vti")
 BOUNDARIES = ("none", "damping", "pml")

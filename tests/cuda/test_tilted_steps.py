@@ -9,7 +9,7 @@ import pytest
 from device_states import assert_same, both, fused
 
 from kernel_problems import make_problem, step
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda.plan import plan_of
 

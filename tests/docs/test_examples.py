@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from subsalt import view
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.flatness import residual_moveout
 from subsalt.job.job import Job
-from subsalt.survey import TimeAxis
+from subsalt.run.migrate import migrate_job
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -34,7 +35,7 @@ def test_field_gathers_without_coordinates_are_flat_where_the_page_says(tmp_path
     job = job.changed("data", files=str(DATA / "segy" / "cdp601to610_be.su")).changed(
         "output", pictures=False
     )
-    job.migrate(tmp_path / "a.run")
+    migrate_job(job, tmp_path / "a.run")
     run = view.read_time_run(tmp_path / "a.run")
     offset, gather = run.gathers(0, 4)
     velocity = job.open_velocity(run.grid).at(run.grid.positions()[4:5], run.grid.time)[0][0]
@@ -55,7 +56,7 @@ def test_four_field_shots_show_the_seabed_at_its_time(tmp_path):
     job = job.changed("data", files=str(DATA / "segy" / "viking_small.segy")).changed(
         "output", pictures=False
     )
-    job.migrate(tmp_path / "a.run")
+    migrate_job(job, tmp_path / "a.run")
     run = view.read_time_run(tmp_path / "a.run")
     # under the last CDPs: silence above the seabed at 0.48 s, then the strongest reflection of all
     stack = np.abs(run.image.read(0, 1)[0, 110:120]).mean(axis=0)

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from subsalt.comm import world
 from subsalt.job.job import Job
+from subsalt.job.setup import migration_setup, survey_of
+from subsalt.parallel.comm import world
 from subsalt.run import groups
-from subsalt.run.migrate import migration_setup, survey_of
 from subsalt.run.shots import ShotRunner
 from subsalt.timing import Phases
 

@@ -34,9 +34,9 @@ from survey_jobs import with_ranks  # noqa: E402
 
 from subsalt.demo import demo  # noqa: E402
 from subsalt.demo.model import GRID, true_model  # noqa: E402
-from subsalt.grid import Grid  # noqa: E402
+from subsalt.earth.grid import Grid  # noqa: E402
+from subsalt.earth.model import EarthModel  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
-from subsalt.model import EarthModel  # noqa: E402
 from subsalt.run.ledger import peek  # noqa: E402
 from subsalt.run.migrate import model_job  # noqa: E402
 

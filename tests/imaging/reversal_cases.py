@@ -9,12 +9,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 import subsalt as ss
+from subsalt.acquisition.survey import Shot
 from subsalt.imaging.conditions import Condition, condition_of
 from subsalt.imaging.rtm import propagator_of
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.survey import Shot
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 H = 10.0
 SHAPES = {2: (71, 58), 3: (36, 30, 33)}

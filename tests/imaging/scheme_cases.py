@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.storage import Scratch
-from subsalt.comm import Comm
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.imaging.rtm import ShotImage, migrate_shot
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.model import EarthModel
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 H = 10.0
 RECORD = TimeAxis(50, 0.002, 0.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subsalt.grid import Grid
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import ricker
+from subsalt.earth.grid import Grid
 from subsalt.imaging.conditions import SourceNormalised
 from subsalt.imaging.conditions.base import ImagingSums
 from subsalt.imaging.filters import laplacian, ramp, top_mute
 from subsalt.imaging.traces import end_taper, propagation_axis, receiver_area
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import ricker
 
 
 def test_laplacian_of_a_quadratic_is_constant_in_the_interior() -> None:

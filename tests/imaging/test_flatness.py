@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.flatness import moved, peak, residual_moveout, semblance
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(500, 0.004)
 OFFSET = np.arange(200.0, 3201.0, 125.0)

@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from subsalt.grid import Box, Grid
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import ricker
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel
 from subsalt.imaging.image_sum import ImageSum, light_of
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.model import EarthModel
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.survey import TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 CASES = [
     (shape, condition, filter_, illumination)

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from shot_cases import CASES, RECORD, model_of, shot_of, traces_of
 
+from subsalt.acquisition.wavelet import ricker
 from subsalt.errors import MemoryPlanError
 from subsalt.imaging import kept
 from subsalt.imaging.kept import sums_of_kept
 from subsalt.imaging.rtm import migrate_shot, propagator_of, receiver_samples
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.kernels import cpu, reference
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.segment import Snapshots
-from subsalt.wavelet import ricker
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.segment import Snapshots
 
 
 class InMemory:

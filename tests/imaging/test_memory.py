@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.imaging.memory import allocated, layer_bytes
 from subsalt.kernels import cpu
-from subsalt.options import PropagationOptions
+from subsalt.kernels.fields import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.physics import MEDIA
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 JOB = """
 import json, sys
@@ -25,7 +25,7 @@ import numpy as np
 import subsalt as ss
 from subsalt.imaging.memory import shot_memory
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 shape, shots, receivers, nt, medium, storage = json.loads(sys.argv[1])
 

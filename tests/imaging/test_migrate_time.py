@@ -5,16 +5,16 @@ import pytest
 
 import subsalt
 from kirchhoff_data import areal_positions, line_positions, reflector_traces
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.imaging.kirchhoff.arrays import table_of
 from subsalt.imaging.kirchhoff.classes import Classes, trace_weights
 from subsalt.imaging.kirchhoff.cutting import Block
 from subsalt.imaging.kirchhoff.engine import farthest, migrate_block, select, start
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.imaging.kirchhoff.velocity import ConstantVelocity
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
 from subsalt.timing import Phases
 
 #: offsets of a line: at 800 m depth and 2000 m/s stretched by 0 to 35 %, the last in the taper and beyond the mute

@@ -9,13 +9,13 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import subsalt as ss
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, StabilityError
-from subsalt.grid import Box
+from subsalt.imaging.operators import ModellingOperator
 from subsalt.kernels import cpu
-from subsalt.operators import ModellingOperator
-from subsalt.options import PropagationOptions
 from subsalt.physics.storage import scales_of, storage_error
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 from subsalt.run.identity import numerics_of
 
 U16 = PropagationOptions(model_storage="u16")

@@ -17,8 +17,8 @@ from subsalt.imaging.boundary_run import image_by_reversal
 from subsalt.imaging.reversal import Backwards, shell_of, shell_reach
 from subsalt.imaging.rtm import SnapshotPool, migrate_shot, receiver_samples
 from subsalt.kernels import cpu
-from subsalt.propagator import Propagator
-from subsalt.segment import Shells, Snapshots
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Shells, Snapshots
 from subsalt.timing import Phases
 
 EPS = float(np.finfo(np.float32).eps)

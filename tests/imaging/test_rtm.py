@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
-from subsalt.grid import Box
 from subsalt.imaging.memory import check_memory, shot_memory
 from subsalt.imaging.rtm import migrate_shot, receiver_samples, window_taper
 from subsalt.imaging.setup import MigrationSetup, image_step, shot_window
-from subsalt.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 H = 10.0
 F0 = 20.0

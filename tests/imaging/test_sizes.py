@@ -13,8 +13,8 @@ from subsalt.imaging.memory import allocated
 from subsalt.imaging.rtm import migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import held_state_bytes, snapshot_bytes, state_bytes
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 
 def setup_of(shape, medium, **options):

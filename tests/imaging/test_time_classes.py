@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.imaging.kirchhoff.classes import Classes, trace_weights
 from subsalt.imaging.kirchhoff.cutting import Block, block_bytes, cut, recut
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.weights import EDGE, bins_of, fractional_bins, on_edges
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 RNG = np.random.default_rng(7)
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.classes import Classes
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.stacking import live_classes, stack
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(40, 0.05)
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.export import export
 from subsalt.io.export_time import export_time, is_time_volume
 from subsalt.io.rsf import open_rsf
 from subsalt.io.time_volume import TimeVolume
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(30, 0.004, 0.1)
 NUMBERS = np.array([(i, j) for i in (10, 12) for j in (5, 6, 7)])

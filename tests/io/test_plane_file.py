@@ -6,13 +6,13 @@ import os
 import numpy as np
 import pytest
 
-from subsalt.comm import single
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DiskError
-from subsalt.grid import Box
 from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.io.plane_file import BLOCK, ENTRY, PlaneFile, PlaneLayout, write_planes
 from subsalt.io.plane_npz import PlaneNpz, open_planes
 from subsalt.io.publish import publish_bytes
+from subsalt.parallel.comm import single
 
 BOX = Box((10, 0, 0), (17, 3, 5))
 RNG = np.random.default_rng(3)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Constant, Mapped, Planes
 from subsalt.errors import ModelError, ResourceError, SegyError
-from subsalt.grid import Grid
 from subsalt.io import faults, volume
 from subsalt.io.zarr_store import ZarrPlanes
-from subsalt.planes import Constant, Mapped, Planes
 
 RNG = np.random.default_rng(8)
 GRID = Grid((9, 4, 7), (10.0, 20.0, 5.0), (100.0, 0.0, 0.0))

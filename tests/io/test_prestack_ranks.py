@@ -8,13 +8,13 @@ TABLE = """
     import hashlib, json, sys
     import numpy as np
     from pathlib import Path
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.errors import SubsaltError
     from subsalt.io.cdp_line import LineGeometry
     from subsalt.io.headers import Fix, HeaderBytes
     from subsalt.io.prestack import open_traces
     from subsalt.io.traffic import COUNTED
-    from subsalt.relay import plain
+    from subsalt.parallel.relay import plain
     w, folder = world(), Path("FOLDER")
     files = sorted(folder.glob("part*.sgy"))
     before = COUNTED.now()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.io.prestack import open_traces
 from subsalt.io.prestack_write import BLOCK, write_traces
-from subsalt.survey import TimeAxis
 
 
 def test_traces_come_back_as_they_were_written(tmp_path):

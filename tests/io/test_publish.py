@@ -290,7 +290,7 @@ _FILL = """
 import os, sys
 import numpy as np
 from subsalt.errors import SubsaltError
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.io import volume
 grid = Grid((60, 60, 100), (1.0, 1.0, 1.0))
 a = np.random.default_rng(0).standard_normal(grid.shape).astype(np.float32)

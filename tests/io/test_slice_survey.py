@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import subsalt
+from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import GeometryError
 from subsalt.io import slice_survey as module
 from subsalt.io.slice_survey import slice_survey
 from subsalt.io.time_slices import write_slices
 from subsalt.io.traffic import COUNTED, Traffic
-from subsalt.survey import Survey, TimeAxis
 
 NT, SHAPE = 41, (12, 10)
 TIME = TimeAxis(NT, 0.004)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from segy_maker import line_headers, make_segy
 
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.grid import Frame
 from subsalt.errors import CorruptionError, DataError, GeometryError, SegyError
-from subsalt.grid import Frame
 from subsalt.io import second_reader
 from subsalt.io.headers import Fix, HeaderBytes
 from subsalt.io.line import fit_line
 from subsalt.io.segy import read_survey, write_su, write_survey
-from subsalt.survey import Shot, Survey, TimeAxis
 
 RNG = np.random.default_rng(11)
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from subsalt.comm import single
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import strategy
 from subsalt.io.slice_feed import Ahead, Together, feed
 from subsalt.io.time_slices import TimeSlices, write_slices
 from subsalt.io.traffic import COUNTED, Traffic
-from subsalt.survey import TimeAxis
+from subsalt.parallel.comm import single
 
 NT, NX, NY = 6, 9, 5
 TIME = TimeAxis(NT, 0.004, 0.1)

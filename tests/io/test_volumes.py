@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io import volume
 from subsalt.io.export import export
 from subsalt.io.npy import write_npz

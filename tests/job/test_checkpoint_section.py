@@ -7,7 +7,7 @@ import pytest
 from job_files import MIGRATE, write_files, write_job
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.job import Job
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 
 def job(**checkpoint):

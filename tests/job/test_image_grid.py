@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 TIME = TimeAxis(101, 0.008)
 

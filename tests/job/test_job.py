@@ -10,8 +10,8 @@ import pytest
 
 import subsalt
 from job_files import GRID, MIGRATE, velocity, write_files, write_job
+from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
-from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job.job import Job
 from subsalt.job.schema import schema_text

@@ -11,11 +11,12 @@ from subsalt.cli import guard
 from subsalt.cli.app import app
 from subsalt.job.job import Job
 from subsalt.job.kirchhoff_starter import write_time_job
+from subsalt.plan.checking import check_job
 
 
 def checked(path):
     """Return the codes that the check of a job finds."""
-    return {f.code for f in Job.from_toml(path).check() if f.level != "ok"}
+    return {f.code for f in check_job(Job.from_toml(path)).findings if f.level != "ok"}
 
 
 def test_a_line_gets_its_cdps_its_offsets_and_its_times(tmp_path, monkeypatch):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
+from subsalt.earth.grid import Grid
 from subsalt.errors import GeometryError
-from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job.data import mute, select_shots
 from subsalt.job.data_sections import MuteSection

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from subsalt import planes
+from subsalt.earth import planes
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.streamed import StreamedModel
 from subsalt.errors import FindingsError, ModelError, SubsaltError
-from subsalt.grid import Box, Grid
 from subsalt.imaging.setup import gate
 from subsalt.io import volume
 from subsalt.job.job import Job
-from subsalt.options import PropagationOptions
 from subsalt.physics import storage
-from subsalt.streamed import StreamedModel
+from subsalt.propagation.options import PropagationOptions
 
 RNG = np.random.default_rng(4)
 GRIDS = {
@@ -324,7 +324,7 @@ def test_pictures_read_the_planes_they_show(tmp_path, ndim):
     from matplotlib.image import imread
 
     from subsalt import view
-    from subsalt.survey import Survey
+    from subsalt.acquisition.survey import Survey
 
     job = job_of(tmp_path, ndim, names=("vp",))
     whole, streamed = both(job)

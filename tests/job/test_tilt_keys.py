@@ -5,9 +5,9 @@ import pytest
 
 import subsalt
 from job_files import GRID, MIGRATE, write_files, write_job
-from subsalt import tilt
+from subsalt.earth import tilt
+from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError
-from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.job import director
 from subsalt.job.job import Job

@@ -18,9 +18,9 @@ JOB = (
 #: what a careless change would do, in every exchange
 CARELESS = """\
 import sys
-from subsalt import comm
+from subsalt.parallel import comm
 from subsalt.cli import main
-from subsalt.halo import Halo
+from subsalt.propagation.halo import Halo
 
 careful = Halo.start
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subsalt import kernels
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.lab.model.front import reached
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 
 def computed(shape, points, steps):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.lab import external, job_queue, launcher, scaling, scaling_worker, whole
 from subsalt.lab.launcher import Queued
 from subsalt.lab.layouts import Layout

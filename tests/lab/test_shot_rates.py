@@ -8,9 +8,10 @@ from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
 from subsalt.lab import shot_rates
-from subsalt.options import PropagationOptions
+from subsalt.plan import plan_job
 from subsalt.plan.rates import NEAR, Rates
 from subsalt.plan.rates import shot_rates as known
+from subsalt.propagation.options import PropagationOptions
 
 
 @pytest.fixture
@@ -94,6 +95,6 @@ def test_a_plan_measures_once_what_is_not_known(quick, tmp_path, subsalt_command
     assert "boundary, disk" in out
     code, out, _ = subsalt_command("plan", job)
     assert (code, "measuring" in out) == (0, False)
-    duration = Job.from_toml(job).plan().duration
+    duration = plan_job(Job.from_toml(job)).duration
     assert duration.wall == pytest.approx(sum(duration.phases.values()))
     assert {"start", "source", "receivers", "traces", "setup", "output", "report"} <= set(duration.phases)

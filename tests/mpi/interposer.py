@@ -1,7 +1,7 @@
 """Counts the MPI calls of a program, by name and by phase of the main thread, with the interposer of the lab.
 
 `MPI_Pcontrol(k)` begins phase k; the calls of other threads count as phase 0. What a run tells of its own phases is to
-be turned off in the program: ``subsalt.mpi_library._listeners = lambda: None``.
+be turned off in the program: ``subsalt.parallel.mpi_library._listeners = lambda: None``.
 """
 
 from __future__ import annotations

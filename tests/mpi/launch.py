@@ -5,7 +5,7 @@
     @needs_mpi
     def test_sums():
         done = run(3, '''
-            from subsalt.comm import world
+            from subsalt.parallel.comm import world
             w = world()
             print(w.sum(w.rank))
         ''')

@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 from shot_cases import CASES as SHOTS
 from shot_cases import RECORD, model_of, shot_of, traces_of
 
+from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.storage import Scratch
-from subsalt.comm import Comm
 from subsalt.imaging.boundary_run import image_by_reversal
 from subsalt.imaging.conditions import SourceNormalised
 from subsalt.imaging.rtm import receiver_samples
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
-from subsalt.wavelet import ricker
 
 #: one of every medium and dimension; in one the first and the last rank have nothing of the window
 CASES = (

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
-from subsalt.grid import Grid
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import ricker
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
+from subsalt.imaging.modelling import ModellingSetup, model_shot
 from subsalt.imaging.rtm import migrate_shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
-from subsalt.model import EarthModel
-from subsalt.modelling import ModellingSetup, model_shot
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 H = 10.0
 RECORD = TimeAxis(60, 0.002, 0.0)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import kernels
-from subsalt.comm import Comm
-from subsalt.grid import Box, Grid
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.segment import Correlation, Snapshots
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Correlation, Snapshots
 
 STEPS = 40
 SPACING = 10.0

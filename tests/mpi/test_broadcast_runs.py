@@ -86,10 +86,10 @@ def test_traces_that_rank_0_cannot_read_are_an_error_of_all():
         3,
         """
         import numpy as np
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import DataError
         from subsalt.run.broadcast import TracesTogether, reading_of
-        from subsalt.survey import Survey
+        from subsalt.acquisition.survey import Survey
 
         w = world()
         assert reading_of("per-rank", w) is None and reading_of("broadcast", w.split(w.rank)) is None

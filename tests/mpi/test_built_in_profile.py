@@ -21,9 +21,9 @@ pytestmark = MPI
 PROGRAM = """
 import time
 import numpy as np
-from subsalt import comm, mpi_library
+from subsalt.parallel import comm, mpi_library
 from subsalt.timing import Phases
-from subsalt.waiting import wait
+from subsalt.parallel.waiting import wait
 
 world = comm.world()
 mpi, r, n = world.mpi, world.rank, world.size
@@ -159,7 +159,7 @@ def test_nothing_is_counted_that_nobody_asked_for():
     done = run(
         2,
         """
-        from subsalt import comm, mpi_library
+        from subsalt.parallel import comm, mpi_library
         world = comm.world()
         from mpi4py import MPI
         assert type(world.mpi) is MPI.Intracomm and type(world.split(0).mpi) is MPI.Intracomm

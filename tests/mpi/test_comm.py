@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from launch import needs_mpi, run
 
-from subsalt.comm import single
 from subsalt.errors import ConfigError
+from subsalt.parallel.comm import single
 
 MESSAGES = """
     import os, sys
     import numpy as np
-    from subsalt.comm import world
-    from subsalt.mpi_library import thread_multiple
+    from subsalt.parallel.comm import world
+    from subsalt.parallel.mpi_library import thread_multiple
     w = world()
     r, n = w.rank, w.size
     assert r == int(os.environ["PMI_RANK"]) and n == int(os.environ["PMI_SIZE"])
@@ -76,9 +76,9 @@ def test_messages_and_parts(n):
 
 AGREE = """
     import pytest
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError, ResourceError
-    from subsalt.relay import describe
+    from subsalt.parallel.relay import describe
     w = world()
     r, n = w.rank, w.size
     agree = lambda what: pytest.raises(BaseException, w.agree, what).value
@@ -158,7 +158,7 @@ def test_abort_says_it_once_and_ends_all():
         3,
         """
         import time
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import DiskError
         w = world()
         if w.rank:
@@ -179,7 +179,7 @@ def test_an_exception_nobody_caught_ends_all():
     done = run(
         3,
         """
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         w = world()
         if w.rank == 1:
             raise ValueError("nobody expects this")
@@ -194,7 +194,7 @@ def test_an_exception_nobody_caught_ends_all():
 @needs_mpi
 def test_a_library_that_cannot_be_loaded_is_an_error_with_its_cure():
     code = """
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import ParallelError
         try:
             world()
@@ -217,7 +217,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error_with_its_cure():
 def test_a_launcher_whose_ranks_stay_alone_is_an_error():
     # a launcher that gives rank and size, and an MPI library that knows nothing of it
     code = (
-        "from subsalt.comm import world\n"
+        "from subsalt.parallel.comm import world\n"
         "from subsalt.errors import ParallelError\n"
         "try:\n    world()\nexcept ParallelError as e:\n    print(e.code)\n"
     )
@@ -245,7 +245,7 @@ def test_a_world_of_one_needs_no_mpi(monkeypatch):
 
 def test_importing_the_package_does_not_import_mpi4py():
     code = (
-        "import sys, subsalt, subsalt.comm; from subsalt.comm import world; assert world().size == 1; "
+        "import sys, subsalt; from subsalt.parallel.comm import world; assert world().size == 1; "
         "assert not any(m.startswith('mpi4py') for m in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

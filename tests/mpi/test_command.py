@@ -79,7 +79,7 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
     program = f"""
         import sys
         from subsalt.cli import commands, main
-        from subsalt import comm
+        from subsalt.parallel import comm
         def migrate(*arguments):
             world = comm.world()
             if world.rank == {failing}:
@@ -107,7 +107,7 @@ def test_a_full_disk_of_one_rank_ends_all(folder, tmp_path, where, failing):
     module, function = where.rsplit(".", 1)
     program = f"""
         import importlib
-        from subsalt import comm
+        from subsalt.parallel import comm
         from subsalt.cli import main
         from subsalt.errors import DiskError
         module = importlib.import_module("{module}")
@@ -135,7 +135,7 @@ def test_a_program_of_ones_own_is_watched_too(folder, tmp_path):
         2,
         f"""
         from pathlib import Path
-        from subsalt import watchdog
+        from subsalt.parallel import watchdog
         from subsalt.job.job import Job
         from subsalt.run.migrate import migrate_job
         seen = []

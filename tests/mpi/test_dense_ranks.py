@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 from launch import MPI, run
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.io.time_slices import write_slices
-from subsalt.survey import TimeAxis
 
 pytestmark = MPI
 
 PROGRAM = """
     import sys
     import numpy as np
-    from subsalt.comm import world
-    from subsalt.dense import dense_source, touching
-    from subsalt.grid import Box, Grid
+    from subsalt.parallel.comm import world
+    from subsalt.propagation.dense import dense_source, touching
+    from subsalt.earth.grid import Box, Grid
     from subsalt.io import strategy
     from subsalt.io.time_slices import TimeSlices
     from subsalt.io.traffic import COUNTED
-    from subsalt.model import EarthModel
-    from subsalt.options import PropagationOptions
-    from subsalt.propagator import Propagator
-    from subsalt.shared_model import SharedModel
+    from subsalt.earth.model import EarthModel
+    from subsalt.propagation.options import PropagationOptions
+    from subsalt.propagation.propagator import Propagator
+    from subsalt.io.shared_model import SharedModel
 
     nt, shape, w = 12, (30, 9, 13), world()
     nx, ny, nz = shape

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from launch import needs_mpi, run
 
-from subsalt import gpu_messages, mpi_library
 from subsalt.errors import ParallelError
-from subsalt.gpu_messages import Reach, reaches_gpus
+from subsalt.parallel import gpu_messages, mpi_library
+from subsalt.parallel.gpu_messages import Reach, reaches_gpus
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def test_another_word_is_refused(monkeypatch):
 @needs_mpi
 def test_the_library_of_the_tests_answers_for_itself():
     program = """
-        from subsalt.comm import world
-        from subsalt.gpu_messages import reaches_gpus
+        from subsalt.parallel.comm import world
+        from subsalt.parallel.gpu_messages import reaches_gpus
         print(reaches_gpus().why)
         world()
         print(reaches_gpus())

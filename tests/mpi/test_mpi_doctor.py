@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from launch import needs_mpi, run
 
-from subsalt import mpi_doctor, mpi_library
+from subsalt import mpi_doctor
 from subsalt.errors import ParallelError
+from subsalt.parallel import mpi_library
 
 
 def test_without_mpi4py_one_process_is_all(monkeypatch):
@@ -95,5 +96,5 @@ def test_ranks_may_be_runs_of_their_own(monkeypatch, value):
     monkeypatch.setenv("PMI_RANK", "1")
     monkeypatch.setenv("PMI_SIZE", "3")
     monkeypatch.setenv("SUBSALT_MPI", value)
-    monkeypatch.setattr("subsalt.comm._world", None)
+    monkeypatch.setattr("subsalt.parallel.comm._world", None)
     assert mpi_doctor.examine().ranks == 1

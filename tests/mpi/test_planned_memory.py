@@ -8,6 +8,7 @@ from launch import MPI, run
 import subsalt as ss
 from subsalt.io import segy, volume
 from subsalt.job.job import Job
+from subsalt.plan import plan_job
 
 pytestmark = MPI
 
@@ -46,7 +47,7 @@ def write(folder):
 
 def test_three_ranks_take_what_was_planned(tmp_path):
     job = write(tmp_path)
-    plan = Job.from_toml(job).plan(3, threads=1)
+    plan = plan_job(Job.from_toml(job), 3, threads=1)
     arrays = plan.decision.need.arrays
     assert plan.decision.group_size == 3
     assert arrays["snapshots"] > arrays["program"]

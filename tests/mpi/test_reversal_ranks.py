@@ -20,7 +20,7 @@ PROGRAM = """
     from pathlib import Path
     from reversal_shots import CASES, by_reversal, differences
     from subsalt.checkpoint.storage import Scratch
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     group = world() if world().size > 1 else None
     answers = dict(np.load({answers!r}))
     for name in CASES:

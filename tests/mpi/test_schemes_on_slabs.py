@@ -23,7 +23,7 @@ HEAD = f"""
         from scheme_cases import migrated, scheme_of
         from subsalt.checkpoint.scheme import counts_of
         from subsalt.checkpoint.storage import Scratch
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
 
         group = world()
         wanted = dict(np.load(ANSWERS))

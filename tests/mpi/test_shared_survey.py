@@ -3,14 +3,14 @@
 import pytest
 from launch import needs_mpi, run
 
+from subsalt.acquisition.survey import Survey
 from subsalt.errors import SegyError
 from subsalt.io.segy import read_survey
-from subsalt.survey import Survey
 
 SURVEY = """
     import sys
     import numpy as np
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.errors import SubsaltError
     from subsalt.io.segy import read_survey
     from subsalt.io.shared_survey import read_once

@@ -32,7 +32,7 @@ def test_images_and_traces_of_a_group_are_those_of_one_process(answers: Path, ra
         import numpy as np
         from shot_cases import CASES, answer
         from slab_cases import differences
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         group = world()
         answers = dict(np.load({str(answers)!r}))
         for name in CASES:
@@ -60,9 +60,9 @@ def test_errors_of_a_group_are_one_error_on_all_ranks() -> None:
         import numpy as np
         from dataclasses import replace
         from shot_cases import *
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import SubsaltError
-        from subsalt.halo import Halo
+        from subsalt.propagation.halo import Halo
         group = world()
         name = "2-D iso, aperture"
         shot, traces = shot_of(name), traces_of(name)
@@ -113,7 +113,7 @@ def test_a_group_whose_wavefield_blows_up_stops_together_and_soon() -> None:
         sys.path.insert(0, {HERE!r})
         import numpy as np
         from slab_cases import CASES
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import NumericalFailure
         group = world()
         for name in ("iso 3-D pml", "tti 3-D pml", "vti 2-D pml free surface", "reference vti 2-D pml"):
@@ -148,7 +148,7 @@ def test_a_thin_slab_names_the_largest_group_that_works() -> None:
         import sys
         sys.path.insert(0, {HERE!r})
         from slab_cases import Case
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import ConfigError
         group = world()
         case = Case("tti", shape=(24, 33), options={{"boundary": "none"}})

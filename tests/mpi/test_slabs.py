@@ -27,7 +27,7 @@ PROGRAM = """
     sys.path.insert(0, {here!r})
     import numpy as np
     from slab_cases import CASES, compare
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     {before}
     group = world()
     with np.load({answers!r}) as file:
@@ -65,7 +65,7 @@ def program(
 @pytest.mark.parametrize("ranks", BY_RANKS)
 def test_fields_samples_and_images_of_a_group_are_those_of_one_process(answers: Path, ranks: int) -> None:
     # the core in many pieces, which cases of this size would not be cut into
-    pieces = "from subsalt import slab_steps; slab_steps.PIECE, slab_steps.TILTED_ROWS = 300, 3"
+    pieces = "from subsalt.propagation import slab_steps; slab_steps.PIECE, slab_steps.TILTED_ROWS = 300, 3"
     done = run(ranks, program(answers, list(CASES), BY_RANKS[ranks], pieces if ranks == 3 else ""))
     assert done.rc == 0, done
     wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
@@ -79,7 +79,7 @@ CHANGES = {
         "iso 3-D thin",
         {"trace"},
         """
-        from subsalt import recording
+        from subsalt.propagation import recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             data, before = self.single.data, {}
@@ -97,7 +97,7 @@ CHANGES = {
         {"trace"},
         """
         import numpy as np
-        from subsalt import recording
+        from subsalt.propagation import recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             for row in np.unique(self.further.row):
@@ -111,7 +111,7 @@ CHANGES = {
         "iso 3-D thin and weak",
         {"trace"},
         """
-        from subsalt import recording
+        from subsalt.propagation import recording
         recording.flushed = lambda values: values
         """,
     ),
@@ -119,7 +119,7 @@ CHANGES = {
         "vti 3-D pml",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt import propagator
+        from subsalt.propagation import propagator
         original = propagator.by_slab
         def by_slab(kernels, problem, state, n, work, *rest):
             work.sources = work.sources[::-1]
@@ -131,7 +131,7 @@ CHANGES = {
         "vti 3-D pml",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt import slab_passes
+        from subsalt.propagation import slab_passes
         original = slab_passes.SlabSegment
         def segment(problem, cuts, sources, *rest, **more):
             return original(problem, cuts, sources[::-1], *rest, **more)
@@ -142,7 +142,7 @@ CHANGES = {
         "iso 3-D thick layer",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt import slab_steps
+        from subsalt.propagation import slab_steps
         slab_steps._psi_planes = lambda problem, lo, hi, radius, slab: (lo, hi)
         """,
     ),

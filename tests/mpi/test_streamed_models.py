@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from launch import MPI, run
 
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.io import volume
 
 pytestmark = MPI
@@ -23,8 +23,8 @@ def test_models_and_facts_have_the_bits_of_one_process():
         """
         import tempfile
         from pathlib import Path
-        from subsalt import planes
-        from subsalt.comm import world
+        from subsalt.earth import planes
+        from subsalt.parallel.comm import world
         import test_streamed_model as cases
 
         planes.SLAB_VALUES = 400
@@ -52,8 +52,8 @@ def test_models_and_facts_have_the_bits_of_one_process():
 CHECK = """
     import json, sys
     from dataclasses import asdict
-    from subsalt.comm import world
-    from subsalt.job.checking import check_job
+    from subsalt.parallel.comm import world
+    from subsalt.plan.checking import check_job
     from subsalt.job.job import Job
     from subsalt.io.traffic import COUNTED
 
@@ -121,10 +121,10 @@ def test_an_error_of_one_rank_is_that_of_all(tmp_path):
     done = run(
         3,
         """
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import ResourceError, SubsaltError
         from subsalt.io import files
-        from subsalt.job.checking import check_job
+        from subsalt.plan.checking import check_job
         from subsalt.job.job import Job
 
         read = files.InputFile.read_into
@@ -154,13 +154,13 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         3,
         """
         from pathlib import Path
-        from subsalt.comm import world
-        from subsalt.grid import Box
+        from subsalt.parallel.comm import world
+        from subsalt.earth.grid import Box
         from subsalt.imaging.setup import gate
         from subsalt.io.strategy import Broadcast
         from subsalt.io.traffic import COUNTED
-        from subsalt.shared_model import SharedModel
-        from subsalt import planes
+        from subsalt.io.shared_model import SharedModel
+        from subsalt.earth import planes
         import test_streamed_model as cases
 
         planes.SLAB_VALUES = 400
@@ -202,8 +202,8 @@ def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
         3,
         """
         import numpy as np
-        from subsalt.comm import world
-        from subsalt.grid import Box
+        from subsalt.parallel.comm import world
+        from subsalt.earth.grid import Box
         from subsalt.io.traffic import COUNTED
         from subsalt.job.job import Job
 
@@ -246,8 +246,8 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
     """A rank holds its window, and no more of the model than a few slabs, in the check as in the run."""
     code = """
         import json, resource
-        from subsalt.comm import world
-        from subsalt.grid import Box
+        from subsalt.parallel.comm import world
+        from subsalt.earth.grid import Box
         from subsalt.imaging.setup import gate
         from subsalt.job import checking
         from subsalt.job.job import Job

@@ -131,7 +131,7 @@ HOLE = """
     from pathlib import Path
     import numpy as np
     import subsalt.run.migrate as runner
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.job.job import Job
     original = runner.survey_of
 
@@ -208,7 +208,7 @@ def test_a_damaged_partial_image_is_noticed_by_the_rank_that_reads_it(surveys, t
         f"""
         from pathlib import Path
         import subsalt.run.migrate as runner
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.errors import CorruptionError
         from subsalt.job.job import Job
         real, bad = runner.sum_image, Path("{folder}/images/shot_000002.planes")
@@ -259,7 +259,7 @@ def test_the_ledger_has_one_writer(surveys, tmp_path):
         f"""
         import sqlite3
         from pathlib import Path
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
         from subsalt.job.job import Job
         from subsalt.run.migrate import migrate_job
         opened, real = [], sqlite3.connect

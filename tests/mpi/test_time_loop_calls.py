@@ -25,10 +25,10 @@ LOCAL = {
 #: marks the phases of the main thread; the real command runs in them
 MARKED = """
     import sys
-    from subsalt import comm, mpi_library
+    from subsalt.parallel import comm, mpi_library
     from subsalt.cli import main
-    from subsalt import propagator
-    from subsalt.halo import Halo
+    from subsalt.propagation import propagator
+    from subsalt.propagation.halo import Halo
     import subsalt.run.shots as shots
 
     def forbidden(*arguments):

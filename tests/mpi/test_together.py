@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from launch import needs_mpi, run
 
-from subsalt.comm import single
-from subsalt.grid import Box, Frame, Grid
+from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.io import volume
 from subsalt.io.plane_file import PlaneLayout, write_planes
+from subsalt.parallel.comm import single
 
 GRID = Grid((11, 3, 7), (12.5, 10.0, 5.0), (100.0, 0.0, 0.0))
 IMAGE = np.random.default_rng(2).normal(size=GRID.shape).astype(np.float32)
@@ -17,8 +17,8 @@ WRITE = """
     import sys
     from pathlib import Path
     import numpy as np
-    from subsalt.comm import world
-    from subsalt.grid import Box, Frame, Grid
+    from subsalt.parallel.comm import world
+    from subsalt.earth.grid import Box, Frame, Grid
     from subsalt.io.plane_file import PlaneLayout, write_planes
     from subsalt.io.volume_write import write_planes as write_volume
     w, folder = world(), Path(sys.argv[1] if len(sys.argv) > 1 else "FOLDER")

@@ -7,16 +7,16 @@ import time
 import pytest
 from launch import Launched, alive, descendants, needs_mpi, run
 
-from subsalt.comm import single
-from subsalt.watchdog import _AwakeClock, note, watch
+from subsalt.parallel.comm import single
+from subsalt.parallel.watchdog import _AwakeClock, note, watch
 
 #: seconds of silence that the programs allow
 T = 2.0
 #: ranks 0 and 1 on one host, 2 and 3 on another, when asked for: as if they shared no memory
 PROGRAM = """
     import signal, sys, time
-    from subsalt import watchdog
-    from subsalt.comm import Comm, world
+    from subsalt.parallel import watchdog
+    from subsalt.parallel.comm import Comm, world
     from subsalt.errors import SubsaltError
     from subsalt.timing import Phases
 
@@ -110,8 +110,8 @@ def test_a_rank_that_was_given_up_and_woken_says_nothing_more():
         2,
         f"""
         import time
-        from subsalt import watchdog
-        from subsalt.comm import world
+        from subsalt.parallel import watchdog
+        from subsalt.parallel.comm import world
         watchdog.end_all = lambda code: time.sleep(3)
         w = world()
         with watchdog.watch(w, {T}):
@@ -153,8 +153,8 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
         8,
         f"""
         import time
-        from subsalt.comm import world
-        from subsalt.watchdog import watch
+        from subsalt.parallel.comm import world
+        from subsalt.parallel.watchdog import watch
         w = world()
         with watch(w, {T}):
             w.allgather(1)
@@ -190,7 +190,7 @@ def test_ranks_that_are_ready_early_are_not_missed(error):
         3,
         f"""
         import time
-        from subsalt import comm, watchdog
+        from subsalt.parallel import comm, watchdog
         from subsalt.errors import ConfigError
         w = comm.world()
         comm.Comm.on_host = lambda self: self.split(self.rank // 2)
@@ -268,7 +268,7 @@ def test_a_world_of_one_is_not_watched():
 
 def test_time_asleep_does_not_count(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("subsalt.watchdog.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("subsalt.parallel.watchdog.time.monotonic", lambda: now[0])
     clock = _AwakeClock(1.0)
     for step in (1.0, 1.0, 3600.0, 1.0):
         now[0] += step
@@ -281,7 +281,7 @@ def test_hosts_without_threads_in_mpi_are_told():
     done = run(
         2,
         """
-        from subsalt import comm, watchdog
+        from subsalt.parallel import comm, watchdog
         w = comm.world()
         comm.Comm.on_host = lambda self: self.split(self.rank)
         watchdog.thread_multiple = lambda: False

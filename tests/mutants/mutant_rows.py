@@ -54,7 +54,7 @@ STENCILS = [
     Mutant(
         "Stencils",
         "a weight in its 7th digit",
-        "src/subsalt/stencil.py",
+        "src/subsalt/numerics/stencil.py",
         "return tuple(float(c) for c in second_derivative_exact(order))",
         "return tuple(float(c) * (1 + 2e-7 * (k == 2)) for k, c in enumerate(second_derivative_exact(order)))",
         "physics/test_scheme.py",
@@ -62,7 +62,7 @@ STENCILS = [
     Mutant(
         "Stencils",
         "gain of constants",
-        "src/subsalt/stencil.py",
+        "src/subsalt/numerics/stencil.py",
         "return (-2 * sum(c, Fraction(0)), *c)",
         "return (-2 * sum(c, Fraction(0)) * Fraction(1_000_001, 1_000_000), *c)",
         "physics/test_scheme.py",
@@ -82,7 +82,7 @@ LAYER = [
     Mutant(
         "Layer",
         "profile",
-        "src/subsalt/boundary.py",
+        "src/subsalt/numerics/boundary.py",
         "d = np.arange(1, width + 1, dtype=np.float64) / width",
         "d = np.arange(width, dtype=np.float64) / width",
         "test_boundary.py",
@@ -90,7 +90,7 @@ LAYER = [
     Mutant(
         "Layer",
         "decay",
-        "src/subsalt/boundary.py",
+        "src/subsalt/numerics/boundary.py",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt)",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt * 0.99)",
         "test_boundary.py",
@@ -136,7 +136,7 @@ POINTS = [
     Mutant(
         "Points",
         "Kaiser b 6.31 to 6.13",
-        "src/subsalt/injection.py",
+        "src/subsalt/acquisition/injection.py",
         "4: 6.31,",
         "4: 6.13,",
         "test_injection.py",
@@ -162,7 +162,7 @@ POINTS = [
     Mutant(
         "Points",
         "radius of the source taper 2 to 1",
-        "src/subsalt/tapers.py",
+        "src/subsalt/propagation/tapers.py",
         "- 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)",
         "- 1.0) / max(cells - 1.0, 1.0), 0.0, 1.0)",
         "test_tapers.py",
@@ -170,7 +170,7 @@ POINTS = [
     Mutant(
         "Points",
         "taper of the tilt",
-        "src/subsalt/tilt.py",
+        "src/subsalt/earth/tilt.py",
         "- cells + 1) / (TAPER_CELLS + 1)",
         "- cells) / (TAPER_CELLS + 1)",
         "test_tilt.py",
@@ -181,7 +181,7 @@ SLABS = [
     Mutant(
         "Slabs",
         "ghost planes halved",
-        "src/subsalt/decomp.py",
+        "src/subsalt/parallel/decomp.py",
         'return 2 * self.radius if in_layer or self.medium == "tti" else self.radius',
         "return self.radius",
         "test_decomp.py",

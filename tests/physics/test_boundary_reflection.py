@@ -7,7 +7,7 @@ import pytest
 from physics_tools import DEVICE, padded, source_wavelet
 
 from subsalt import EarthModel, Grid, PropagationOptions, analytic
-from subsalt.propagator import Propagator
+from subsalt.propagation.propagator import Propagator
 
 VP, F0, LAYER = 2000.0, 20.0, 12
 E, D = 0.25, 0.1

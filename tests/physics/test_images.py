@@ -13,7 +13,7 @@ from subsalt import EarthModel, Grid, ImagingOptions, PropagationOptions, Survey
 from subsalt.imaging.image_sum import ImageSum
 from subsalt.imaging.rtm import migrate_shot, receiver_samples
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.propagator import Propagator
+from subsalt.propagation.propagator import Propagator
 
 V, F0 = 2000.0, 15.0
 E, D = 0.2, 0.08

@@ -7,9 +7,9 @@ from kirchhoff_tools import Line, finer, migrate, peak
 
 from subsalt import EarthModel, Grid, Survey, ricker
 from subsalt import migrate as reverse_time_migrate
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 V, H = 2000.0, 12.5
 GRID = Grid((81, 41, 65), (H, H, H))

@@ -21,9 +21,9 @@ from kirchhoff_tools import (
 from physics_tools import ricker
 
 from subsalt import analytic
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 T0 = 2 * DEPTH / V
 OFFSETS = np.arange(0.0, 1801.0, 200.0)

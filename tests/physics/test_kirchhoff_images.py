@@ -7,11 +7,11 @@ import pytest
 from kirchhoff_tools import common_offset, peak
 
 from subsalt import migrate_time, ricker
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
 from subsalt.imaging.kirchhoff.classes import Classes
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 V, F0 = 2000.0, 20.0
 OFFSETS = np.array([100.0, 400.0, 700.0, 1000.0])

@@ -7,10 +7,10 @@ offset, with the velocity and eta that `subsalt.imaging.kirchhoff.velocity` give
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import traveltime
 from subsalt.imaging.kirchhoff.fields import Profile
 from subsalt.imaging.kirchhoff.velocity import ConstantVelocity, FieldVelocity, VelocityFunction
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(601, 0.004)
 HERE = np.zeros((1, 2))

@@ -7,11 +7,11 @@ import pytest
 from physics_tools import misfit, ricker
 
 from subsalt import analytic
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import from_samples
+from subsalt.acquisition.wavelet import ricker as ricker_wavelet
 from subsalt.analytic import Diffractor, Plane, primaries
 from subsalt.errors import ConfigError
-from subsalt.survey import TimeAxis
-from subsalt.wavelet import from_samples
-from subsalt.wavelet import ricker as ricker_wavelet
 
 F0, V = 20.0, 2000.0
 TIME = TimeAxis(500, 0.004)

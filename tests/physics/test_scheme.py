@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from physics_tools import DEVICE, DOUBLE, misfit, padded, random_tti, random_vti
 
-from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forward, ricker, stencil
-from subsalt.operators import ModellingOperator
-from subsalt.propagator import Propagator
+from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forward, ricker
+from subsalt.imaging.operators import ModellingOperator
+from subsalt.numerics import stencil
+from subsalt.propagation.propagator import Propagator
 
 # physics page, section 3: S, and v dt / h of the bound in 2-D and 3-D
 TABLE = {

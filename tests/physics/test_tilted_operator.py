@@ -7,9 +7,10 @@ import pytest
 from physics_tools import DOUBLE, random_tti
 from scipy.sparse import bmat, csr_array, diags, identity, kron
 
-from subsalt import EarthModel, Grid, PropagationOptions, stencil
+from subsalt import EarthModel, Grid, PropagationOptions
 from subsalt.kernels.problem import TILT_SHARE
-from subsalt.propagator import Propagator
+from subsalt.numerics import stencil
+from subsalt.propagation.propagator import Propagator
 
 
 def along(weights_at_one, centre, sign, grid, axis):

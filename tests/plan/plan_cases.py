@@ -4,9 +4,9 @@ import numpy as np
 
 import subsalt as ss
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.plan import World
 from subsalt.plan.need import Needs
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SHAPE = (161, 61, 51)
 

@@ -8,8 +8,7 @@ from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
-from subsalt.modelling import ModellingSetup
-from subsalt.options import CheckpointOptions, PropagationOptions
+from subsalt.imaging.modelling import ModellingSetup
 from subsalt.plan import World, group_size
 from subsalt.plan.changes import smallest_changes
 from subsalt.plan.checkpointing import Checkpointing
@@ -18,6 +17,7 @@ from subsalt.plan.need import Needs
 from subsalt.plan.rates import assumed
 from subsalt.plan.reading import reading_of
 from subsalt.plan.world import COMFORT
+from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 
 
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])

@@ -98,11 +98,11 @@ def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):
 
 
 def test_partial_images_that_are_there_are_not_written_again(job):
-    before = Job.from_toml(job).plan().disk.parts["partial images"]
+    before = plan_job(Job.from_toml(job)).disk.parts["partial images"]
     images = job.parent / "line.run" / "images"
     images.mkdir(parents=True)
     (images / "shot_000001.part").write_bytes(bytes(1000))
-    assert Job.from_toml(job).plan().disk.parts["partial images"] == before - 1000
+    assert plan_job(Job.from_toml(job)).disk.parts["partial images"] == before - 1000
 
 
 def test_disk_is_what_lies_there_at_a_time():
@@ -131,19 +131,19 @@ def test_parts_of_the_disk_are_what_a_run_leaves(job, tmp_path):
 
 
 def test_what_deserves_a_warning(job, monkeypatch):
-    thin = Job.from_toml(job).plan(ranks=12)
+    thin = plan_job(Job.from_toml(job), ranks=12)
     assert [f.code for f in thin.findings] == []
     job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 12\n")
-    codes = [f.code for f in Job.from_toml(job).plan(ranks=12).findings]
+    codes = [f.code for f in plan_job(Job.from_toml(job), ranks=12).findings]
     assert codes == ["W660"]
     job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 1\n")
     write_files(job.parent, survey(5))
-    uneven = Job.from_toml(job).plan(ranks=4)
+    uneven = plan_job(Job.from_toml(job), ranks=4)
     assert [f.code for f in uneven.findings] == ["W662"]
     assert "5 shots over 4 groups leave 38% of the ranks' time unused" in uneven.findings[0].message
-    need = Job.from_toml(job).plan().decision.need.total
+    need = plan_job(Job.from_toml(job)).decision.need.total
     monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: int(1.1 * need))
-    assert [f.code for f in Job.from_toml(job).plan().findings] == ["W661"]
+    assert [f.code for f in plan_job(Job.from_toml(job)).findings] == ["W661"]
 
 
 def test_the_time_is_that_of_the_measured_rates(tmp_path):
@@ -187,7 +187,7 @@ def test_the_time_is_that_of_the_measured_rates(tmp_path):
 
 def test_without_a_measured_machine_the_plan_says_how_to_get_one(job, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "none"))
-    assert "subsalt lab kernels" in Job.from_toml(job).plan().duration.notes[0]
+    assert "subsalt lab kernels" in plan_job(Job.from_toml(job)).duration.notes[0]
 
 
 @pytest.mark.parametrize(

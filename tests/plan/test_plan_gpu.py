@@ -12,8 +12,7 @@ from subsalt.cli.app import app
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
-from subsalt.options import CheckpointOptions
-from subsalt.plan import Device, group_size
+from subsalt.plan import Device, group_size, plan_job
 from subsalt.plan import gpu as gpus
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.gpu import Gpu
@@ -21,6 +20,7 @@ from subsalt.plan.need import Needs
 from subsalt.plan.phases import shot_phases
 from subsalt.plan.rates import Parts, Rates
 from subsalt.plan.speed import LAYER, SHARE, gpu_rates
+from subsalt.propagation.options import CheckpointOptions
 
 #: its kernels start at once and its driver takes nothing: a small survey is ruled by its arrays
 H200 = replace(gpus.named("h200"), launch=0.0, context=0)
@@ -236,7 +236,7 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
 def test_from_python_a_gpu_is_named_too(job):
     from subsalt.job.job import Job
 
-    plan = Job.from_toml(job).plan(memory_per_rank=64 * 10**9, gpu="a100", gpu_memory=20 * 10**9)
+    plan = plan_job(Job.from_toml(job), memory_per_rank=64 * 10**9, on=Device("cuda", "a100", 20 * 10**9))
     assert plan.fits
     assert (plan.decision.world.gpu.name, plan.decision.world.gpu.memory) == ("a100", 20 * 10**9)
 

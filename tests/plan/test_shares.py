@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt.comm import single
 from subsalt.imaging.memory import domain_of, layer_bytes, receivers_on, recorded_on
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
 from subsalt.kernels import cpu
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.recording import SlabRecorder
+from subsalt.parallel.comm import single
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.recording import SlabRecorder
 
 
 def rank_of(rank, size):

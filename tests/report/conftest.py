@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from subsalt import view
-from subsalt.grid import Grid
-from subsalt.survey import Survey
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
 
 JOB = {
     "title": "Salt line 7",

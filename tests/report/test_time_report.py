@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from subsalt import report, view
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.report import time_image
 from subsalt.report.facts import gather
-from subsalt.survey import TimeAxis
 
 GRID = ImageGrid((1, 21, 1), (1, 200, 1), (5e5, 6e6), (0.0, 15.0), (15.0, 0.0), TimeAxis(625, 0.008))
 FACTS = {

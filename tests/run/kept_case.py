@@ -6,11 +6,11 @@ import numpy as np
 
 from subsalt.checkpoint.storage import Scratch
 from subsalt.imaging.rtm import propagator_of, receiver_samples
+from subsalt.job.setup import migration_setup, survey_of
+from subsalt.propagation.segment import Snapshots
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield
-from subsalt.run.migrate import migration_setup, survey_of
 from subsalt.run.wavefields import places, told_of
-from subsalt.segment import Snapshots
 
 
 def keep_wavefields(job, run, names=("source", "receiver"), shots=None):

@@ -11,14 +11,15 @@ import pytest
 from survey_case import job_of, make_survey
 
 from kirchhoff_jobs import areal, write_job
-from subsalt.comm import single
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
 from subsalt.imaging.image_sum import ImageSum
 from subsalt.io import segy
 from subsalt.job.methods import read_job
+from subsalt.job.setup import migration_setup, survey_of
+from subsalt.parallel.comm import single
 from subsalt.run.blank import Contents, TimeContents, refuse_blank, refuse_blank_times
 from subsalt.run.ledger import peek
-from subsalt.run.migrate import migrate_job, migration_setup, survey_of
+from subsalt.run.migrate import migrate_job
 from subsalt.run.reimage import Wish, reimage_run
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,7 +36,7 @@ def survey(tmp_path_factory) -> Path:
 @pytest.fixture
 def unchecked(monkeypatch):
     """Let jobs run that the checks refuse beforehand: what the end says must not depend on them."""
-    monkeypatch.setattr("subsalt.job.checking.check_job", lambda job: type("", (), {"findings": []})())
+    monkeypatch.setattr("subsalt.plan.checking.check_job", lambda job: type("", (), {"findings": []})())
 
 
 def fails(job, run, code, exit_code, *words):

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from subsalt.comm import single
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
-from subsalt.grid import Grid
 from subsalt.job.job import Job
+from subsalt.parallel.comm import single
 from subsalt.run import deal, shared
 from subsalt.run.deal import MESSAGE, REASON, Deal, Dealer, Player, _pack, _unpack
 from subsalt.run.feed import TraceFeed
 from subsalt.run.groups import form, group_sizes, share_of_cores
 from subsalt.run.lock import RunLock
-from subsalt.survey import Survey
 
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():

@@ -10,11 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from subsalt.comm import single
+from subsalt.earth.grid import Box
 from subsalt.errors import CannotCreateError, ConfigError, DiskError
-from subsalt.grid import Box
 from subsalt.imaging.rtm import ShotImage
 from subsalt.io.publish import append_line
+from subsalt.parallel.comm import single
 from subsalt.run.ledger import COPY, EVENTS, NAME, Ledger, peek
 from subsalt.run.lock import RunLock, boot_id
 from subsalt.run.partial import intact, partial_path, write_partial

@@ -5,12 +5,13 @@ import segyio
 
 from kirchhoff_jobs import areal, write_job
 from subsalt.job.job import Job
+from subsalt.run.migrate import migrate_job
 
 
 def traces_by_location(folder, name, **kirchhoff):
     """Migrate and return image traces by inline and crossline number."""
     job = Job.from_toml(write_job(folder, f"{name}.toml", kirchhoff={"gathers": "offset", **kirchhoff}))
-    with segyio.open(job.migrate(folder / f"{name}.run").image, ignore_geometry=True) as f:
+    with segyio.open(migrate_job(job, folder / f"{name}.run").image, ignore_geometry=True) as f:
         inline, crossline = (
             f.attributes(segyio.TraceField.INLINE_3D)[:],
             f.attributes(segyio.TraceField.CROSSLINE_3D)[:],

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import job_files
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import FindingsError
-from subsalt.grid import Frame, Grid
 from subsalt.io import segy, volume
 from subsalt.io.export import export
 from subsalt.io.vti import open_vti
@@ -25,7 +26,6 @@ from subsalt.job.job import Job
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import settings_of
 from subsalt.run.migrate import migrate_job
-from subsalt.survey import Survey
 
 GRID = Grid((41, 21), (20.0, 20.0))
 JOB = """\
@@ -103,7 +103,7 @@ def coordinates(path: Path, samples: int) -> np.ndarray:
 def home(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
     """The image of the line along map x."""
     job = write(tmp_path_factory.mktemp("home"), Frame(), None)
-    return volume.read(job.migrate().image).values
+    return volume.read(migrate_job(job).image).values
 
 
 def frame_of(name: str) -> Frame:
@@ -116,7 +116,7 @@ def test_a_rigid_motion_moves_the_image_and_changes_no_sample(tmp_path, home, na
     frame = frame_of(name)
     key = f"frame = {{x0 = {frame.x0}, y0 = {frame.y0}, azimuth = {math.degrees(frame.azimuth)!r}}}"
     job = write(tmp_path, frame, *((frame, "") if who == "model" else (None, key)))
-    made = job.migrate()
+    made = migrate_job(job)
     there = frame.to_world(np.column_stack([GRID.axis(0), np.zeros((41, 2))]))[:, :2]
     np.testing.assert_allclose(coordinates(made.image, 21), there, atol=0.00501)
     for file in ("image.sgy", "image.rsf", "illumination.rsf"):
@@ -142,7 +142,7 @@ def test_a_model_stored_from_the_other_end_gives_the_mirrored_image(tmp_path, ho
         *(float(v) for v in frame.to_world(np.array([[800.0, 0, 0]]))[0, :2]), frame.azimuth + math.pi
     )
     job = write(tmp_path, frame, other, vp=velocity()[::-1])
-    made = volume.read(job.migrate().image).values
+    made = volume.read(migrate_job(job).image).values
     # sums over the stencil and over traces are added up in another order: some digits of float32
     np.testing.assert_allclose(made[::-1], home, rtol=0, atol=2e-5 * np.abs(home).max())
 
@@ -150,7 +150,7 @@ def test_a_model_stored_from_the_other_end_gives_the_mirrored_image(tmp_path, ho
 def test_every_format_holds_the_map_and_an_export_is_a_model_again(tmp_path, home):
     frame = frame_of("south")
     job = write(tmp_path, frame, frame, formats='["segy", "npy", "npz", "vti", "nc"]')
-    run = job.migrate().run_dir
+    run = migrate_job(job).run_dir
     there = frame.to_world(np.column_stack([GRID.axis(0), np.zeros((41, 2))]))[:, :2]
     from scipy.io import netcdf_file
 

@@ -14,8 +14,8 @@ from small_run import MIGRATE
 from small_run import MODEL as THREE
 
 import subsalt
+from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, DiskError
-from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.io.publish import FaultCounter, make_folder, remove_leftovers, set_fault
 from subsalt.job.job import Job

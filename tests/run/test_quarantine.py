@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from small_run import make
 
-from subsalt.comm import single
 from subsalt.errors import ConfigError, CorruptionError, DataError, DiskError, NumericalFailure, ResourceError
 from subsalt.job.job import Job
+from subsalt.parallel.comm import single
 from subsalt.run import shots
 from subsalt.run.crashes import CrashNote, collect, died_of_memory, kills_for_memory
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_to_do

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError
-from subsalt.grid import Box, Grid
 from subsalt.run.region import parse_region, region_text
 
 LINE = Grid((61, 41), (10.0, 10.0), (-100.0, 0.0))

@@ -15,8 +15,8 @@ import pytest
 from kept_case import keep_wavefields
 from survey_case import job_of, make_survey
 
+from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
-from subsalt.grid import Box, Grid
 from subsalt.io import volume
 from subsalt.run.migrate import migrate_job
 from subsalt.run.region import parse_region

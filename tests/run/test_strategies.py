@@ -13,7 +13,8 @@ from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.imaging.restart import scheme_left
 from subsalt.job.job import Job
-from subsalt.options import CheckpointOptions
+from subsalt.plan import plan_job
+from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
@@ -46,7 +47,7 @@ def test_every_strategy_makes_the_same_image_and_counts_what_was_planned(tmp_pat
         assert got.sha256 == plain.sha256, section
         assert facts["strategy"] == name
         assert facts["differing"] == []
-        planned = Job.from_toml(tmp_path / f"job{number}.toml").plan().survey.to_dict()
+        planned = plan_job(Job.from_toml(tmp_path / f"job{number}.toml")).survey.to_dict()
         assert {k: v for k, v in facts["sums"].items() if k in planned} == {
             k: v for k, v in planned.items() if k != "scratch_bytes"
         }
@@ -67,7 +68,7 @@ def test_a_wavefield_that_runs_backwards_is_planned_and_is_a_class_of_its_own(tm
     write_files(tmp_path)
     text = f'strategy = "boundary"\nplace = "{place}"'
     _, facts = run(tmp_path, "line", text)
-    planned = Job.from_toml(tmp_path / "line.toml").plan().survey
+    planned = plan_job(Job.from_toml(tmp_path / "line.toml")).survey
     assert facts["differing"] == []
     sums = facts["sums"]
     assert (sums["bytes_written"], sums["bytes_read"]) == (planned.written, planned.read)
@@ -102,7 +103,7 @@ def test_what_every_shot_did_is_planned_shot_by_shot(tmp_path):
     narrow = MIGRATE + "[imaging]\naperture = 60\n[checkpoint]\n"
     text = narrow + 'strategy = "revolve"\nplace = "disk"\ndisk_slots = 4\nblock = 2\n'
     job = Job.from_toml(write_job(tmp_path, text))
-    plan = job.plan()
+    plan = plan_job(job)
     migrate_job(job, tmp_path / "line.run")
     facts = json.loads((tmp_path / "line.run" / "run.json").read_text())
     assert facts["plan"]["arrays"] == plan.decision.need.arrays
@@ -152,7 +153,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkey
     write_files(tmp_path)
     text = MIGRATE + '[checkpoint]\nkeep = "both"\n'
     job = Job.from_toml(write_job(tmp_path, text))
-    plan = job.plan()
+    plan = plan_job(job)
     kept = plan.disk.parts["kept wavefields"]
     # two fields of every sample of three shots, in what is imaged, as files have them
     assert kept == 3 * 2 * file_bytes(81 * 51, plan.decision.choice.scheme.samples)
@@ -162,9 +163,9 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkey
         migrate_job(job, tmp_path / "line.run")
     assert caught.value.code == "E663"
     assert not (tmp_path / "line.run").exists()
-    assert job.plan().error.code == "E663"
+    assert plan_job(job).error.code == "E663"
     monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total))
-    assert job.plan().fits
+    assert plan_job(job).fits
 
 
 @pytest.mark.parametrize("numerics", ["fma", "fma, u16 models, boundary", None])

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.earth.model import EarthModel
+from subsalt.earth.streamed import StreamedModel
 from subsalt.io import segy, volume
 from subsalt.job.job import Job
-from subsalt.model import EarthModel
+from subsalt.plan import plan_job
 from subsalt.run.migrate import migrate_job
-from subsalt.streamed import StreamedModel
 
 GRID = ss.Grid((61, 41), (10.0, 10.0))
 JOB = """
@@ -64,7 +65,7 @@ def test_the_model_stays_in_its_files_and_out_of_the_plan(folder):
     held, streamed = (Job.from_toml(folder / f"{n}.toml") for n in ("held", "streamed"))
     assert isinstance(held.open_model(), EarthModel)
     assert isinstance(streamed.open_model(), StreamedModel)
-    a, b = (job.plan(1, threads=1).decision.need.arrays for job in (held, streamed))
+    a, b = (plan_job(job, 1, threads=1).decision.need.arrays for job in (held, streamed))
     assert a.pop("model volumes") == 3 * 4 * GRID.size
     assert a == b
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.scan_measure import Flatness, best_scales
 from subsalt.run.vscan import folder_of, measure, scales_of
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(400, 0.004)
 OFFSET = np.arange(100, 2500, 200)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
-from subsalt.survey import Survey
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 
 
 def band(z, at, width):

@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.survey import TimeAxis
 from subsalt.view.image_gathers import ImageGather
 
 TIME = TimeAxis(300, 0.004)

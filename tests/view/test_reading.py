@@ -5,11 +5,11 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
 from subsalt.errors import CorruptionError, DataError, MissingInputError, ModelError
-from subsalt.grid import Grid
 from subsalt.io import volume
 from subsalt.io.segy import write_survey
-from subsalt.survey import Survey
 from subsalt.view.run_image import filtered, partial_sum, read_run
 
 

@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.survey import Shot, Survey, TimeAxis
 from subsalt.view.records import _lobes, signed_offset
 
 TIME = TimeAxis(200, 0.004)

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, ModelError
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at
 from subsalt.view.gate import COLOURS, Flag, worst

@@ -3,9 +3,9 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.grid import Box, Frame
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.grid import Box, Frame
-from subsalt.survey import Shot, Survey, TimeAxis
 from subsalt.view.acquisition import facts
 from subsalt.view.placement import fold, placed
 

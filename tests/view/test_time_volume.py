@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import SegyError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.image_traces import open_image_traces
-from subsalt.survey import TimeAxis
 from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 GRID = ImageGrid(

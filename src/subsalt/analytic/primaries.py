@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import Wavelet
 from subsalt.errors import ConfigError
-from subsalt.survey import TimeAxis
-from subsalt.wavelet import Wavelet
 
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.model_like import ModelLike
+from subsalt.earth.model_like import ModelLike
 
 #: columns of the model between a source and a receiver, points of the straight line and above each, and most depths
 COLUMNS, POINTS, ABOVE, DEPTHS = 5, 17, 5, 100

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.model import ModelLike
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
-from subsalt.grid import Frame, Grid
-from subsalt.model import ModelLike
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.planes import Planes
-from subsalt.survey import Shot, Survey
-from subsalt.wavelet import Wavelet
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 #: values a median is taken of, spread over the volume
 MEDIAN_OF = 2_000_000

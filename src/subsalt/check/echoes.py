@@ -16,16 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot
+from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.context import Context, rule, warning
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import model_axes_key
 from subsalt.check.orientation import tables_with
 from subsalt.check.units import FOOT, in_feet
+from subsalt.earth.grid import Grid
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding, SubsaltError
-from subsalt.grid import Grid
-from subsalt.model_like import ModelLike
-from subsalt.survey import Shot
-from subsalt.wavelet import Wavelet
 
 Array = NDArray[np.float64]
 

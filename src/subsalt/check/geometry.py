@@ -14,8 +14,9 @@ from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
 from subsalt.check.shot_names import leave_out as leave_shots_out
 from subsalt.check.shot_names import named
 from subsalt.check.units import FOOT
+from subsalt.earth.grid import Frame
+from subsalt.earth.model import ModelLike
 from subsalt.errors import Finding
-from subsalt.grid import Frame
 from subsalt.io import header_cures
 from subsalt.io.exclude import leave_out, spans
 from subsalt.io.headers import Fix
@@ -23,7 +24,6 @@ from subsalt.io.line import fit_stations, to_local
 from subsalt.io.scan import ScannedFile
 from subsalt.io.segy_read import TraceReader
 from subsalt.io.trace_rules import GAP_LENGTH
-from subsalt.model import ModelLike
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, Parameter, error, first_index, ok, rule, slabs, warning
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
-from subsalt.planes import Planes
 
 #: what a value must lie above, by parameter
 LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5, "theta": -np.inf, "phi": -np.inf}

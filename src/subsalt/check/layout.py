@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
-from subsalt.survey import Survey
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
 
 Points = NDArray[np.float64]
 

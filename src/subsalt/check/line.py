@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, Parameter, error, ok, rule, slabs, warning
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding
-from subsalt.grid import Frame, Grid
 from subsalt.io.line import AXIS, BESIDE, GIVEN, JOB, MAP_X, NOBODY, RUN, described, heading
 from subsalt.io.trace_rules import GAP_LENGTH
 

@@ -20,9 +20,9 @@ from subsalt.check.first_breaks import breaks
 from subsalt.check.line import varies_along_x
 from subsalt.check.orientation import tables_with
 from subsalt.check.shot_names import named
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 from subsalt.io.first_breaks import ShotBreaks, spread
-from subsalt.model_like import ModelLike
 
 #: shots that are compared, fewest of them, and most nodes along x
 SHOTS, FEWEST, NODES = 8, 3, 160

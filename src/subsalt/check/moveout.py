@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from subsalt.check.arrivals import bounds
 from subsalt.check.context import Context, SampledShot, error, rule, warning
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 from subsalt.io.first_breaks import FEWEST, dominant_period, spread
-from subsalt.model_like import ModelLike
 
 #: factors of the rms velocity that are tried: structure and wrong velocities bend events
 FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)

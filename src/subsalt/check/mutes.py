@@ -17,9 +17,9 @@ from subsalt.imaging.kirchhoff.stacking import leg, mute_weight
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
     from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
-    from subsalt.options_kirchhoff import KirchhoffOptions
 
 #: share of rows or samples below which a mute leaves next to nothing: somebody who wants so little cuts it out
 LITTLE = 0.1

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, Parameter, rule, warning
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
-from subsalt.planes import Planes
 
 #: nodes along x, y, z of the thinned model that is looked at
 THIN = 192

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.check.break_fits import reversed_order
 from subsalt.check.context import error, ok, warning
 from subsalt.check.first_breaks import WATER
@@ -17,7 +18,6 @@ from subsalt.errors import Finding, SubsaltError
 from subsalt.io.exclude import Exclusion, runs
 from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
 from subsalt.io.geometry import FOOT
-from subsalt.survey import Shot, TimeAxis
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.velocity import FieldVelocity

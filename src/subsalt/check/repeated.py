@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot
 from subsalt.check.context import Context, SampledShot, rule, warning
 from subsalt.check.shot_names import file_of, leave_out, named
 from subsalt.errors import Finding
-from subsalt.survey import Shot
 
 
 @rule("repeated", "survey")

@@ -11,7 +11,7 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
-from subsalt.stencil import POINTS_PER_WAVELENGTH
+from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
 
 
 @rule("spectrum", "velocity", "wavelet")

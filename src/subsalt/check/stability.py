@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
+from subsalt.earth.model import ModelLike
 from subsalt.errors import Finding
-from subsalt.model import ModelLike
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 
 #: share of the stability bound below which a time step is refused: a wrong unit is a factor of 1000, and the maps

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import tilt
 from subsalt.check.context import Context, Parameter, Summary, error, first_index, ok, rule, slabs, warning
+from subsalt.earth import tilt
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel, ModelLike
 from subsalt.errors import Finding
-from subsalt.grid import Box, Grid
-from subsalt.model import EarthModel, ModelLike
 
 #: largest angle that anybody writes, degrees: beyond lie null values
 WIDEST = {"theta": 180.0, "phi": 360.0}

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, Parameter, error, rule, warning
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
-from subsalt.planes import Planes
 
 #: planes of a window of a volume, values of one in all, and windows that are looked at
 PLANES, VALUES, WINDOWS = 11, 1 << 20, 3

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.spectrum import frequency_by_data
 from subsalt.check.units import frequency_cure
 from subsalt.errors import Finding
-from subsalt.wavelet import Wavelet
 
 #: samples larger than this are no pressure in any unit: IBM floats read as IEEE, or the reverse
 HUGE = 1e25

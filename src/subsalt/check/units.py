@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.context import Context, Parameter, error, rule, warning
 from subsalt.check.layout import Layout
+from subsalt.earth.grid import Grid
 from subsalt.errors import Finding
-from subsalt.grid import Grid
-from subsalt.survey import TimeAxis
 
 #: values of a function of depth that a message repeats
 MOST_VALUES = 20

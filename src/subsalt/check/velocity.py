@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.context import error, ok, warning
 from subsalt.check.velocity_reach import JUDGED, folded, given, places, reach_in_time, reach_on_map, things
 from subsalt.errors import Finding, SubsaltError
@@ -18,10 +19,9 @@ from subsalt.imaging.kirchhoff.rms import dix
 from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_facts import coarse, velocity_facts
 from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
-from subsalt.survey import TimeAxis
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 300.0, 10_000.0

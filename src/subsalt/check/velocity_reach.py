@@ -19,7 +19,7 @@ from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: time over which a change of rms velocity is judged, s
 JUDGED = 0.1

@@ -11,7 +11,7 @@ from subsalt.checkpoint.revolve import forward_steps
 from subsalt.checkpoint.scheme import SamplesPlace, Scheme
 from subsalt.checkpoint.slots import with_device_slots, with_slots
 from subsalt.checkpoint.two_level import best_way, way_cost
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 #: bytes of samples that go to disk in one piece: enough for the rate of a disk, little beside a wavefield
 PIECE = 32 << 20

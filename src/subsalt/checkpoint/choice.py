@@ -13,7 +13,7 @@ from subsalt.checkpoint.candidates import candidates
 from subsalt.checkpoint.costs import Candidate, Limits, Rates
 from subsalt.checkpoint.footprint import Sizes
 from subsalt.checkpoint.scheme import Counts, Scheme
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 __all__ = ["Candidate", "Choice", "Limits", "Rates", "choose"]
 

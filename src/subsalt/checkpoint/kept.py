@@ -19,8 +19,8 @@ from subsalt.checkpoint.record import BLOCK, Identity, Layout
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Pool
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
-from subsalt.grid import Box
 from subsalt.io.publish import publish_text
 
 FORMAT = 1

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
 from subsalt.checkpoint.file_store import FileStore, last_wanted
 from subsalt.checkpoint.store import Store, StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged, install
+from subsalt.numerics import fixedmath
 
 #: how records may be stored
 CODECS = ("none", "zfp")

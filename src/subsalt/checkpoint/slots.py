@@ -7,7 +7,7 @@ from dataclasses import replace
 from subsalt.checkpoint.costs import Limits, Rates, not_hidden
 from subsalt.checkpoint.footprint import Sizes, footprint
 from subsalt.checkpoint.scheme import Scheme
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 
 def with_slots(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subsalt.cli import ranks
-from subsalt.cli.output import Out, finding_dict, phase_table, plain
+from subsalt.cli.output import Out, finding_dict, phase_table, plain, usage
 from subsalt.errors import (
     CannotCreateError,
     ConfigError,
@@ -39,8 +39,9 @@ def demo(out_dir: Path, quick: bool, as_json: bool) -> None:
 
 def doctor(scratch: Path, as_json: bool) -> None:
     """Print what the machine offers and the self-test."""
-    from subsalt import comm, mpi_doctor
+    from subsalt import mpi_doctor
     from subsalt.doctor import examine
+    from subsalt.parallel import comm
 
     out = Out(as_json)
     mpi = mpi_doctor.examine()
@@ -140,8 +141,8 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
 
 
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    from subsalt.job.checking import check_job
     from subsalt.job.maps import draw_gate, draw_map
+    from subsalt.plan.checking import check_job
 
     with ranks.together():
         result = check_job(job)
@@ -180,7 +181,7 @@ def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: boo
 
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     """Apply every rule: errors stop, warnings are shown."""
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     with ranks.together():
         result = check_job(job)
@@ -211,9 +212,33 @@ def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> 
     show_result(out, result)
 
 
+def seconds_of(text: str | None) -> float | None:
+    """Return a time such as ``90``, ``45m``, ``3h``, ``1:30:00`` in seconds, None for none."""
+    if text is None:
+        return None
+    units = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+    word = text.strip().lower()
+    try:
+        if ":" in word:
+            parts = [float(p) for p in word.split(":")]
+            if len(parts) > 3 or min(parts) < 0:
+                raise ValueError
+            seconds = 0.0
+            for part in parts:
+                seconds = 60 * seconds + part
+        else:
+            digits = word.rstrip("abcdefghijklmnopqrstuvwxyz ")
+            unit = word[len(digits) :].strip()
+            seconds = float(digits) * units[unit or "s"]
+        if not 0 < seconds < float("inf"):
+            raise ValueError
+    except (ValueError, KeyError):
+        raise usage(f"--time-limit {text!r} is no time", "write 90s, 45m, 3h, 2d or 1:30:00") from None
+    return seconds
+
+
 def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None) -> GoingOn:
     """Return what a start does with what an earlier one left, and when it stops."""
-    from subsalt.cli.run_commands import seconds_of
     from subsalt.run.going_on import GoingOn
 
     return GoingOn(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))
@@ -238,7 +263,7 @@ def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.run import progress
     from subsalt.run.identity import keep_place
     from subsalt.run.migrate import migrate_job

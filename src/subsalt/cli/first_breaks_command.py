@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from subsalt.cli.output import Out
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
     from subsalt.io.first_breaks import Line, ShotBreaks
     from subsalt.io.headers import HeaderBytes
-    from subsalt.survey import Survey
 
 #: shots of the table; --json holds all that were picked
 SHOWN = 20

@@ -13,8 +13,8 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from subsalt.comm import speaks
-from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.parallel.comm import speaks
 
 _COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
 
@@ -154,3 +154,10 @@ def phase_table(phases: Mapping[str, float]) -> list[str]:
         f"  {name:<18} {seconds:9.2f} s {100 * seconds / wall if wall else 0:6.1f} %"
         for name, seconds in rows
     ]
+
+
+def usage(message: str, fix: str) -> ConfigError:
+    """Return the error of an option whose value makes no sense: exit code 2, as for an unknown option."""
+    error = ConfigError(message, fix, code="E843")
+    error.exit_code = 2
+    return error

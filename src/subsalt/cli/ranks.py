@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt import comm, mpi_library
 from subsalt.errors import Finding, SubsaltError
-from subsalt.launcher import launched
+from subsalt.parallel import comm, mpi_library
+from subsalt.parallel.launcher import launched
 
 if TYPE_CHECKING:
     from subsalt.cli.output import Out
@@ -76,7 +76,7 @@ def on_all_ranks(read: Path | Callable[[], Job], out: Out, shots: str | None = N
         Only these.
     """
     from subsalt.job.job import Job
-    from subsalt.watchdog import watch
+    from subsalt.parallel.watchdog import watch
 
     world = comm.world()
     with world.together():

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.cli import ranks
-from subsalt.cli.output import Out, printable
-from subsalt.errors import ConfigError
+from subsalt.cli.output import Out, printable, usage
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -46,7 +45,7 @@ def stop(run: Path, finish_shots: bool, wait: float, as_json: bool) -> None:
     from subsalt.run.stopping import ask
 
     if not wait >= 0:
-        raise _usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
+        raise usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
     out = Out(as_json)
     answer = ask(run, finish_shots, wait, out.say)
     if not answer.running:
@@ -62,7 +61,7 @@ def watch(run: Path, once: bool, every: float, as_json: bool) -> None:
     from subsalt.run.watching import lines, view_of
 
     if not 0.1 <= every <= 3600:
-        raise _usage(f"--every {every:g} is out of range", "give seconds from 0.1 to 3600")
+        raise usage(f"--every {every:g} is out of range", "give seconds from 0.1 to 3600")
     out = Out(as_json)
     view = view_of(run)
     if as_json or once or not sys.stdout.isatty() or view.over:
@@ -78,34 +77,3 @@ def watch(run: Path, once: bool, every: float, as_json: bool) -> None:
             time.sleep(every)
             view = view_of(run)
             screen.update(Text(printable("\n".join(lines(view)))), refresh=True)
-
-
-def seconds_of(text: str | None) -> float | None:
-    """Return a time such as ``90``, ``45m``, ``3h``, ``1:30:00`` in seconds, None for none."""
-    if text is None:
-        return None
-    units = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-    word = text.strip().lower()
-    try:
-        if ":" in word:
-            parts = [float(p) for p in word.split(":")]
-            if len(parts) > 3 or min(parts) < 0:
-                raise ValueError
-            seconds = 0.0
-            for part in parts:
-                seconds = 60 * seconds + part
-        else:
-            digits = word.rstrip("abcdefghijklmnopqrstuvwxyz ")
-            unit = word[len(digits) :].strip()
-            seconds = float(digits) * units[unit or "s"]
-        if not 0 < seconds < float("inf"):
-            raise ValueError
-    except (ValueError, KeyError):
-        raise _usage(f"--time-limit {text!r} is no time", "write 90s, 45m, 3h, 2d or 1:30:00") from None
-    return seconds
-
-
-def _usage(message: str, fix: str) -> ConfigError:
-    error = ConfigError(message, fix, code="E843")
-    error.exit_code = 2
-    return error

@@ -88,7 +88,7 @@ def _scan(
 ) -> None:
     """Migrate on all ranks; measure and draw on one."""
     from subsalt.cli.commands import check_or_stop
-    from subsalt.comm import world
+    from subsalt.parallel.comm import world
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job
     from subsalt.run.vscan import measure, migrate_scales

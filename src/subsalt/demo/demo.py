@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from subsalt.demo.model import GRID, REFLECTORS, Reflector, true_model
+from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, DemoFailure, Finding
 from subsalt.io import volume
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
-from subsalt.model import EarthModel
 from subsalt.report import write as write_report
 from subsalt.run.migrate import RunResult, migrate_job
 from subsalt.run.model import ModelResult, model_job
@@ -287,7 +287,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
     """Draw inline, crossline and depth slice through the salt, with velocity, acquisition and the known reflectors."""
     from subsalt import view
-    from subsalt.run.migrate import survey_of
+    from subsalt.job.setup import survey_of
 
     x, y = GRID.axis(0), GRID.axis(1)
     known = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 
 #: 1500 x 1050 x 1275 m
 GRID = Grid((101, 71, 86), (15.0, 15.0, 15.0))

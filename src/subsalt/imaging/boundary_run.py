@@ -25,8 +25,8 @@ from subsalt.imaging.reversal import Backwards, shell_of
 from subsalt.imaging.samples import SnapshotPool
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
-from subsalt.propagator import Propagator
-from subsalt.segment import Shells, Snapshots, Source
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Shells, Snapshots, Source
 from subsalt.timing import Phases
 
 #: attempts of a shot whose shells are damaged on disk

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 from subsalt import physics
-from subsalt.domain import Domain
-from subsalt.fields import FIELDS, MEMORY, parameter_names
+from subsalt.acquisition.injection import RADIUS
+from subsalt.acquisition.survey import Shot
+from subsalt.earth.model import ModelLike
 from subsalt.imaging.memory import FLOAT, HALF, layer_sizes, receivers_on
-from subsalt.injection import RADIUS
-from subsalt.model import ModelLike
-from subsalt.options import PropagationOptions
-from subsalt.survey import Shot
+from subsalt.kernels.fields import FIELDS, MEMORY, parameter_names
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import PropagationOptions
 
 #: of a point: first node of its support, weights along three axes, and its places in the tiles by which it is injected
 POINT = 3 * FLOAT + 3 * 2 * RADIUS * FLOAT + 68

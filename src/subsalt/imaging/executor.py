@@ -19,7 +19,7 @@ from subsalt.imaging.restart import Point, RestartPoints
 from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
 from subsalt.imaging.sweeps import Shooting, Sweeps
 from subsalt.kernels.problem import State
-from subsalt.propagator import Propagator
+from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
-from subsalt.stencil import second_derivative
+from subsalt.earth.grid import Grid
+from subsalt.numerics.stencil import second_derivative
 
 #: order of the Laplacian of images, and the planes on either side that it looks at
 ORDER = 8

@@ -14,13 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.imaging.conditions import Condition, ImagingSums, condition_of
 from subsalt.imaging.filters import LAPLACIAN_REACH, laplacian, top_mute
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.side_by_side import cuts, each
+from subsalt.numerics import fixedmath
+from subsalt.numerics.side_by_side import cuts, each
 
 ILLUMINATION = "illumination"
 

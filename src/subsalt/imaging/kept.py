@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import kernels
+from subsalt.earth.grid import Box
 from subsalt.errors import MemoryPlanError
-from subsalt.grid import Box
 from subsalt.host import available_memory
 from subsalt.imaging.image_sum import ILLUMINATION
 from subsalt.imaging.rtm import window_taper

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.domain import Domain
+from subsalt.acquisition.injection import ON_NODE, RADIUS
+from subsalt.acquisition.survey import Shot
+from subsalt.earth.grid import Box
+from subsalt.earth.model import ModelLike
 from subsalt.errors import MemoryPlanError
-from subsalt.fields import FIELDS, MEMORY, Layout, parameter_names
-from subsalt.grid import Box
 from subsalt.host import available_memory
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.injection import ON_NODE, RADIUS
-from subsalt.model import ModelLike
-from subsalt.options import PropagationOptions
-from subsalt.survey import Shot
+from subsalt.kernels.fields import FIELDS, MEMORY, Layout, parameter_names
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import PropagationOptions
 
 #: rank and ranks of a group; one process alone
 Part = tuple[int, int]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import ModelLike
 from subsalt.errors import GeometryError
-from subsalt.grid import Grid
-from subsalt.model import ModelLike
-from subsalt.survey import Shot, Survey
 
 #: positions this far outside, in cells, count as on the edge: coordinates are rounded to centimetres
 EDGE = 1e-3

@@ -20,12 +20,12 @@ from subsalt.checkpoint.live import Place, StateSlots, state_floats
 from subsalt.checkpoint.pieces import STAMP, Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, StoreCounts
-from subsalt.comm import Comm
 from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.imaging.samples import SampleFile
 from subsalt.io.publish import publish_text
 from subsalt.io.temporary import remove
 from subsalt.kernels.problem import State
+from subsalt.parallel.comm import Comm
 
 FORMAT = 1
 

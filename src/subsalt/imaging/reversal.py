@@ -22,11 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subsalt.domain import Domain
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
-from subsalt.segment import Source
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.segment import Source
 
 
 def shell_of(domain: Domain, medium: str) -> Shell:

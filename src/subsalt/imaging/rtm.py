@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
 from subsalt.checkpoint.storage import Scratch, StoreCounts
-from subsalt.comm import Comm
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
-from subsalt.grid import Box
-from subsalt.halo import Traffic
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.executor import image_by_scheme
 from subsalt.imaging.filters import ramp
@@ -29,8 +28,9 @@ from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sweeps import Shooting
 from subsalt.imaging.traces import end_taper, receiver_area, to_propagation, velocity_at
-from subsalt.propagator import Propagator
-from subsalt.survey import Shot
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.halo import Traffic
+from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
 
 #: called with the fraction of the shot that is done, 0 to 1

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.grid import Box
+from subsalt.earth.model import ModelLike
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.grid import Box
 from subsalt.imaging.traces import propagation_axis, source_samples
-from subsalt.model import ModelLike
-from subsalt.options import ImagingOptions, PropagationOptions
 from subsalt.physics import storage
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import Wavelet
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from subsalt import kernels, physics
-from subsalt.fields import FIELDS, MEMORY
+from subsalt.acquisition.survey import Shot
 from subsalt.imaging.memory import ALONE, DOUBLE, FLOAT, Part, allocated, domain_of, layer_bytes, layer_sizes
 from subsalt.imaging.reversal import shell_of
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.survey import Shot
+from subsalt.kernels.fields import FIELDS, MEMORY
 
 
 def snapshot_bytes(setup: MigrationSetup, shot: Shot, part: Part = ALONE) -> int:

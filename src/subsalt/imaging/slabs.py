@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.comm import Comm
-from subsalt.decomp import Slab
-from subsalt.domain import Domain
-from subsalt.grid import Box
+from subsalt.acquisition.survey import Shot
+from subsalt.earth.grid import Box
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.survey import Shot
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.domain import Domain
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.live import Place, StateSlots
 from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.checkpoint.tasks import Task, receiver_time, steps_of
-from subsalt.comm import Comm
 from subsalt.errors import SnapshotDamaged
 from subsalt.imaging.conditions import Condition
 from subsalt.imaging.restart import Point, RestartPoints
 from subsalt.imaging.samples import SampleFile, Samples, SnapshotPool
 from subsalt.kernels.problem import State
-from subsalt.propagator import Propagator
-from subsalt.segment import Snapshots, Source
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Snapshots, Source
 from subsalt.timing import Phases
 
 

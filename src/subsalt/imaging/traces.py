@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.timemap import TraceMap
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.model import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.imaging.filters import ramp
-from subsalt.model import ModelLike
-from subsalt.survey import Shot, TimeAxis
-from subsalt.timemap import TraceMap
-from subsalt.wavelet import Wavelet
+from subsalt.numerics import fixedmath
 
 #: a spread narrower than this share of its length counts as a line
 NARROW = 0.1

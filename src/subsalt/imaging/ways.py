@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt import kernels
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice, Limits, Rates, choose
 from subsalt.checkpoint.footprint import Sizes
 from subsalt.checkpoint.storage import Scratch
@@ -19,8 +20,7 @@ from subsalt.imaging.device_memory import device_memory
 from subsalt.imaging.memory import check_memory, domain_of, largest_shots, shot_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
-from subsalt.options import CheckpointOptions
-from subsalt.survey import Shot
+from subsalt.propagation.options import CheckpointOptions
 
 #: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
 POINTS, DISK = 3e8, 1.5e8

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt import fixedmath
 from subsalt.errors import ConfigError
+from subsalt.numerics import fixedmath
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import SubsaltError
-from subsalt.survey import Shot, Survey
 
 #: shots that are looked at, traces of each, and bytes of samples in all
 MOST_SHOTS, MOST_TRACES, MOST_BYTES = 200, 64, 96 << 20

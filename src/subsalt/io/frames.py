@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError
-from subsalt.grid import Frame, Grid
 
 #: what the map coordinates of columns are called where a file has room for them
 MAP_NAMES = ("map_x", "map_y")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import SegyError
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
@@ -15,7 +16,6 @@ from subsalt.io.geometry import column, unit_factor
 from subsalt.io.headers import Fix, HeaderBytes, apply_scalar
 from subsalt.io.scan import open_headers
 from subsalt.io.trace_headers import read_traces
-from subsalt.survey import TimeAxis
 
 _NAMES = (
     "cdp",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame
 from subsalt.errors import Finding, ModelError
-from subsalt.grid import Frame
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.geometry import column
 from subsalt.io.headers import Fix, apply_scalar

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Frame
+from subsalt.earth.grid import Frame
 
 #: a survey wider than this share of its length is 3-D unless told otherwise
 LINE_WIDTH = 0.05

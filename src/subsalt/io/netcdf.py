@@ -10,13 +10,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Held, Planes
 from subsalt.errors import DataError, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.frames import MAP_NAMES, frame_from, map_axes
 from subsalt.io.planes import FileBytes, RawPlanes, to_float32
 from subsalt.io.publish import atomic_write, human
-from subsalt.planes import Held, Planes
 
 _DEPTH_NAMES = ("depth", "z")
 

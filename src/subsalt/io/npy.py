@@ -15,15 +15,15 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.planes import AcrossPlanes, Bytes, FileBytes, RawPlanes
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
-from subsalt.planes import Planes
+from subsalt.parallel.comm import Comm
 
 #: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
 _LARGEST = 1 << 42

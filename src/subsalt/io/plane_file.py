@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.grid import Box
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
-from subsalt.side_by_side import each
+from subsalt.numerics.side_by_side import each
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
+    from subsalt.parallel.comm import Comm
 
 MAGIC = b"subsalt planes 1\n"
 #: bytes of the header, and of one entry of the table

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.grid import Box
 from subsalt.io.npy import NpzFile
 from subsalt.io.plane_file import PlaneFile, PlaneLayout, unreadable
 from subsalt.io.publish import sha256_file

@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.planes import Moved, Planes
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
-from subsalt.planes import Moved, Planes
 
 #: bytes in another form (byte order, type, order of axes) that are held beside the result at one time
 BLOCK = 16 << 20

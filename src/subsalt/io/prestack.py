@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
-from subsalt.comm import Comm, single
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError
 from subsalt.io.cdp_line import BinGeometry, LineGeometry
 from subsalt.io.files import as_paths
@@ -27,7 +26,8 @@ from subsalt.io.scan_findings import said_once
 from subsalt.io.segy_read import refuse
 from subsalt.io.time_axis import common_time_axis, refuse_mixed_samples
 from subsalt.io.trace_files import TraceFiles
-from subsalt.survey import TimeAxis
+from subsalt.numerics import fixedmath
+from subsalt.parallel.comm import Comm, single
 
 __all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]
 

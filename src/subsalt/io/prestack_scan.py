@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.io.exclude import excluded, matched, refuse_unmatched
 from subsalt.io.file_layout import FileLayout
@@ -28,7 +27,8 @@ from subsalt.io.sampling import settle_dt
 from subsalt.io.scan import ScannedFile, header_for
 from subsalt.io.scan_findings import components_between, coordinate_findings, sensors
 from subsalt.io.trace_headers import read_headers
-from subsalt.relay import plain
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.relay import plain
 
 #: traces whose headers become positions at one time
 _PIECE = 1 << 18

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
-from subsalt.survey import TimeAxis
 
 #: traces formed and written at a time
 BLOCK = 4096

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm, single
+from subsalt.earth.planes import Planes
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.planes import FileBytes, FilePlanes, RawPlanes, to_float32
 from subsalt.io.publish import human, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
-from subsalt.planes import Planes
+from subsalt.parallel.comm import Comm, single
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
 from subsalt.errors import CorruptionError
 from subsalt.io.headers import TRACE_HEADER
+from subsalt.parallel.comm import Comm
 
 #: header values that are compared: first byte of each
 _BYTES = (9, 13, 37, 71, 73, 77, 81, 85, 115, 117)

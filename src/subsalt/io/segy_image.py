@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm, single
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import DataError
-from subsalt.grid import Frame, Grid
 from subsalt.io.frames import map_axes
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rev1 import binary_header, choose_scalar, trace_rows
 from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
 from subsalt.io.together import write_together
+from subsalt.parallel.comm import Comm, single
 
 SIGNATURE = "DEPTH VOLUME WRITTEN BY SUBSALT"
 #: beginnings of the lines of the textual header that describe the file rather than its origin

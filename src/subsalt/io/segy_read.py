@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
-from subsalt.grid import Frame
 from subsalt.io.exclude import matched, refuse_unmatched
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile, as_paths
@@ -25,7 +26,6 @@ from subsalt.io.shots import shot_table
 from subsalt.io.time_axis import common_time_axis, refuse_mixed_samples
 from subsalt.io.trace_headers import read_traces
 from subsalt.io.traffic import COUNTED, TRACES
-from subsalt.survey import Shot, Survey, TimeAxis
 
 
 @dataclass

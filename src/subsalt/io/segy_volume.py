@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding, ModelError, SegyError
-from subsalt.grid import Frame, Grid
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.geometry import column, unit_factor

@@ -12,7 +12,7 @@ from typing import IO, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, DataError, SubsaltError
 from subsalt.io.publish import atomic_write, make_folder
 from subsalt.io.raw import raw_bytes
@@ -20,7 +20,7 @@ from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, s
 from subsalt.io.second_reader import Expectation
 from subsalt.io.text_header import encode_text
 from subsalt.io.together import write_together
-from subsalt.survey import Shot, Survey, TimeAxis
+from subsalt.parallel.comm import Comm
 
 DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
 

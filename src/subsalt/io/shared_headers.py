@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding
-from subsalt.grid import Frame, Grid
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.segy_volume import SegyPlanes
 from subsalt.io.volume import OpenVolume
-from subsalt.relay import plain
+from subsalt.parallel.relay import plain
 
 
 def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:

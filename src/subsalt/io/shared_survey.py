@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.grid import Frame
 from subsalt.errors import Finding
-from subsalt.grid import Frame
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.headers import Fix
 from subsalt.io.segy_read import TraceReader
-from subsalt.relay import plain
-from subsalt.survey import Shot, Survey, TimeAxis
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.relay import plain
 
 
 def read_once(read: Callable[[], Survey], comm: Comm) -> Survey:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Frame
 from subsalt.errors import GeometryError
-from subsalt.grid import Frame
 from subsalt.io.time_slices import TimeSlices
 from subsalt.io.traffic import TRACES
-from subsalt.survey import Shot, Survey
 
 #: bytes of slices that are held while they are turned into traces
 BLOCK_BYTES = 32 << 20

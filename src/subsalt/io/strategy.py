@@ -18,7 +18,7 @@ from subsalt.errors import ConfigError
 from subsalt.io.traffic import COUNTED, TRACES, for_others
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
+    from subsalt.parallel.comm import Comm
 
 #: the names of `[parallel] io`
 NAMES = ("per-rank", "broadcast")

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import GeometryError
 from subsalt.io.file_layout import FileLayout
-from subsalt.survey import TimeAxis
 
 
 def refuse_mixed_samples(layouts: list[FileLayout]) -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rsf import read_header
 from subsalt.io.traffic import COUNTED
-from subsalt.survey import TimeAxis
 
 _LENGTHS = {"": 1.0, "m": 1.0, "km": 1000.0, "ft": 0.3048}
 _TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}

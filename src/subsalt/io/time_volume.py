@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.text_header import encode_text
-from subsalt.survey import TimeAxis
 
 SIGNATURE = "TIME VOLUME WRITTEN BY SUBSALT"
 #: header values of 2 bytes

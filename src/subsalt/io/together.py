@@ -18,7 +18,7 @@ from subsalt.io.os_errors import explain_os_error, free_bytes
 from subsalt.io.temporary import explained, open_temporary, remove, sync_folder
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
+    from subsalt.parallel.comm import Comm
 
 
 class Part:

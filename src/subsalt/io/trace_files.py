@@ -11,13 +11,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, ResourceError, SegyError
 from subsalt.io.file_layout import FileLayout
 from subsalt.io.files import InputFile
 from subsalt.io.raw import raw_bytes
 from subsalt.io.traffic import COUNTED, TRACES
 from subsalt.kernels.samples import decode_traces
-from subsalt.survey import TimeAxis
 
 #: bytes of a file held at one time
 PIECE = 8 << 20

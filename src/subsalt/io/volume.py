@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, Finding, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.frames import frame_from
 from subsalt.io.npy import NpzFile, grid_file, open_npy, read_grid_file
 from subsalt.io.rsf import open_rsf
 from subsalt.io.volume_write import suffix_of, write
-from subsalt.planes import Planes
 
 __all__ = ["UNITS", "OpenVolume", "Volume", "open_volume", "read", "suffix_of", "write"]
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding, ModelError
-from subsalt.grid import Frame
 from subsalt.io.files import InputFile
 from subsalt.io.geometry import column, unit_factor
 from subsalt.io.headers import Fix, HeaderBytes
@@ -20,7 +21,6 @@ from subsalt.io.rsf import read_header
 from subsalt.io.scan import open_headers
 from subsalt.io.segy_volume import VOLUME_HEADERS, SegyPlanes, first_sample
 from subsalt.io.volume import open_volume, suffix_of
-from subsalt.planes import Planes
 
 #: suffixes of volumes; a file with another one is a text
 SUFFIXES = (".sgy", ".su", ".rsf", ".npz", ".npy", ".vti", ".nc", ".zarr")

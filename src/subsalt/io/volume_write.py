@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.npy import write_array_planes, write_grid_file, write_npz
 from subsalt.io.publish import publish_array
 from subsalt.io.rsf import write_rsf
+from subsalt.parallel.comm import Comm
 
 
 def suffix_of(path: str | os.PathLike[str]) -> str:

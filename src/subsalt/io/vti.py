@@ -18,13 +18,13 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.files import InputFile
 from subsalt.io.planes import AcrossPlanes, Bytes, FileBytes
 from subsalt.io.publish import atomic_write
 from subsalt.io.raw import raw_bytes
-from subsalt.planes import Planes
 
 _HEAD = 1 << 20
 _TYPES = {"Float32": "f4", "Float64": "f8", "Int32": "i4", "Int16": "i2", "UInt8": "u1"}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, MissingInputError, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.io.frames import MAP_NAMES, frame_from, map_axes
 from subsalt.io.planes import FilePlanes, to_float32
 from subsalt.io.publish import publish_folder
-from subsalt.planes import Planes
 
 
 def _zarr() -> Any:

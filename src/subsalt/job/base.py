@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import Field, PrivateAttr, ValidationError
 
-from subsalt.errors import ConfigError, Finding, MissingInputError
-from subsalt.grid import Frame
+from subsalt.earth.grid import Frame
+from subsalt.errors import ConfigError, MissingInputError
 from subsalt.job import errors as job_errors
 from subsalt.job.types import Section
 
@@ -92,7 +92,7 @@ class BaseJob(Section):
         from subsalt.job.methods import class_of, without_method
 
         raw = {k: v for k, v in raw.items() if k != "$schema"}
-        kind = class_of(raw, text)
+        kind = class_of(raw, job_errors.line_of(text, ["method"]))
         try:
             job = kind.model_validate(without_method(raw))
         except ValidationError as error:
@@ -152,65 +152,6 @@ class BaseJob(Section):
     def forget(self) -> None:
         """Drop what was read, for example after a file has changed."""
         self._memory.clear()
-
-    # -- what it does
-
-    def check(self) -> list[Finding]:
-        """Run every rule of `subsalt check` on the files as they are now, and return what was found."""
-        from subsalt.job.checking import check_job
-
-        self.forget()
-        return check_job(self).findings
-
-    def migrate(self, run_dir: str | Path | None = None, progress: Callable[..., None] | None = None) -> Any:
-        """Migrate the traces of `[data]`; an existing run directory of the same job is continued.
-
-        Returns
-        -------
-        RunResult
-            Image, its hash, phases and counters.
-        """
-        from subsalt.run.migrate import migrate_job
-
-        return migrate_job(cast("Any", self), Path(run_dir) if run_dir else self.default_run_dir, progress)
-
-    def plan(
-        self,
-        ranks: int = 1,
-        memory_per_rank: int | None = None,
-        threads: int | None = None,
-        machine: str | Path | None = None,
-        gpu: str | None = None,
-        gpu_memory: int | None = None,
-    ) -> Any:
-        """Say what a run would take on so many ranks; nothing is started.
-
-        Parameters
-        ----------
-        ranks : int
-            Ranks to be started.
-        memory_per_rank : int, optional
-            Bytes that each may take; what is free on this machine, over the ranks, when None.
-        threads : int, optional
-            Of each rank.
-        machine : str or Path, optional
-            machine.json of the machine that will run it; that of this one when None.
-        gpu : str, optional
-            A GPU that need not be here, such as ``"h200"``; the device of the job when None.
-        gpu_memory : int, optional
-            Its bytes; as usual when None.
-
-        Returns
-        -------
-        Plan or KirchhoffPlan
-            `fits`, `error`, memory by array, reads, disk and time.
-        """
-        from subsalt.plan import Device, plan_job
-
-        on = None if gpu is None and gpu_memory is None else Device("cuda", gpu, gpu_memory)
-        return plan_job(
-            cast("Any", self), ranks, memory_per_rank, threads, Path(machine) if machine else None, on=on
-        )
 
     # -- the job as text and as a number
 

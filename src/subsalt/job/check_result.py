@@ -96,3 +96,8 @@ class Loader:
             self.findings.append(Finding(error.code, "error", error.message, error.fix))
             self.codes.append(error.exit_code)
         return None
+
+
+#: the last rule, of what the machine has: it is given the job, what the other rules looked at, what they found, and
+#: the loader that keeps what is raised
+Resources = Callable[[Any, Any, list[Finding], Loader], None]

@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import check, devices, kernels
+from subsalt import check, kernels
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
-from subsalt.comm import world
-from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
-from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
+from subsalt.errors import ConfigError, DiskError, Finding
+from subsalt.job.check_result import CheckResult, Loader, Resources, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
-from subsalt.job.load import load_parameters
+from subsalt.job.shared_check import Alone, on_ranks
 from subsalt.kernels.tuning import forced_rows
+from subsalt.parallel.comm import world
+from subsalt.propagation import devices
 
 if TYPE_CHECKING:
-    from subsalt.checkpoint.choice import Choice
     from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
     from subsalt.job.kirchhoff_job import KirchhoffJob
-    from subsalt.model_like import ModelLike
-    from subsalt.plan import Decision
 
 #: shots whose traces are looked at: the first, the last and some between
 SAMPLED_SHOTS = 3
@@ -33,55 +32,49 @@ SAMPLED_SHOTS = 3
 SAMPLE_BYTES = 256 << 20
 
 
-def check_job(job: BaseJob) -> CheckResult:
+def inspect(job: BaseJob, resources: Resources) -> CheckResult:
     """Apply every rule to a job of any method; the result is kept with the job.
+
+    Parameters
+    ----------
+    job : BaseJob
+        Validated.
+    resources : callable
+        The last rule, of what the machine has: ``resources(job, context, findings, load)`` adds to the facts of the
+        context, and to the findings of `load`.
 
     Notes
     -----
     Reads the models, all trace headers, and some traces. In a run of several ranks the call is collective: rank 0
     applies the rules, and all return the same findings.
     """
-    result: CheckResult = job.remember("check", lambda: CHECKS[job.method](job))
+    result: CheckResult = job.remember("check", lambda: CHECKS[job.method](job, resources))
     return result
 
 
-def _check_rtm(job: Job) -> CheckResult:
+def _check_rtm(job: Job, resources: Resources) -> CheckResult:
     """Apply the rules of reverse time migration and modelling; all ranks go through the model together."""
-    from subsalt.job.shared_check import on_ranks
-
     comm = world()
     devices.settle(comm, job.parallel.device)
-    return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
+    rules = partial(_check, resources=resources)
+    return on_ranks(job, comm, rules) if comm.size > 1 and job.streaming else rules(job, Alone(job))
 
 
-def _check_kirchhoff(job: KirchhoffJob) -> CheckResult:
+def _check_kirchhoff(job: KirchhoffJob, resources: Resources) -> CheckResult:
     """Apply the rules of Kirchhoff time migration."""
     from subsalt.job.kirchhoff_checking import check_kirchhoff
 
-    return check_kirchhoff(job)
+    return check_kirchhoff(job, resources)
 
 
 #: what applies the rules, by method
-CHECKS: dict[str, Callable[[Any], CheckResult]] = {"rtm": _check_rtm, "kirchhoff": _check_kirchhoff}
+CHECKS: dict[str, Callable[[Any, Resources], CheckResult]] = {
+    "rtm": _check_rtm,
+    "kirchhoff": _check_kirchhoff,
+}
 
 
-class Alone:
-    """Goes through the model of a job for the rules, on this process alone."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def parameters(self) -> dict[str, check.Parameter]:
-        """Return the parameters of the model, summarised when somebody asks."""
-        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
-        return given
-
-    def model(self) -> ModelLike:
-        """Return the model."""
-        return self.job.open_model()
-
-
-def _check(job: Job, reader: Alone) -> CheckResult:
+def _check(job: Job, reader: Alone, resources: Resources) -> CheckResult:
     load = Loader()
     context = check.Context(
         resampling=job.grid is not None,
@@ -103,7 +96,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     load(lambda: _writable_formats(job))
     load(lambda: _scratch_folders(job))
     load(lambda: devices.describe(job.parallel.device))
-    load.findings += no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(context.propagation.threads))
     load(forced_rows)
     files_there = load(job.input_files) is not None
@@ -123,7 +116,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
         context.samples = load(lambda: _samples(context.survey)) or []
     findings = check.run_rules(context, check.load_rules())
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
-        _memory(job, context, findings + load.findings, load)
+        resources(job, context, findings + load.findings, load)
     found = _merged(load.findings, findings)
     if job.data is not None and job.data.slices is None:
         found = with_files_left_out(found, job)
@@ -138,24 +131,6 @@ def _one_frame(context: check.Context) -> None:
         context.survey = replace(context.survey, frame=context.model.frame)
     else:
         context.model = context.model.moved_to(context.survey.frame)
-
-
-def no_gpu(device: str) -> list[Finding]:
-    """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
-    try:
-        found = kernels.chosen(device)
-    except SubsaltError:
-        return []  # said by whoever asks for the kernels
-    if not found.note:
-        return []
-    return [
-        Finding(
-            "W980",
-            "warning",
-            f"no GPU is used: {found.note}",
-            f'{found.fix}; [parallel] device = "cpu" wants none',
-        )
-    ]
 
 
 def _writable_formats(job: Job) -> None:
@@ -277,61 +252,3 @@ def _samples(survey: Any) -> list[check.SampledShot]:
         if 4 * len(shot.rcv) * survey.time.nt <= SAMPLE_BYTES:
             out.append(check.SampledShot(shot, read(shot)))
     return out
-
-
-def _memory(job: Job, context: check.Context, findings: list[Finding], load: Loader) -> None:
-    """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
-    # a run of several ranks plans for its groups, right after the checks
-    if job.data is None or job.streaming or any(f.level == "error" for f in findings):
-        return
-    from subsalt.comm import single
-    from subsalt.imaging.setup import MigrationSetup
-    from subsalt.plan import World, group_size
-    from subsalt.plan import gpu as gpus
-    from subsalt.plan.need import Needs
-    from subsalt.plan.rates import machine_if_known
-    from subsalt.plan.scratch import checkpointing_of
-
-    assert context.model is not None
-    assert context.wavelet is not None
-    assert context.survey is not None
-    survey, model, wavelet = context.survey, context.model, context.wavelet
-
-    def plan() -> Decision:
-        setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
-        context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
-        gpu = gpus.of_run(job.parallel.device, machine_if_known())
-        world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
-        how = checkpointing_of(
-            job.checkpoint_options,
-            Needs(setup, survey.shots, 1, world.threads),
-            world,
-            job.default_run_dir,
-            job.output.formats,
-            machine_if_known(),
-        )
-        return group_size(setup, survey.shots, world, checkpointing=how, pictures=job.output.pictures)
-
-    found = load(plan)
-    if found is not None:
-        context.facts["memory_bytes"] = found.need.total
-        load.findings += recomputing(found.choice)
-
-
-def recomputing(choice: Choice | None) -> list[Finding]:
-    """Return what a reader should know of a shot whose snapshots do not all fit into memory."""
-    if choice is None or choice.best.name == "store, memory":
-        return []
-    store = choice.alternatives[0]
-    done = choice.counts.source_steps + choice.counts.receiver_steps
-    more = done / max(1, choice.scheme.steps + choice.scheme.samples * choice.scheme.image_step)
-    return [
-        Finding(
-            "W665",
-            "ok",
-            f"{choice.best.name}: the snapshots of a shot would take {store.need.memory / 1e9:.2f} GB, "
-            f"{max(0, choice.limits.memory) / 1e9:.2f} GB are there for them; {more:.2f} times the time steps",
-            "subsalt plan shows the alternatives",
-            {"strategy": choice.best.name, "steps_ratio": more},
-        )
-    ]

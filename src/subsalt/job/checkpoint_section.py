@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.types import AutoInt, Section, auto_to_none
-from subsalt.options import CheckpointOptions
+from subsalt.propagation.options import CheckpointOptions
 
 #: less is no memory for a wavefield, but a number whose unit was forgotten
 LEAST_MEMORY = 1_000_000

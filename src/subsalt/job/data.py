@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm, single
+from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.grid import Frame
 from subsalt.io.line import GIVEN, JOB, RUN
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.geometry_table import numbered_headers, place
 from subsalt.job.inputs import data_files
+from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Shot, Survey, TimeAxis, TraceSource
     from subsalt.job.data_sections import DataSection, MuteSection, TracesSection
     from subsalt.job.job import Job
-    from subsalt.survey import Shot, Survey, TimeAxis, TraceSource
 
 
 def header_options(section: TracesSection) -> tuple[Any, Any]:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.job.regrid import smooth
+from subsalt.numerics import fixedmath
 
 Field = NDArray[Any]
 

@@ -129,14 +129,13 @@ def dotted(loc: Sequence[str | int]) -> str:
 
 def other_methods(loc: Sequence[str | int], job: type[BaseModel]) -> list[str]:
     """Return the other methods that know the table or key at `loc`, exactly as it is written."""
-    from subsalt.job.base import BaseJob
     from subsalt.job.methods import METHODS, job_class
 
-    if not issubclass(job, BaseJob) or any(isinstance(part, int) for part in loc):
+    kinds = {method: job_class(method) for method in METHODS}
+    if job not in kinds.values() or any(isinstance(part, int) for part in loc):
         return []
     found = []
-    for method in METHODS:
-        kind = job_class(method)
+    for method, kind in kinds.items():
         parent = model_at(kind, loc[:-1])
         if kind is not job and parent is not None and loc[-1] in parent.model_fields:
             found.append(method)

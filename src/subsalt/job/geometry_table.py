@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Frame
 from subsalt.errors import GeometryError
-from subsalt.grid import Frame
 from subsalt.io.line import fit_stations, line_facts, settled, to_local
 from subsalt.job.tables import read_table
-from subsalt.survey import Shot, Survey
 
 
 def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.imaging.kirchhoff import placing
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, Lines
 from subsalt.imaging.kirchhoff.placing import Placement
 from subsalt.io.line import LINE_WIDTH, fit_line
-from subsalt.survey import TimeAxis
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable

@@ -29,10 +29,10 @@ from subsalt.job.sections import (
 from subsalt.job.types import auto_to_none
 
 if TYPE_CHECKING:
-    from subsalt.model import EarthModel, ModelLike
-    from subsalt.options import CheckpointOptions, ImagingOptions, PropagationOptions
-    from subsalt.survey import Survey
-    from subsalt.wavelet import Wavelet
+    from subsalt.acquisition.survey import Survey
+    from subsalt.acquisition.wavelet import Wavelet
+    from subsalt.earth.model import EarthModel, ModelLike
+    from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 
 
 class Job(BaseJob):
@@ -86,7 +86,7 @@ class Job(BaseJob):
     @cached_property
     def propagation_options(self) -> PropagationOptions:
         """`[propagation]` and `[parallel]` in the form of the propagator."""
-        from subsalt.options import PropagationOptions
+        from subsalt.propagation.options import PropagationOptions
 
         p = self.propagation
         return PropagationOptions(
@@ -107,7 +107,7 @@ class Job(BaseJob):
     @cached_property
     def imaging_options(self) -> ImagingOptions:
         """`[imaging]` in the form of the imaging code."""
-        from subsalt.options import ImagingOptions
+        from subsalt.propagation.options import ImagingOptions
 
         i = self.imaging
         return ImagingOptions(
@@ -137,7 +137,7 @@ class Job(BaseJob):
     @property
     def streaming(self) -> bool:
         """Whether the volumes of the model stay in their files, as they do in a run of several ranks, or when asked."""
-        from subsalt.comm import world
+        from subsalt.parallel.comm import world
 
         if self._streaming is not None:
             return self._streaming
@@ -157,8 +157,8 @@ class Job(BaseJob):
         """
         if not self.streaming:
             return self.load_model()
-        from subsalt.comm import world
         from subsalt.job.opening import open_model
+        from subsalt.parallel.comm import world
 
         model: ModelLike = self.remember("open model", lambda: open_model(self, world()))
         return model

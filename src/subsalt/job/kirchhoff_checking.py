@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from subsalt import devices, kernels
+from subsalt import kernels
 from subsalt.check.kirchhoff import KirchhoffContext, kirchhoff_findings
 from subsalt.check.mutes import stretch_mute
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.check.prestack_breaks import break_findings
 from subsalt.check.velocity import velocity_findings
-from subsalt.comm import Comm, single, world
 from subsalt.errors import Finding
-from subsalt.job.check_result import CheckResult, Loader, with_files_left_out
-from subsalt.job.checking import no_gpu
+from subsalt.job.check_result import CheckResult, Loader, Resources, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.image_grid import is_line, place
 from subsalt.job.types import auto_to_none
 from subsalt.job.velocity_load import velocity_files
-from subsalt.relay import plain
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.relay import plain
+from subsalt.propagation import devices
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable
     from subsalt.job.kirchhoff_job import KirchhoffJob
 
 
-def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
+def check_kirchhoff(job: KirchhoffJob, resources: Resources) -> CheckResult:
     """Apply every rule to a time migration.
 
     Notes
@@ -42,7 +42,7 @@ def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
     told: dict[str, object] = {}
     try:
         if comm.is_root:
-            findings = _rules(job, context, load)
+            findings = _rules(job, context, load, resources)
             told = {
                 "findings": [asdict(f) | {"evidence": plain(f.evidence)} for f in findings],
                 "codes": list(load.codes),
@@ -70,11 +70,11 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
     return load(read)
 
 
-def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
+def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader, resources: Resources) -> list[Finding]:
     """Return everything that is found, what is in order included."""
     found: list[Finding] = []
     load(lambda: devices.describe(job.parallel.device))
-    load.findings += no_gpu(job.parallel.device) + devices.findings()
+    load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
     if c.table is not None:
         table = c.table
@@ -105,36 +105,9 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
     findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *found]
     if not any(f.level == "error" for f in findings):
         known = len(load.findings)
-        load(lambda: _size(job, c))
+        resources(job, c, findings, load)
         findings += load.findings[known:]
     return with_files_left_out(findings, job)
-
-
-def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
-    """Keep memory and contributions with the facts; raise when a run of this process alone cannot fit."""
-    from subsalt.plan import gpu as gpus
-    from subsalt.plan.kirchhoff_layout import layout_of
-    from subsalt.plan.kirchhoff_work import work_of
-    from subsalt.plan.world import World
-
-    setup, section = job.setup(), job.kirchhoff
-    work = job.remember("work", lambda: work_of(setup))
-    c.facts["work"] = work.to_dict()
-    if world().size > 1:
-        # a run of several ranks plans for them, right after the checks
-        return
-    threads = kernels.threads_to_use(auto_to_none(job.parallel.threads))
-    layout = layout_of(
-        setup,
-        World.of(single(), threads, gpus.of_run(job.parallel.device)),
-        traces_at_a_time=auto_to_none(section.trace_block),
-        memory=auto_to_none(section.memory),
-        work=work,
-        pictures=job.output.pictures,
-    )
-    c.facts["memory_bytes"] = layout.total
-    if layout.error is not None:
-        raise layout.error
 
 
 def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:

@@ -14,13 +14,13 @@ from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffPara
 from subsalt.job.velocity_section import VelocitySection
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
     from subsalt.imaging.kirchhoff.classes import Classes
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
     from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
     from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
-    from subsalt.options_kirchhoff import KirchhoffOptions
+    from subsalt.parallel.comm import Comm
 
 
 class KirchhoffJob(BaseJob):

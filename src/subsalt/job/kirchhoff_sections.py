@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from subsalt.errors import ConfigError
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.job import units
 from subsalt.job.checkpoint_section import AutoMemory
 from subsalt.job.sections import ParallelSection
 from subsalt.job.types import Angle, AutoInt, AutoTime, Length, Section, Time
-from subsalt.options_kirchhoff import KirchhoffOptions
 
 
 def _or_word(kind: str, word: str) -> Any:

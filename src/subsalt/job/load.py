@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import tilt
 from subsalt.check.context import Parameter, slabs
+from subsalt.earth import tilt
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.model import EarthModel
+from subsalt.earth.planes import Mapped, Planes
 from subsalt.errors import ConfigError, ModelError
-from subsalt.grid import Frame, Grid
 from subsalt.job import director, units
 from subsalt.job.inputs import PARAMETERS, existing
 from subsalt.job.regrid import resample, same_grid, smooth
 from subsalt.job.volumes import Turned
-from subsalt.model import EarthModel
-from subsalt.planes import Mapped, Planes
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
+    from subsalt.acquisition.wavelet import Wavelet
     from subsalt.io.volume import OpenVolume
     from subsalt.job.job import Job
     from subsalt.job.model_sections import GridSection, ModelSection, ValueSection
-    from subsalt.survey import Survey
-    from subsalt.wavelet import Wavelet
 
 
 def load_parameter(job: Job, name: str) -> Parameter | None:
@@ -277,7 +277,7 @@ def frame_of(given: dict[str, Parameter]) -> Frame | None:
 
 def frame_of_model(job: Job, given: dict[str, Parameter]) -> Frame:
     """Return the frame of a job's model: as the job says, or its files; for a line of which nothing says it, that of
-    the survey counts, see `subsalt.model_like.ModelLike.moved_to`.
+    the survey counts, see `subsalt.earth.model_like.ModelLike.moved_to`.
     """
     from subsalt.job.data import frame_given
 
@@ -324,7 +324,7 @@ def load_survey(job: Job) -> Survey:
 
 def load_wavelet(job: Job, dt: float, nt: int | None = None) -> Wavelet:
     """Return the wavelet of `[source]` at the sampling `dt`, s."""
-    from subsalt import wavelet
+    from subsalt.acquisition import wavelet
 
     s = job.source
     peak = None if s.t0 == "auto" else float(s.t0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt.check.tilt import STEEPEST_TURN
-from subsalt.model import EarthModel
+from subsalt.earth.model import EarthModel
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

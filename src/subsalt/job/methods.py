@@ -33,22 +33,19 @@ def read_job(path: str | Path) -> BaseJob:
     return job_class(DEFAULT).from_toml(path)
 
 
-def class_of(raw: dict[str, Any], text: str = "") -> type[BaseJob]:
-    """Return the class of job that the content of a file asks for.
+def class_of(raw: dict[str, Any], line: int = 0) -> type[BaseJob]:
+    """Return the class of job that the content of a file asks for; `line` is where its `method` stands, if anywhere.
 
     Raises
     ------
     FindingsError
         When there is no such method; exit code 78.
     """
-    from subsalt.job.errors import line_of
-
     method = raw.get("method", DEFAULT)
     if isinstance(method, str) and method in METHODS:
         return job_class(method)
     known = ", ".join(METHODS)
     close = difflib.get_close_matches(str(method).lower(), METHODS, n=1)
-    line = line_of(text, ["method"])
     where = f"method (line {line})" if line else "method"
     finding = Finding(
         "E104",

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subsalt import tilt
-from subsalt.comm import Comm, single
-from subsalt.grid import Grid
+from subsalt.earth import tilt
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import angle_problems, raise_problems, value_problems
+from subsalt.earth.planes import Constant, Held, Mapped, Planes
+from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.io.shared_headers import heard, tell
 from subsalt.io.traffic import COUNTED
 from subsalt.io.volume import suffix_of
@@ -24,15 +26,13 @@ from subsalt.job.inputs import PARAMETERS
 from subsalt.job.load import frame_of_model, job_grid, load_parameters, open_file, refuse_other_grids
 from subsalt.job.regrid import same_grid
 from subsalt.job.volumes import Angles, Axis, Part, Resampled, Smoothed
-from subsalt.model import angle_problems, raise_problems, value_problems
-from subsalt.planes import Constant, Held, Mapped, Planes
-from subsalt.streamed import Files, Form, StreamedModel
+from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.check.context import Parameter
     from subsalt.job.job import Job
     from subsalt.job.model_sections import ModelSection
-    from subsalt.options import PropagationOptions
+    from subsalt.propagation.options import PropagationOptions
 
 #: one degree, radians
 DEGREE = math.pi / 180.0

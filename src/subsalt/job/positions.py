@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.tables import read_table
-from subsalt.survey import Shot, Survey, TimeAxis
 
 if TYPE_CHECKING:
     from subsalt.job.acquisition_section import Positions

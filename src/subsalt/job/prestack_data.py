@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.comm import Comm
 from subsalt.job.data import header_options
+from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
     from subsalt.io.cdp_line import LineGeometry

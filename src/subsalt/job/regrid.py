@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 
 
 def resample(values: NDArray[Any], source: Grid, target: Grid) -> NDArray[np.float32]:

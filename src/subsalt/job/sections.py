@@ -18,7 +18,7 @@ from subsalt.job.types import (
     NonNegativeLength,
     Section,
 )
-from subsalt.stencil import ORDERS
+from subsalt.numerics.stencil import ORDERS
 
 
 class PropagationSection(Section):

@@ -12,17 +12,33 @@ from typing import TYPE_CHECKING
 
 from subsalt import check
 from subsalt.check.context import PartSummary, combine, summarise_part
-from subsalt.comm import Comm
+from subsalt.earth.planes import Planes
 from subsalt.errors import Finding, SubsaltError
-from subsalt.job.checking import Alone, CheckResult
+from subsalt.job.check_result import CheckResult
 from subsalt.job.load import load_parameters
 from subsalt.job.opening import share_headers
-from subsalt.planes import Planes
-from subsalt.relay import plain
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.relay import plain
 
 if TYPE_CHECKING:
+    from subsalt.earth.model_like import ModelLike
     from subsalt.job.job import Job
-    from subsalt.model_like import ModelLike
+
+
+class Alone:
+    """Goes through the model of a job for the rules, on this process alone."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def parameters(self) -> dict[str, check.Parameter]:
+        """Return the parameters of the model, summarised when somebody asks."""
+        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
+        return given
+
+    def model(self) -> ModelLike:
+        """Return the model."""
+        return self.job.open_model()
 
 
 def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -> CheckResult:

@@ -14,12 +14,12 @@ import numpy as np
 from subsalt.check.context import Parameter, summarise
 from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
+from subsalt.earth.grid import Frame
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
-from subsalt.grid import Frame
 from subsalt.io.line import MAP_X, described
 from subsalt.job import toml_out, units
 from subsalt.job.inputs import PARAMETERS
-from subsalt.stencil import POINTS_PER_WAVELENGTH
+from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
 
 #: spacings people like to read, in any power of ten
 ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Planes
 from subsalt.job.regrid import planes_between, resample_planes, smooth, smoothing_weights
-from subsalt.planes import Planes
 
 Part = NDArray[np.float32]
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import _native, side_by_side
+from subsalt import _native
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DeviceError
-from subsalt.fields import Layout
-from subsalt.grid import Box
 from subsalt.kernels import tuning
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.ghosts import InPlace
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
@@ -33,11 +33,12 @@ from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.stencil import first_derivative, second_derivative
+from subsalt.numerics import side_by_side
+from subsalt.numerics.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
-    from subsalt.injection import Points
-    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
+    from subsalt.acquisition.injection import Points
+    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 NAME = "cpu"
 

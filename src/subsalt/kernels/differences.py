@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import NDArray
 
-from subsalt.fields import Z_FRONT
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
+from subsalt.kernels.fields import Z_FRONT
 from subsalt.kernels.problem import Problem
 
 

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt import _native, fixedmath
+from subsalt import _native
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff_arguments import PAD, Medium, PreparedTraces, TraceGeometry, check_arguments
+from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
-    from subsalt.survey import TimeAxis
+    from subsalt.acquisition.survey import TimeAxis
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 __all__ = ["PAD", "Medium", "PreparedTraces", "TraceGeometry", "medium_bytes", "sum_traces"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
-    from subsalt.survey import TimeAxis
+    from subsalt.acquisition.survey import TimeAxis
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: samples that a prepared trace holds behind its last one: what two of the longest vectors read beyond it
 PAD = 32

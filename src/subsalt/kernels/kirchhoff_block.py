@@ -24,8 +24,8 @@ from subsalt.kernels import kirchhoff
 from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeometry
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
-    from subsalt.survey import TimeAxis
+    from subsalt.acquisition.survey import TimeAxis
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: modules with a class `BlockSum`; NumPy has no sum that is fast enough for a migration
 DEVICES = {

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import MEMORY, Layout
+from subsalt.kernels.fields import MEMORY, Layout
 from subsalt.kernels.packing import Scale
-from subsalt.stencil import first_derivative, second_derivative
+from subsalt.numerics.stencil import first_derivative, second_derivative
 
 BoundaryKind = Literal["pml", "damping", "none"]
 

@@ -1,6 +1,6 @@
 """The kernels in NumPy: the text against which every other device is read and tested.
 
-Every function works on padded arrays (`subsalt.fields.Layout`) inside one index box, in the dtype of the
+Every function works on padded arrays (`subsalt.kernels.fields.Layout`) inside one index box, in the dtype of the
 problem. The order of operations per point is the canonical one; compiled devices use fused multiply-adds for
 ``a * b + c`` written here, so they agree with this module to rounding and with each other bit for bit.
 """
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import Z_FRONT, Layout
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import tilted
 from subsalt.kernels.differences import at, d1, d2, inside
+from subsalt.kernels.fields import Z_FRONT, Layout
 from subsalt.kernels.ghosts import InPlace
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import lock as lock
@@ -28,7 +28,7 @@ from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
 
 if TYPE_CHECKING:
-    from subsalt.injection import Points
+    from subsalt.acquisition.injection import Points
 
 NAME = "reference"
 WHOLE_MEMORY_FIELDS = True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 
 Widths = tuple[int, int, int, int, int, int]
 

@@ -18,8 +18,8 @@ from subsalt.kernels.passes import Cuts, Pass, Planes, pass_of
 from subsalt.kernels.problem import Problem, State
 
 if TYPE_CHECKING:
-    from subsalt.grid import Box
-    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
+    from subsalt.earth.grid import Box
+    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 #: point-steps per thread between two pokes: about a millisecond
 PIECE = 1 << 20
@@ -29,7 +29,7 @@ LOOKS = 32
 
 
 class Exchange(Protocol):
-    """What brings ghost planes from the neighbours (`subsalt.halo`)."""
+    """What brings ghost planes from the neighbours (`subsalt.propagation.halo`)."""
 
     def start(self, level: Sequence[NDArray]) -> None:
         """Begin the exchange of a time level."""

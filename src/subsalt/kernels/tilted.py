@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels.differences import at, d1, d2, inside
 from subsalt.kernels.problem import TILT_SHARE, Problem
 

@@ -9,17 +9,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.scheme import Scheme
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError
-from subsalt.grid import Grid
 from subsalt.host import available_memory
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes, state_bytes
 from subsalt.io.os_errors import human
-from subsalt.model import EarthModel
-from subsalt.options import ImagingOptions, PropagationOptions
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SPACING = 10.0
 #: cells of the absorbing layer on all sides

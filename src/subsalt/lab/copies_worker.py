@@ -173,8 +173,8 @@ class Kernel:
         from subsalt.lab.kernel_bench import STEPS_PER_CALL
         from subsalt.lab.scaling_worker import MadeModel
         from subsalt.lab.scaling_worker import Work as Made
-        from subsalt.options import PropagationOptions
-        from subsalt.propagator import Propagator
+        from subsalt.propagation.options import PropagationOptions
+        from subsalt.propagation.propagator import Propagator
 
         threads = work.threads[number]
         kernels.prepare("cpu", threads)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.decomp import largest_group
 from subsalt.errors import SubsaltError
 from subsalt.host import usable_cores
 from subsalt.io.os_errors import human
@@ -27,6 +26,7 @@ from subsalt.lab.launcher import Launcher, run
 from subsalt.lab.load import Watch
 from subsalt.lab.memory import wrong_answer
 from subsalt.lab.result import Result
+from subsalt.parallel.decomp import largest_group
 
 #: states of the page cache
 CACHES = ("cold", "warm")

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.grid import Grid
 from subsalt.errors import DiskError, MemoryPlanError
-from subsalt.grid import Grid
 from subsalt.host import machine_facts
 from subsalt.io.os_errors import free_bytes, human
 from subsalt.io.publish import make_folder
 from subsalt.io.time_slices import write_slices
 from subsalt.io.volume import write
 from subsalt.lab.io_case import SETS, VOLUMES, Case
-from subsalt.survey import TimeAxis
 
 SPACING = 10.0
 #: slowest and fastest vp, m/s, epsilon and delta at most

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
-from subsalt.decomp import Slab
-from subsalt.dense import attach
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
+from subsalt.earth.model import EarthModel
 from subsalt.io.slice_feed import Feed
 from subsalt.io.time_slices import TimeSlices
 from subsalt.kernels.problem import State
 from subsalt.lab.io_case import BLOCK, Case
 from subsalt.lab.io_files import DT, RANGES, SPACING, grid_of
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.segment import Correlation, Snapshots, Source
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.dense import attach
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Correlation, Snapshots, Source
 
 
 class HeldModel:

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm, world
-from subsalt.decomp import Slab, cut
+from subsalt.earth.planes import Planes
 from subsalt.io import strategy
 from subsalt.io.raw import raw_bytes
 from subsalt.io.slice_feed import Feed, feed
@@ -33,7 +32,8 @@ from subsalt.lab import page_cache
 from subsalt.lab.io_case import GHOSTS, SETS, VOLUMES, WAYS, Case
 from subsalt.lab.io_files import inputs, slices_path, volume_path
 from subsalt.lab.io_steps import Steps
-from subsalt.planes import Planes
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.decomp import Slab, cut
 
 #: phases in the order in which they come
 PHASES = ("init", "steps", "image")

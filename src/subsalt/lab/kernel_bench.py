@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from subsalt.fields import Layout
-from subsalt.injection import Points
+from subsalt.acquisition.injection import Points
 from subsalt.kernels import cpu, packing, sweeps
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import FIELD_NAMES
 from subsalt.lab.kernel_models import LAYERS, KernelModel
-from subsalt.stencil import radius_of
+from subsalt.numerics.stencil import radius_of
 
 #: points per axis that two damping layers and a core need
 SMALLEST = 96

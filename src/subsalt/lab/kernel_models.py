@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import Layout
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem
-from subsalt.stencil import radius_of
+from subsalt.numerics.stencil import radius_of
 
 DT, SPACING = 1e-3, (10.0, 10.0, 10.0)
 #: cells of each kind of layer on all six sides

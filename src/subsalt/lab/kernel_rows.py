@@ -13,7 +13,7 @@ from subsalt.lab.kernel_cases import Case
 from subsalt.lab.memory import MULTIPLY_ADDS
 from subsalt.lab.operations import bytes_of, cost
 from subsalt.lab.stats import ratio, summary
-from subsalt.stencil import radius_of
+from subsalt.numerics.stencil import radius_of
 
 #: how often a sample is imaged in the shares of imaging
 IMAGED_EVERY = 8

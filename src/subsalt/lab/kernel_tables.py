@@ -8,7 +8,7 @@ from typing import Any
 
 from subsalt.lab.operations import bytes_of, cost
 from subsalt.lab.table import Column, render
-from subsalt.stencil import radius_of
+from subsalt.numerics.stencil import radius_of
 
 COLUMNS = (
     Column("case", ""),

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Grid
 from subsalt.errors import DiskError
-from subsalt.grid import Grid
 from subsalt.io import segy, volume
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.survey import Shot, Survey
 
 #: m between grid points, and between receivers along x and y
 SPACING, RECEIVERS = 10.0, (20.0, 40.0)

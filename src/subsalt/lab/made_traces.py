@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.io.prestack_write import write_traces
 from subsalt.io.publish import publish_text
-from subsalt.survey import TimeAxis
 
 #: m between bins; m/s; s between samples; peak frequency in Hz
 BIN, V, DT, F0 = 15.0, 2500.0, 0.008, 15.0

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt import decomp
 from subsalt.errors import DeviceError, MemoryPlanError
 from subsalt.host import machine_facts
 from subsalt.lab import external, job_queue, scaling
@@ -20,6 +19,7 @@ from subsalt.lab.layouts import Layout, layouts, usual
 from subsalt.lab.scaling_worker import LAYER
 from subsalt.lab.topology import Topology
 from subsalt.lab.work_rule import WorkRule
+from subsalt.parallel import decomp
 
 if TYPE_CHECKING:
     from subsalt.lab.rf.campaign import ReFrame

@@ -17,14 +17,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import comm, kernels
-from subsalt.grid import Box, Grid
+from subsalt import kernels
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import Medium, ModelLike
 from subsalt.kernels import cpu
 from subsalt.lab.topology import Topology
-from subsalt.model import EarthModel
-from subsalt.model_like import Medium, ModelLike
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
+from subsalt.parallel import comm
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
 
 #: what starts the line with the answer; MPI libraries print lines of their own
 ANSWER = "subsalt-scaling "

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import __version__, kernels
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
 from subsalt.host import available_memory
 from subsalt.kernels import cpu
 from subsalt.lab.launcher import run
 from subsalt.lab.load import Watch
-from subsalt.model import EarthModel
-from subsalt.options import PropagationOptions
-from subsalt.propagator import Propagator
-from subsalt.segment import Correlation, Snapshots
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Correlation, Snapshots
 
 #: bytes of a number of a wavefield
 FLOAT = 4

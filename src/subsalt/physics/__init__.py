@@ -6,8 +6,8 @@ that every discrete mode has a real frequency, energy is conserved, and the time
 
 from __future__ import annotations
 
+from subsalt.earth.model import ModelLike
 from subsalt.errors import ConfigError
-from subsalt.model import ModelLike
 from subsalt.physics import isotropic, tti, vti
 
 MEDIA = {"isotropic": isotropic, "vti": vti, "tti": tti}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.fields import Layout, Plane
-from subsalt.model import EarthModel
+from subsalt.earth.model import EarthModel
+from subsalt.kernels.fields import Layout, Plane
 
 
 def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:

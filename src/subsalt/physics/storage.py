@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.model import EarthModel, ModelLike
 from subsalt.errors import ConfigError
-from subsalt.fields import Layout, Plane
+from subsalt.kernels.fields import Layout, Plane
 from subsalt.kernels.packing import TOP, Scale
-from subsalt.model import EarthModel, ModelLike
 from subsalt.physics import isotropic, vti
 
 #: relative error of the velocity from which on it is worth a warning: 1 ms after a second

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import tilt
-from subsalt.fields import Layout
-from subsalt.model import EarthModel
+from subsalt.earth import tilt
+from subsalt.earth.model import EarthModel
+from subsalt.kernels.fields import Layout
 from subsalt.physics import vti
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.model import EarthModel
 from subsalt.errors import ModelError
-from subsalt.fields import Layout, Plane
-from subsalt.model import EarthModel
+from subsalt.kernels.fields import Layout, Plane
 from subsalt.physics import isotropic
 
 

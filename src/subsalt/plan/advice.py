@@ -18,13 +18,13 @@ from subsalt.io.os_errors import free_bytes
 from subsalt.lab.machine import Machine
 from subsalt.lab.mounts import mount_of
 from subsalt.lab.storage_rates import ways_measured
-from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.disk import existing
 from subsalt.plan.grouping import Decision, decide
 from subsalt.plan.need import Needs
 from subsalt.plan.scratch import checkpointing_of
 from subsalt.plan.world import World
+from subsalt.propagation.options import CheckpointOptions
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import CheckpointOptions
 from subsalt.plan.gpu import MARGIN
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.world import World
+from subsalt.propagation.options import CheckpointOptions
 
 #: bytes that no rank has
 NEVER = 1 << 62

@@ -8,10 +8,10 @@ from typing import Any
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.choice import Rates as ShotRates
-from subsalt.decomp import Slab
-from subsalt.options import CheckpointOptions, PropagationOptions
+from subsalt.parallel.decomp import Slab
 from subsalt.plan.gpu import LAUNCHES, Gpu
 from subsalt.plan.rates import Parts, Rates, step_seconds
+from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 
 #: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
 ASSUMED_DISK = 1.5e8

@@ -20,7 +20,7 @@ SEGY_HEADERS, TRACE_HEADER = 3600, 240
 #: ledger, logs and report of a run beside what it draws, and the same of every shot or block
 BESIDE, BESIDE_UNIT = 150_000, 1_000
 #: pictures of a section, or of a volume with its planes, once as files and once in the report
-PICTURES_2D, PICTURES_3D = 850_000, 2_000_000
+PICTURES_2D, PICTURES_3D = 1_100_000, 2_000_000
 
 #: what is written when the snapshots of all shots have gone
 LATE = ("image", "pictures, report, ledger")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from subsalt.acquisition.survey import Shot
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.network import HOW
@@ -16,7 +17,6 @@ from subsalt.plan.need import Needs
 from subsalt.plan.phases import KERNELS, Surroundings, shot_phases, survey_phases
 from subsalt.plan.rates import Rates, step_seconds
 from subsalt.plan.speed import rates_for
-from subsalt.survey import Shot
 
 
 @dataclass(frozen=True)

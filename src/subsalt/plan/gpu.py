@@ -14,7 +14,7 @@ from subsalt.errors import ConfigError
 from subsalt.lab.machine import Machine
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
+    from subsalt.parallel.comm import Comm
 
 GIB = 1 << 30
 

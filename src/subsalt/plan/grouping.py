@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
 from subsalt.errors import DiskError, MemoryPlanError
 from subsalt.plan.changes import smallest_changes
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.need import Needs, RankNeed, Setup
 from subsalt.plan.world import World
-from subsalt.survey import Shot
 
 GroupSize = int | Literal["auto"]
 

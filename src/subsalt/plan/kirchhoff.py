@@ -157,7 +157,7 @@ def plan_kirchhoff(
     FindingsError
         With everything that a check finds wrong, the memory of this machine aside: a plan is for any.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     checked = check_job(job)
     wrong = [f for f in checked.findings if f.level == "error" and f.code not in OF_THIS_MACHINE]

@@ -55,7 +55,7 @@ def plan_kirchhoff_nodes(
     FindingsError
         With everything that a check finds wrong, the memory of this machine aside.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     checked = check_job(job)
     if any(f.level == "error" and f.code not in OF_THIS_MACHINE for f in checked.findings):

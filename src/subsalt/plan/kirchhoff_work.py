@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.kernels.kirchhoff_reference import LEAST_SQUARE, leg, rooms
-from subsalt.survey import TimeAxis
 
 #: locations along an axis of the image, and traces of each, that are looked at: some 20,000 pairs tell the mean of a
 #: spread as wide as itself to 1 %

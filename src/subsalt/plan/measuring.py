@@ -12,11 +12,11 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab import machine as machines
 from subsalt.lab import publishing, shot_rates, storage
 from subsalt.lab.machine import Machine
-from subsalt.options import CheckpointOptions
 from subsalt.plan.disk import existing
 from subsalt.plan.need import Needs
 from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
 from subsalt.plan.world import World
+from subsalt.propagation.options import CheckpointOptions
 
 #: bytes put and got in a folder
 FOLDER_BYTES = 96 << 20

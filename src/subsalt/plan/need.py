@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from subsalt import decomp, physics
+from subsalt import physics
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice, Limits, choose
 from subsalt.checkpoint.choice import Rates as ShotRates
 from subsalt.checkpoint.footprint import Sizes
-from subsalt.decomp import Slab
-from subsalt.domain import Domain
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.device_memory import device_memory
 from subsalt.imaging.filters import LAPLACIAN_REACH
@@ -27,14 +26,16 @@ from subsalt.imaging.memory import (
     shot_memory,
     tilt_scratch,
 )
+from subsalt.imaging.modelling import ModellingSetup
 from subsalt.imaging.setup import MigrationSetup, shot_window
 from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
-from subsalt.modelling import ModellingSetup
-from subsalt.options import CheckpointOptions
+from subsalt.numerics.stencil import radius_of
+from subsalt.parallel import decomp
+from subsalt.parallel.decomp import Slab
 from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.gpu import PIN, Gpu
-from subsalt.stencil import radius_of
-from subsalt.survey import Shot
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import CheckpointOptions
 from subsalt.view.pages import picture_bytes
 
 #: resident size of the program with all it imports and has read of a small job, before the first array (measured:

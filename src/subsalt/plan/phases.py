@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
@@ -30,7 +31,6 @@ from subsalt.plan.grouping import Decision
 from subsalt.plan.halo import Exchange, Network, exchange_of, plane_points
 from subsalt.plan.need import Needs, distinct
 from subsalt.plan.rates import Parts, Rates, step_seconds
-from subsalt.survey import Shot
 
 #: bytes per second of files that are read, checked and mapped; written and published; summed
 READ, WRITE, SUM = 4e8, 3e8, 1e9

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt.acquisition.survey import Survey
 from subsalt.errors import ConfigError, Finding, SubsaltError
+from subsalt.imaging.modelling import ModellingSetup
 from subsalt.imaging.setup import gate
 from subsalt.lab.model.survey import tail_loss
-from subsalt.modelling import ModellingSetup
 from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk
 from subsalt.plan.duration import Duration, duration_of
@@ -23,7 +24,6 @@ from subsalt.plan.reading import Reading, reading_of
 from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
 from subsalt.plan.totals import Totals, of_shot, of_survey
 from subsalt.plan.world import World
-from subsalt.survey import Survey
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -241,7 +241,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     ConfigError
         When the job has neither [data] nor [acquisition].
     """
-    from subsalt.run.migrate import migration_setup, survey_of
+    from subsalt.job.setup import migration_setup, survey_of
 
     if job.data is None and job.acquisition is None:
         raise ConfigError(

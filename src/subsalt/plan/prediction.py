@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt.acquisition.survey import Shot
 from subsalt.errors import SubsaltError
 from subsalt.imaging.kirchhoff.cutting import Block
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
@@ -20,7 +21,6 @@ from subsalt.plan.phases import Surroundings
 from subsalt.plan.rates import machine_of
 from subsalt.plan.scratch import disks_of
 from subsalt.plan.world import World
-from subsalt.survey import Shot
 
 #: what measures for a run, which itself measures nothing
 PLANS = "subsalt plan JOB measures it in some seconds, and the next run has a prediction"

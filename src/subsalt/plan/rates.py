@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from subsalt import __version__
-from subsalt.decomp import Slab
 from subsalt.errors import MissingInputError, SubsaltError
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import OLD, Machine, days_since
 from subsalt.lab.shot_rates import MOST_POINTS
-from subsalt.options import PropagationOptions
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.options import PropagationOptions
 
 #: how to get a rate
 HOW = "subsalt lab kernels"

@@ -16,7 +16,6 @@ from subsalt.imaging.sizes import snapshot_bytes
 from subsalt.lab.machine import Machine
 from subsalt.lab.storage import Rates as StorageRates
 from subsalt.lab.storage import rates_of
-from subsalt.options import CheckpointOptions
 from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.plan.disk import LATE, Disk, disk_of, existing, outputs_of, partial_bytes
 from subsalt.plan.grouping import Decision
@@ -24,6 +23,7 @@ from subsalt.plan.need import Needs
 from subsalt.plan.rates import assumed
 from subsalt.plan.speed import rates_for
 from subsalt.plan.world import World
+from subsalt.propagation.options import CheckpointOptions
 
 #: part of the free room that scratch fills: other programs write, too
 SHARE = 0.9

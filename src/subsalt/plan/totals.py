@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.checkpoint.scheme import Counts
@@ -13,7 +14,6 @@ from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.sizes import snapshot_bytes
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
-from subsalt.survey import Shot
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from subsalt.host import available_memory, usable_cores
 from subsalt.kernels import threads_to_use
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
+    from subsalt.parallel.comm import Comm
     from subsalt.plan.gpu import Gpu
 
 #: part of the free memory that a plan fills when it may choose: the page cache lives on the rest, and with it input

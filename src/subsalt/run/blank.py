@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
 from subsalt.imaging.kirchhoff.engine import velocities
 from subsalt.imaging.kirchhoff.reach import reach
 from subsalt.imaging.kirchhoff.stacking import leg, mute_weight
+from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
     from subsalt.imaging.image_sum import ImageSum
     from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
     from subsalt.run.kirchhoff.assemble import Piece
-    from subsalt.survey import Survey
 
 #: shots whose traces are read again to see whether there was anything in them
 LOOKED_AT = 5

@@ -9,14 +9,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.imaging.modelling import ModellingSetup
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io import strategy
+from subsalt.io.shared_model import SharedModel
 from subsalt.io.strategy import Broadcast
-from subsalt.modelling import ModellingSetup
+from subsalt.parallel.comm import Comm
 from subsalt.run.feed import Rows, TraceFeed, Traces
-from subsalt.shared_model import SharedModel
-from subsalt.survey import Shot, Survey
 
 Setup = TypeVar("Setup", MigrationSetup, ModellingSetup)
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.comm import Comm, thread_multiple
-from subsalt.waiting import announced
+from subsalt.parallel.comm import Comm, thread_multiple
+from subsalt.parallel.waiting import announced
 
 #: bytes of a message, and letters of a reason that surely fit
 MESSAGE, REASON = 4096, 600

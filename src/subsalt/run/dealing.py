@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from subsalt.comm import Comm
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.watchdog import note
 from subsalt.run import quarantine
 from subsalt.run.deal import Deal, Dealer, Player, Told
 from subsalt.run.facts import log_event
@@ -14,7 +15,6 @@ from subsalt.run.groups import Groups
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.live import Live
 from subsalt.timing import Phases
-from subsalt.watchdog import note
 
 
 class HasId(Protocol):

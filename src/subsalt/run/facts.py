@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__, physics
-from subsalt.comm import Comm
 from subsalt.errors import Finding
-from subsalt.halo import Traffic as Exchanged
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, publish_text
 from subsalt.io.traffic import COUNTED, Traffic
+from subsalt.parallel.comm import Comm
 from subsalt.physics.storage import storage_error
+from subsalt.propagation.halo import Traffic as Exchanged
 from subsalt.run.gpu_work import over_gpus
 from subsalt.run.provenance import code_facts, machine_facts
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
     from subsalt.job.job import Job
     from subsalt.run.outputs import Written
-    from subsalt.survey import Survey
 
 
 def run_facts(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.survey import Shot, Survey
+from subsalt.acquisition.survey import Shot, Survey
 
 #: receivers of a shot that a rank needs: None for all
 Rows = NDArray[np.int64] | None

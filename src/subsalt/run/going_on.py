@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.parallel.comm import Comm
 from subsalt.run import quarantine
 from subsalt.run.crashes import collect, died_of_memory
 from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger
-from subsalt.survey import Shot, Survey
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt import devices
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot
 from subsalt.kernels import cores, threads_to_use
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.waiting import announced
 from subsalt.plan import World, group_size, group_sizes
 from subsalt.plan import gpu as gpus
 from subsalt.plan.checkpointing import Checkpointing
@@ -19,10 +20,9 @@ from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.rates import machine_if_known
 from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
+from subsalt.propagation import devices
 from subsalt.run.deal import LOOK
 from subsalt.run.identity import of_the_run
-from subsalt.survey import Shot
-from subsalt.waiting import announced
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -145,7 +145,7 @@ def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: in
     ranks_per_shot : int
         Wanted size; all ranks are one group when there are fewer.
     largest : int, optional
-        Ranks among which the smallest window of the survey can be cut (`subsalt.decomp.largest_group`).
+        Ranks among which the smallest window of the survey can be cut (`subsalt.parallel.decomp.largest_group`).
     shots : int, optional
         Shots to be done: groups beyond their number would have nothing to do.
     """

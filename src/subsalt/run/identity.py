@@ -11,16 +11,16 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError
-from subsalt.grid import Frame
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger, read_only, settings_of
 
 if TYPE_CHECKING:
-    from subsalt.comm import Comm
     from subsalt.job.base import BaseJob
-    from subsalt.options import CheckpointOptions, PropagationOptions
+    from subsalt.parallel.comm import Comm
+    from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")

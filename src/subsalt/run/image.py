@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DataError
-from subsalt.grid import Box
 from subsalt.imaging.image_sum import ILLUMINATION, ImageSum, light_of
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.parallel.comm import Comm
 from subsalt.run.blank import refuse_blank
 from subsalt.run.ledger import Ledger
 from subsalt.run.partial import open_partial, read_partial
-from subsalt.survey import Survey
 
 #: bytes of a partial image that are held while its illumination is summed
 _PIECE = 32 << 20

@@ -14,15 +14,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import world
+from subsalt import kernels
 from subsalt.errors import Finding, raise_on_errors
-from subsalt.grid import Frame
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
-from subsalt.model import ModelLike
+from subsalt.job.setup import migration_setup, survey_of
+from subsalt.parallel.comm import world
+from subsalt.parallel.watchdog import watch
 from subsalt.plan.prediction import of_shots
+from subsalt.propagation import devices
 from subsalt.run import gpu_work
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
@@ -42,9 +42,7 @@ from subsalt.run.shots import ShotRunner, migrate_shots
 from subsalt.run.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.run.wavefields import facts_of as facts_of_wavefields
 from subsalt.run.wavefields import places
-from subsalt.survey import Survey
 from subsalt.timing import Phases
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -141,7 +139,7 @@ class RunResult:
 
 def migrate_job(
     job: BaseJob,
-    run_dir: Path,
+    run_dir: str | Path | None = None,
     progress: Progress | None = None,
     strict: bool = False,
     going_on: GoingOn = AS_IT_IS,
@@ -156,8 +154,9 @@ def migrate_job(
     ----------
     job : Job or KirchhoffJob
         With `[data]`.
-    run_dir : Path
-        Made when missing; refused when it belongs to another job. All ranks must see it.
+    run_dir : str or Path, optional
+        Made when missing; refused when it belongs to another job; `NAME.run` beside the job file when None. All ranks
+        must see it.
     progress : callable, optional
         ``progress(done, total, message)``; called on rank 0.
     strict : bool
@@ -180,7 +179,8 @@ def migrate_job(
     """
     module, name = RUNNERS[job.method]
     run: Callable[..., RunResult] = getattr(import_module(module), name)
-    return run(job, run_dir, progress, strict, going_on, say, recompute)
+    folder = job.default_run_dir if run_dir is None else Path(run_dir)
+    return run(job, folder, progress, strict, going_on, say, recompute)
 
 
 def migrate_shots_job(
@@ -193,7 +193,7 @@ def migrate_shots_job(
     recompute: bool,
 ) -> RunResult:
     """Migrate the shots of a job by reverse time migration, see `migrate_job`, by which it is called."""
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):
@@ -343,26 +343,3 @@ def write_report(folder: Path, clock: Phases) -> Path:
             if everybody.is_root:
                 path = str(report.write(folder))
         return Path(everybody.bcast(path))
-
-
-def survey_of(job: Job, model: ModelLike) -> Survey:
-    """Return the recorded survey of a job in the local frame of its model; rank 0 reads its headers. Collective.
-
-    A model without a place on the map lies along the line of the survey itself, or in map coordinates.
-    """
-    from subsalt.job.data import open_survey
-
-    return open_survey(job, None if model.frame == Frame() else model.frame, world())
-
-
-def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:
-    """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation.
-
-    The model lies where the survey has it: their local coordinates are the same.
-    """
-    from subsalt.imaging.setup import gate
-
-    options, model = job.propagation_options, model.moved_to(survey.frame)
-    gated, _ = gate(model, options)
-    dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
-    return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import world
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
+from subsalt.imaging.modelling import ModellingSetup, model_shot
 from subsalt.imaging.setup import gate
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy_write import write_shot
-from subsalt.modelling import ModellingSetup, model_shot
+from subsalt.parallel.comm import world
+from subsalt.parallel.watchdog import watch
+from subsalt.propagation import devices
 from subsalt.run import groups as ranks
 from subsalt.run.broadcast import reading_of, with_input
 from subsalt.run.deal import Told
@@ -24,9 +27,7 @@ from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock
 from subsalt.run.shared import check_shared, inputs_of
-from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -100,7 +101,7 @@ def model_job(
     FindingsError
         When a check finds an error; nothing was started.
     """
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(out_dir)
     if not checked:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.kept import KeptWavefield
+from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, MissingInputError
-from subsalt.grid import Grid
 from subsalt.run.migrate import RunResult
 from subsalt.run.reimage import Wish, reimage_run
 from subsalt.run.source_run import SourceRun

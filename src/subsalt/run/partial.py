@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from subsalt.comm import Comm
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.grid import Box
 from subsalt.imaging.rtm import ShotImage
 from subsalt.io.plane_file import PlaneFile, PlaneLayout, write_planes
 from subsalt.io.plane_npz import PlaneNpz, open_planes
+from subsalt.parallel.comm import Comm
 
 #: suffixes of partial images: of this version, and of those before 0.3
 SUFFIXES = (".planes", ".npz")

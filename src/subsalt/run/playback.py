@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError
-from subsalt.grid import Box, Grid
 from subsalt.imaging.conditions import ImagingSums, condition_of
 from subsalt.imaging.image_sum import ILLUMINATION
 from subsalt.imaging.rtm import window_taper
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.run.migrate import migration_setup, survey_of
+from subsalt.job.setup import migration_setup, survey_of
 from subsalt.run.partial import open_partial
 from subsalt.run.progress import duration
 from subsalt.run.replay import Cut, Reader, Replay, Thinned
 from subsalt.run.source_run import SourceRun
 from subsalt.run.wavefields import by_shot, open_wavefield
-from subsalt.survey import Shot, Survey
 from subsalt.view.movie import FIELDS, Axis, Frames, Movie, ordinal, thinning
 
 #: wavefields behind what is shown

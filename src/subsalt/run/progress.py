@@ -12,7 +12,7 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from subsalt.comm import speaks
+from subsalt.parallel.comm import speaks
 
 #: seconds between the first lines where no terminal is
 LINE_INTERVAL = 30.0

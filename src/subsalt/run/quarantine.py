@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import (
     CorruptionError,
     DataError,
@@ -23,7 +23,7 @@ from subsalt.errors import (
     SubsaltError,
 )
 from subsalt.io.publish import make_folder, publish_array, publish_text
-from subsalt.survey import Shot, Survey
+from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
     from subsalt.imaging.setup import MigrationSetup

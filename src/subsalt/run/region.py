@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError
-from subsalt.grid import Box, Grid
 
 #: a node this close to a limit counts as on it, in cells
 ON_LIMIT = 1e-6

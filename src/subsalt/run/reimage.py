@@ -17,14 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import Comm, world
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.grid import Box
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.job.setup import migration_setup, survey_of
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.watchdog import watch
+from subsalt.propagation import devices
 from subsalt.run import groups as ranks
 from subsalt.run.deal import Told
 from subsalt.run.dealing import Progress, Report, deal_units
@@ -32,7 +36,7 @@ from subsalt.run.facts import ending_facts, over_ranks, run_facts, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.image import sum_image
 from subsalt.run.ledger import Ledger
-from subsalt.run.migrate import RunResult, migration_setup, survey_of, write_report
+from subsalt.run.migrate import RunResult, write_report
 from subsalt.run.outputs import write_outputs
 from subsalt.run.partial import intact, write_partial
 from subsalt.run.region import parse_region
@@ -40,10 +44,8 @@ from subsalt.run.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.run.shared import check_formats, check_shared
 from subsalt.run.source_run import SourceRun
 from subsalt.run.wavefields import CURE, by_shot
-from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job

@@ -12,13 +12,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.kept import KeptWavefield
 from subsalt.imaging.rtm import receiver_samples
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.unnamed import UnnamedFile
 from subsalt.kernels.problem import State
-from subsalt.propagator import Propagator
-from subsalt.survey import Shot, Survey
+from subsalt.propagation.propagator import Propagator
 
 #: which points of a window are taken, per axis
 Cut = tuple[slice, slice, slice]

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm
+from subsalt.acquisition.survey import Shot
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SnapshotDamaged
-from subsalt.grid import Box
 from subsalt.imaging.conditions import condition_of
 from subsalt.imaging.image_sum import ILLUMINATION
 from subsalt.imaging.kept import CORRELATION, sums_of_kept
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
+from subsalt.parallel.comm import Comm
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.partial import intact, open_partial
 from subsalt.run.wavefields import CURE, Kept, by_shot, open_wavefield
-from subsalt.survey import Shot
 
 #: first and last time, s; None: no limit
 Times = tuple[float | None, float | None]

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subsalt.comm import Comm
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import CannotCreateError, MemoryPlanError
-from subsalt.grid import Frame, Grid
 from subsalt.imaging.memory import available_memory
 from subsalt.io.publish import sha256_file
 from subsalt.io.rev1 import choose_scalar
 from subsalt.io.volume_write import PLANE_FORMATS
+from subsalt.numerics.side_by_side import each
+from subsalt.parallel.comm import Comm
 from subsalt.run.lock import NAME as LOCK
-from subsalt.side_by_side import each
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import CorruptionError
-from subsalt.halo import Traffic
 from subsalt.imaging.rtm import ShotImage, migrate_shot
 from subsalt.imaging.samples import SnapshotPool
 from subsalt.imaging.setup import MigrationSetup
 from subsalt.imaging.slabs import share_of
+from subsalt.propagation.halo import Traffic
 from subsalt.run import quarantine
 from subsalt.run.broadcast import TracesTogether, reading_of, with_input
 from subsalt.run.crashes import CrashNote
@@ -29,7 +30,6 @@ from subsalt.run.partial import write_partial
 from subsalt.run.reuse import Reuse, reused
 from subsalt.run.strategies import Strategies
 from subsalt.run.wavefields import told_of
-from subsalt.survey import Shot, Survey
 from subsalt.timing import Phases
 
 

@@ -11,21 +11,21 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.costs import name_of, scheme_facts
 from subsalt.checkpoint.footprint import disk_traffic, footprint
 from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage import StoreCounts
-from subsalt.comm import Comm
 from subsalt.errors import Finding
 from subsalt.imaging.restart import scheme_left
 from subsalt.imaging.rtm import ShotImage
 from subsalt.imaging.setup import MigrationSetup
-from subsalt.options import CheckpointOptions
+from subsalt.parallel.comm import Comm
 from subsalt.plan.grouping import Decision
+from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.facts import done_events
-from subsalt.survey import Shot
 
 #: counts that plan and run must agree on, in the order in which events keep them
 NAMES = tuple(f.name for f in fields(Counts))

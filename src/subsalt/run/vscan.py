@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.scan_measure import Flatness, best_scales
 from subsalt.io.image_traces import ImageTraces, open_image_traces
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.survey import TimeAxis
 
 if TYPE_CHECKING:
     from subsalt.job.kirchhoff_job import KirchhoffJob

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box, Frame, Grid
+from subsalt.earth.model import ModelLike
 from subsalt.errors import ConfigError
-from subsalt.grid import Box, Frame, Grid
-from subsalt.model import ModelLike
-from subsalt.survey import Shot, Survey
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, fit, legend, png_path

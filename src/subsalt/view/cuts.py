@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
-from subsalt.grid import Frame, Grid
-from subsalt.planes import Planes
-from subsalt.survey import Survey
 from subsalt.view import style
 from subsalt.view.placement import moved
 from subsalt.view.style import Length

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import tilt
-from subsalt.model import EarthModel
+from subsalt.earth import tilt
+from subsalt.earth.model import EarthModel
 from subsalt.view import style
 from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, bar, fit, legend, png_path

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.imaging.kirchhoff.flatness import Moveout, residual_moveout
-from subsalt.survey import TimeAxis
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, png_path
 from subsalt.view.records import Draw, draw_traces

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError
-from subsalt.grid import Grid
 from subsalt.view import style
 from subsalt.view.cuts import Cut, Look, cuts_at, draw_cut
 from subsalt.view.style import Length

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, draw_cut
 from subsalt.view.pages import BOTTOM, LEFT, RIGHT, bar, fit, png_path

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import GeometryError
-from subsalt.grid import Frame, Grid
-from subsalt.survey import Survey
 from subsalt.view import style
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import Survey, TimeAxis
+from subsalt.earth.model import EarthModel
 from subsalt.errors import MissingInputError, ModelError, SegyError
 from subsalt.io.export_time import is_time_volume
 from subsalt.io.image_traces import open_image_traces
-from subsalt.model import EarthModel
-from subsalt.survey import Survey, TimeAxis
 from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.survey import Shot, Survey, TimeAxis
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, png_path
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
-from subsalt.grid import Frame, Grid
 from subsalt.io.frames import frame_from
 
 # arrays of an NPZ that are drawn when none is named

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Frame, Grid
-from subsalt.planes import Planes
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at, volume_of
 from subsalt.view.placement import Placed, last_point

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Frame, Grid
-from subsalt.model import EarthModel, ModelLike
-from subsalt.survey import Survey
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.model import EarthModel, ModelLike
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points, volume_of
 from subsalt.view.pages import overview, png_path, single

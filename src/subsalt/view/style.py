@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.planes import Planes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

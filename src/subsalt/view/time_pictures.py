@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
-from subsalt.planes import Planes
 from subsalt.view.fold_maps import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
 from subsalt.view.pages import png_path

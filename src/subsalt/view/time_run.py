@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.planes import Planes
 from subsalt.errors import CorruptionError, DataError, SubsaltError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.partial import SumsFile, read_sums
 from subsalt.imaging.kirchhoff.sums import rows_of
 from subsalt.io.image_traces import ImageTraces, open_image_traces
 from subsalt.io.rsf import open_rsf
-from subsalt.planes import Planes
 from subsalt.view.run_image import job_of, run_facts
 from subsalt.view.time_volume import TraceVolume
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.planes import Planes
 from subsalt.errors import SegyError
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.image_traces import ImageTraces
-from subsalt.planes import Planes
 
 
 class TraceVolume(Planes):

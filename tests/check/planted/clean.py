@@ -17,8 +17,8 @@ from planted import worlds
 from planted.surveys import Case, case, time_case
 from planted.trace_files import Layout
 from planted.worlds import World
-from subsalt.grid import Frame, Grid
-from subsalt.survey import TimeAxis
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.grid import Frame, Grid
 
 
 def _with_data(world: World, change, time: TimeAxis | None = None) -> World:

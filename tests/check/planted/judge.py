@@ -16,6 +16,7 @@ import numpy as np
 from planted.surveys import Case
 from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.job import Job
+from subsalt.plan.checking import check_job
 
 #: cures of one finding that are tried
 MOST_CURES = 6
@@ -28,7 +29,7 @@ def look(case: Case) -> tuple[list[Finding], object]:
     case.write_job()
     try:
         job = Job.from_toml(case.path)
-        found = job.check()
+        found = check_job(job).findings
     except FindingsError as e:
         return [f for f in e.findings if f.level != "ok"], None
     except SubsaltError as e:

@@ -7,7 +7,7 @@ import numpy as np
 from planted.form import plants
 from planted.mistakes_models import write_volume
 from planted.mistakes_times import put
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 
 
 def key(number, form, bases, says, place, change, **more):

@@ -6,7 +6,7 @@ import numpy as np
 
 from planted.form import plants
 from planted.surveys import write_volume
-from subsalt.grid import Grid
+from subsalt.earth.grid import Grid
 
 AGAIN = lambda case: case.restore()  # noqa: E731
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from planted.trace_files import Layout, TraceFile, write
 from planted.worlds import World
-from subsalt.grid import Frame, Grid
+from subsalt.earth.grid import Frame, Grid
 from subsalt.io import volume
 from subsalt.job import toml_out
 

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from subsalt.grid import Grid
-from subsalt.model import EarthModel
-from subsalt.modelling import ModellingSetup, model_shot
-from subsalt.options import PropagationOptions
-from subsalt.survey import Shot, TimeAxis
-from subsalt.wavelet import ricker
+from subsalt.acquisition.survey import Shot, TimeAxis
+from subsalt.acquisition.wavelet import ricker
+from subsalt.earth.grid import Grid
+from subsalt.earth.model import EarthModel
+from subsalt.imaging.modelling import ModellingSetup, model_shot
+from subsalt.propagation.options import PropagationOptions
 
 #: noise of the recorder, relative to the largest sample of a shot
 NOISE = 1e-5

@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import ricker
 from subsalt.imaging.kirchhoff.filters import design
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
-from subsalt.options_kirchhoff import KirchhoffOptions
-from subsalt.survey import TimeAxis
-from subsalt.wavelet import ricker
 
 DT, NT = 0.004, 500
 NUMBERS = (5, 10, 20, 40)

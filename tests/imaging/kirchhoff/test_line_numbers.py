@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.line_numbers import numbers_of, positions_of
 from subsalt.imaging.kirchhoff.velocity import FieldVelocity
 from subsalt.imaging.kirchhoff.velocity_functions import Functions
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(21, 0.1)
 #: vectors of one inline and one crossline number: no round numbers

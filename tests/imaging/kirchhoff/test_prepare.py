@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.filters import band_count, design
 from subsalt.imaging.kirchhoff.interpolator import taps
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare import LARGEST, prepare, prepared_bytes
 from subsalt.imaging.kirchhoff.prepare_reference import polynomials
 from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff import PAD
-from subsalt.options_kirchhoff import KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 DT = 0.004
 

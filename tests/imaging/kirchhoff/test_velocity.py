@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.velocity import ConstantVelocity, VelocityFunction
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(251, 0.008)
 POINTS = np.array([[0.0, 0.0], [1250.0, -40.0], [1e6, 5e6]])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.velocity_functions import NEAREST, Functions
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(3, 0.5)
 #: rotated by atan(3/4), 25 m and 50 m between lines

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed, averaged, cosine_weights
-from subsalt.survey import TimeAxis
 
 TIME = TimeAxis(101, 0.01)
 GRID = ImageGrid((1, 60, 1), (1, 80, 1), (1000.0, 2000.0), (0.0, 25.0), (12.5, 0.0), TIME)

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.grid import Box, Grid
+from subsalt.earth.grid import Box, Grid
 from subsalt.kernels.problem import Problem
-from subsalt.segment import Correlation, Snapshots
+from subsalt.propagation.segment import Correlation, Snapshots
 
 
 @dataclass

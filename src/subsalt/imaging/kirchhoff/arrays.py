@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import kernels
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.imaging.kirchhoff.classes import Classes, trace_weights
 from subsalt.imaging.kirchhoff.cutting import Block
 from subsalt.imaging.kirchhoff.engine import migrate_block, select, start, trace_block, velocities
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.imaging.kirchhoff.stacking import live_classes, stack
 from subsalt.imaging.kirchhoff.velocity import ConstantVelocity, TimeVelocity, VelocityFunction
 from subsalt.imaging.kirchhoff.weights import Weighting
 from subsalt.io.prestack import TraceFiles, TraceTable, azimuths
-from subsalt.options import KirchhoffOptions
-from subsalt.survey import TimeAxis
 from subsalt.timing import Phases
 
 

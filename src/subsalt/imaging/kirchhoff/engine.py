@@ -20,7 +20,7 @@ from subsalt.kernels.kirchhoff_block import Adder, Where, block_sum
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
-    from subsalt.options import KirchhoffOptions
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: bytes of prepared traces that are summed in one call, where nothing else is asked: they stay in a large cache while
 #: the locations pass over them; rates are flat from 64 traces of the default (131 kB each) upwards,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.rms import CONVERSIONS
-from subsalt.survey import TimeAxis
 
 Array = NDArray[np.float64]
 

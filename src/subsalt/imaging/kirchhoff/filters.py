@@ -33,10 +33,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
 from subsalt.imaging.kirchhoff.fourier import transform
 from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE
-from subsalt.options_kirchhoff import Amplitude, KirchhoffOptions
+from subsalt.imaging.kirchhoff.options import Amplitude, KirchhoffOptions
+from subsalt.numerics import fixedmath
 
 #: the phase filters fall over this part of the Nyquist frequency, up to it
 FALL = 0.2

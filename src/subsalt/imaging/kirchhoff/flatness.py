@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.survey import TimeAxis
 
 #: half length of the window in which semblance is taken, s: two periods of 25 Hz
 HALF_WINDOW = 0.08

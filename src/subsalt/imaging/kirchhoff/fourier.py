@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
+from subsalt.numerics import fixedmath
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 

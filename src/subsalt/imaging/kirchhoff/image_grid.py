@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.survey import TimeAxis
 
 #: a first, a last (inclusive) and a step of line numbers
 Lines = tuple[int, int, int]

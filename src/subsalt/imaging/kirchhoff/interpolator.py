@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.options_kirchhoff import Interpolation
+from subsalt.imaging.kirchhoff.options import Interpolation
 
 #: samples before and behind an interval's first sample that its polynomial may take
 BEFORE, AFTER = 7, 8

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import single
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.grid import Box
 from subsalt.imaging.kirchhoff.cutting import Block
 from subsalt.imaging.kirchhoff.sums import Sums, rows_of
 from subsalt.io.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
+from subsalt.parallel.comm import single
 
 #: the one field of a plane: rows of nt numbers, see `rows_of_plane`
 FIELD = "sums"

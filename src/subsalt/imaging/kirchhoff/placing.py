@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.imaging.kirchhoff.image_grid import Vector
+from subsalt.numerics import fixedmath
 
 #: part of a bin by which corner points may miss the grid
 CORNER_MISFIT = 0.01

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import _native
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.imaging.kirchhoff.filters import band_count, design
 from subsalt.imaging.kirchhoff.fourier import transform
 from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE, ORDERS, behind
+from subsalt.imaging.kirchhoff.options import Amplitude, KirchhoffOptions
 from subsalt.imaging.kirchhoff.prepare_reference import padded
 from subsalt.kernels import cpu
-from subsalt.options_kirchhoff import Amplitude, KirchhoffOptions
-from subsalt.survey import TimeAxis
 
 
 @dataclass(frozen=True)

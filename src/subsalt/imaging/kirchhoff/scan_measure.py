@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.flatness import FEWEST_LIVE, peak
-from subsalt.survey import TimeAxis
 
 #: windows a scan is measured in
 WINDOWS = 12

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.imaging.kirchhoff.classes import Classes
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.options import KirchhoffOptions
+from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.velocity import TimeVelocity

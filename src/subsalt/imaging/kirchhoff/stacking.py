@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
+from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.survey import TimeAxis
     from subsalt.imaging.kirchhoff.classes import Classes
-    from subsalt.options import KirchhoffOptions
-    from subsalt.survey import TimeAxis
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: bytes of one temporary array: they stay in the caches
 _BYTES = 512 << 10

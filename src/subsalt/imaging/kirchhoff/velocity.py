@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
 from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile, Scaled
 from subsalt.imaging.kirchhoff.rms import layer_eta
-from subsalt.survey import TimeAxis
 
 __all__ = ["ConstantVelocity", "FieldVelocity", "TimeVelocity", "VelocityFunction"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.imaging.kirchhoff.velocity import TimeVelocity
-from subsalt.survey import TimeAxis
 
 #: locations along an axis of a large grid, and samples of time, that are looked at
 LOCATIONS, SAMPLES = 20, 400

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.line_numbers import numbers_of
 from subsalt.imaging.kirchhoff.rms import CONVERSIONS
-from subsalt.survey import TimeAxis
 
 #: functions that a point between scattered ones is made of
 NEAREST = 8

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import fixedmath
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.line_numbers import numbers_of, positions_of
-from subsalt.survey import TimeAxis
+from subsalt.numerics import fixedmath
 
 #: nodes per length of an average
 PER_LENGTH = 8

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.imaging.kirchhoff.fields import Array, Field
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.imaging.kirchhoff.line_numbers import numbers_of, snapped
 from subsalt.imaging.kirchhoff.rms import CONVERSIONS
 from subsalt.io.volume_in_time import TimeVolume
-from subsalt.survey import TimeAxis
 
 #: samples of traces that are converted at one time
 _SAMPLES = 1 << 21

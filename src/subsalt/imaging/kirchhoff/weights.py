@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from subsalt.imaging.kirchhoff.classes import Classes
     from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
     from subsalt.io.prestack import TraceTable
-    from subsalt.options import KirchhoffOptions
 
 Weighting = Literal["bin", "uniform"]
 

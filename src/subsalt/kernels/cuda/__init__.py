@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
-from subsalt.fields import Layout
-from subsalt.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import (
     DeviceArray,
@@ -41,6 +40,7 @@ from subsalt.kernels.cuda.library import allocated, call, chosen, corner, found
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
 from subsalt.kernels.cuda.points import inject, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
+from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem, State
 
 __all__ = [

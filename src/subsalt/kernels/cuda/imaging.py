@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from subsalt.grid import Box
+from subsalt.earth.grid import Box
 from subsalt.kernels.cuda.arrays import DeviceArray, move, to_device
 from subsalt.kernels.cuda.library import call, corner
 from subsalt.kernels.cuda.plan import fields_of, plan_of

@@ -23,8 +23,8 @@ from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeo
 from subsalt.kernels.kirchhoff_block import Where
 
 if TYPE_CHECKING:
-    from subsalt.options_kirchhoff import KirchhoffOptions
-    from subsalt.survey import TimeAxis
+    from subsalt.acquisition.survey import TimeAxis
+    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 
 #: orders of interpolation that are compiled for the GPU
 ORDERS = (1, 4)

@@ -16,7 +16,7 @@ from subsalt.kernels.cuda.plan import fields_of, plan_of
 from subsalt.kernels.problem import Problem
 
 if TYPE_CHECKING:
-    from subsalt.injection import Points
+    from subsalt.acquisition.injection import Points
 
 #: points of the plug-in by the id of their Points, the grid and the plug-in; an entry goes when its Points do
 _known: dict[tuple[int, tuple[int, int, int], int], tuple[weakref.ref, int]] = {}

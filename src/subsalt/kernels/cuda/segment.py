@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import _native
+from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
-from subsalt.grid import Box
 from subsalt.kernels.cuda.arrays import DeviceArray, address
 from subsalt.kernels.cuda.library import call, check, corner, library, pointers
 from subsalt.kernels.cuda.plan import levels, plan_of
@@ -29,7 +29,7 @@ from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.tuning import batch_seed
 
 if TYPE_CHECKING:
-    from subsalt.segment import Correlation, Recorder, Shells, Snapshots, Source
+    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 #: a slice takes about so long: Ctrl-C is noticed within a second, and the pause between two slices costs nothing
 SLICE_SECONDS = 0.15

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.comm import Comm, world
 from subsalt.io.raw import raw_bytes
 from subsalt.io.together import write_together
 from subsalt.lab import page_cache
+from subsalt.parallel.comm import Comm, world
 
 Part = tuple[slice, slice]
 

@@ -22,7 +22,7 @@ from typing import Any
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.lab.pmpi.carried import BLOCKING, MAKING, PERSISTENT, POSTED, REQUEST, Rule
 from subsalt.lab.pmpi.counts import Counts
-from subsalt.mpi_library import PROFILE
+from subsalt.parallel.mpi_library import PROFILE
 
 #: times that something is tried whose own cost is wanted; calls of which one has a probe before it: a prime, for bursts
 #: of looks have a length of their own

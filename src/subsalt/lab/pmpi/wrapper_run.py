@@ -15,7 +15,7 @@ from subsalt.lab import launcher
 from subsalt.lab.launch_line import LaunchLine
 from subsalt.lab.pmpi.records import Profile
 from subsalt.lab.pmpi.run import Profiled, programs_name, warnings_of
-from subsalt.mpi_library import COUNTING
+from subsalt.parallel.mpi_library import COUNTING
 
 #: how exact the seconds are, for whoever reads them
 NOTE = (

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import devices, kernels
-from subsalt.comm import Comm, world
+from subsalt import kernels
 from subsalt.errors import CorruptionError, raise_on_errors
 from subsalt.imaging.kirchhoff.cutting import Block, recut
 from subsalt.imaging.kirchhoff.engine import bytes_of
@@ -18,10 +17,13 @@ from subsalt.imaging.kirchhoff.partial import SumsFile
 from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.watchdog import watch
 from subsalt.plan import World
 from subsalt.plan import gpu as gpus
 from subsalt.plan.kirchhoff_work import work_of
 from subsalt.plan.prediction import of_blocks
+from subsalt.propagation import devices
 from subsalt.run import gpu_work
 from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
@@ -40,7 +42,6 @@ from subsalt.run.migrate import RunResult, write_report
 from subsalt.run.opening import open_run
 from subsalt.run.shared import check_shared, inputs_of
 from subsalt.timing import Phases
-from subsalt.watchdog import watch
 
 if TYPE_CHECKING:
     from subsalt.job.kirchhoff_job import KirchhoffJob
@@ -60,7 +61,7 @@ def migrate_time_job(
     recompute: bool,
 ) -> RunResult:
     """Migrate the traces of a job in time, see `subsalt.run.migrate.migrate_job`, by which it is called."""
-    from subsalt.job.checking import check_job
+    from subsalt.plan.checking import check_job
 
     clock, everybody, folder = Phases(), world(), Path(run_dir)
     with clock("check"):

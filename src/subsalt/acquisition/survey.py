@@ -1,0 +1,220 @@
+"""The survey: shots, receivers, traces and the time axis; always in local coordinates (x, y, z), z positive down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt.earth.grid import Frame
+from subsalt.errors import GeometryError
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """Samples of a record: `nt` samples, `dt` seconds apart, the first at `t0`."""
+
+    nt: int
+    dt: float
+    t0: float = 0.0
+
+    @property
+    def duration(self) -> float:
+        """Time of the last sample, s."""
+        return self.t0 + (self.nt - 1) * self.dt
+
+    def values(self) -> NDArray[np.float64]:
+        """Return the sample times, s."""
+        return self.t0 + self.dt * np.arange(self.nt, dtype=np.float64)
+
+
+@dataclass
+class Shot:
+    """One source and the receivers that recorded it.
+
+    Parameters
+    ----------
+    id : int
+        Number of the shot in its survey (field record, or a running number); unique.
+    src : ndarray, (3,), float64
+        Source position x, y, z, m; y is 0 in 2-D.
+    rcv : ndarray, (nr, 3), float64
+        Receiver positions, m.
+    data : ndarray, (nr, nt), float32, optional
+        Recorded traces; None when they are still in a file (`Survey.traces` reads them) or to be modelled.
+    trace_index : ndarray, (nr,), int64, optional
+        Numbers of the traces in the survey's files, in order, for reading and for provenance.
+    """
+
+    id: int
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+    data: NDArray[np.float32] | None = None
+    trace_index: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        self.src = _points(self.src).reshape(-1)
+        self.rcv = _points(self.rcv).reshape(-1, 3)
+        if self.src.shape != (3,):
+            raise GeometryError(
+                f"shot {self.id}: src has {self.src.size // 3} positions", "give one source per shot"
+            )
+        if self.data is not None:
+            self.data = np.ascontiguousarray(self.data, dtype=np.float32)
+            if self.data.ndim != 2 or self.data.shape[0] != len(self.rcv):
+                raise GeometryError(
+                    f"shot {self.id}: data have shape {self.data.shape} for {len(self.rcv)} receivers",
+                    "give one row of samples per receiver",
+                    code="E302",
+                )
+
+    @property
+    def offset(self) -> NDArray[np.float64]:
+        """Horizontal source-receiver distances, m, (nr,)."""
+        d = self.rcv[:, :2] - self.src[:2]
+        return np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
+
+
+class TraceSource(Protocol):
+    """Reads traces of a shot from wherever they are."""
+
+    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (len(rows), nt) of some receivers of a shot, of all when `rows` is None."""
+
+
+@dataclass
+class Survey:
+    """Shots over one time axis.
+
+    Parameters
+    ----------
+    shots : sequence of Shot
+        In the order in which their images are summed.
+    time : TimeAxis
+        The samples of every trace.
+    ndim : int
+        2: all y are zero (a line); 3 otherwise.
+    frame : Frame
+        Where the local coordinates lie on the map.
+    reader : callable, optional
+        ``reader(shot, rows) -> (len(rows), nt) float32`` for shots whose data are still in a file; all receivers when
+        `rows` is None.
+    source_files : list of str
+        Files the survey was read from.
+    notes : dict
+        What the reader found or decided (projection misfit, skipped traces), for the report.
+    """
+
+    shots: list[Shot]
+    time: TimeAxis
+    ndim: int = 3
+    frame: Frame = field(default_factory=Frame)
+    reader: TraceSource | None = None
+    source_files: list[str] = field(default_factory=list)
+    notes: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids = [s.id for s in self.shots]
+        if len(set(ids)) != len(ids):
+            twice = sorted({i for i in ids if ids.count(i) > 1})[:5]
+            raise GeometryError(f"shot ids appear twice: {twice}", "give every shot its own id", code="E301")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        src: ArrayLike,
+        rcv: ArrayLike,
+        *,
+        nt: int,
+        dt: float,
+        t0: float = 0.0,
+        data: ArrayLike | None = None,
+    ) -> Survey:
+        """Build a survey from positions.
+
+        Parameters
+        ----------
+        src : array_like, (ns, 2) or (ns, 3)
+            Source positions: (x, z) makes a 2-D survey, (x, y, z) a 3-D one; m.
+        rcv : array_like, (nr, d) or (ns, nr, d)
+            Receiver positions, shared by all shots or one set per shot; m.
+        nt, dt, t0 : int, float, float
+            Time axis.
+        data : array_like, (ns, nr, nt), optional
+            Recorded traces.
+        """
+        s = np.atleast_2d(np.asarray(src, dtype=np.float64))
+        r = np.asarray(rcv, dtype=np.float64)
+        ndim = s.shape[-1]
+        if ndim not in (2, 3) or r.shape[-1] != ndim:
+            raise GeometryError(
+                f"src has {ndim} coordinates, rcv has {r.shape[-1]}", "use (x, z) or (x, y, z) for both"
+            )
+        if r.ndim == 2:
+            r = np.broadcast_to(r, (len(s), *r.shape))
+        if len(r) != len(s):
+            raise GeometryError(
+                f"{len(s)} sources but {len(r)} sets of receivers", "give one set per shot or one for all"
+            )
+        d = None if data is None else np.asarray(data, dtype=np.float32)
+        if d is not None and d.shape != (len(s), r.shape[1], nt):
+            raise GeometryError(
+                f"data have shape {d.shape}, sources, receivers and nt say {(len(s), r.shape[1], nt)}",
+                "order data as (shot, receiver, sample)",
+                code="E302",
+            )
+        shots = [Shot(i + 1, s[i], r[i], None if d is None else d[i]) for i in range(len(s))]
+        return cls(shots, TimeAxis(nt, dt, t0), ndim)
+
+    def __len__(self) -> int:
+        return len(self.shots)
+
+    def __iter__(self) -> Iterator[Shot]:
+        return iter(self.shots)
+
+    def traces(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (nr, nt) of `shot`; reads them from the file when needed, and does not keep them.
+
+        Parameters
+        ----------
+        shot : Shot
+            Of this survey.
+        rows : ndarray of int, optional
+            Numbers of the receivers whose traces are wanted, from 0; nothing else is read. All when left out.
+        """
+        if shot.data is not None:
+            return shot.data if rows is None else shot.data[rows]
+        if self.reader is None:
+            raise GeometryError(f"shot {shot.id} has no data", "model it first, or give data", code="E303")
+        return self.reader(shot, rows)
+
+    def select(self, ids: Sequence[int]) -> Survey:
+        """Return the survey of the shots with these ids, in survey order."""
+        want = set(ids)
+        missing = want - {s.id for s in self.shots}
+        if missing:
+            raise GeometryError(
+                f"no shot has id {sorted(missing)[:5]}", "`subsalt scan` lists the ids", code="E304"
+            )
+        return replace(self, shots=[s for s in self.shots if s.id in want])
+
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest and largest x, y, z of all sources and receivers, m."""
+        pts = np.concatenate([np.concatenate([s.src[None], s.rcv]) for s in self.shots])
+        return pts.min(axis=0), pts.max(axis=0)
+
+
+def _points(values: ArrayLike) -> NDArray[np.float64]:
+    """Return positions as (n, 3): a missing y becomes 0."""
+    a = np.array(values, dtype=np.float64, ndmin=2, copy=True)
+    if a.shape[-1] == 2:
+        a = np.stack([a[..., 0], np.zeros_like(a[..., 0]), a[..., 1]], axis=-1)
+    if a.shape[-1] != 3 or not np.isfinite(a).all():
+        raise GeometryError(
+            f"positions have shape {a.shape} or are not finite", "use (x, z) or (x, y, z) in metres"
+        )
+    return a

@@ -1,0 +1,1 @@
+"""The earth model: its grid and frame, volumes by planes, parameters in memory or in their files."""

@@ -1,0 +1,192 @@
+"""Regular grids, index boxes, and the frame that ties a grid to map coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError
+from subsalt.numerics import fixedmath
+
+
+@dataclass(frozen=True)
+class Box:
+    """A half-open range of grid indices ``lo <= (ix, iy, iz) < hi``; always three axes (2-D has ny = 1)."""
+
+    lo: tuple[int, int, int]
+    hi: tuple[int, int, int]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Points along x, y, z (never negative)."""
+        nx, ny, nz = (max(0, h - l) for l, h in zip(self.lo, self.hi, strict=True))
+        return nx, ny, nz
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return math.prod(self.shape)
+
+    def intersect(self, other: Box) -> Box:
+        """Return the common part."""
+        lo = tuple(max(a, b) for a, b in zip(self.lo, other.lo, strict=True))
+        hi = tuple(min(a, b) for a, b in zip(self.hi, other.hi, strict=True))
+        return Box(lo, hi)  # type: ignore[arg-type]
+
+    def split(self, axis: int, at: int) -> tuple[Box, Box]:
+        """Cut at index `at` along `axis`; either part may be empty."""
+        at = min(max(at, self.lo[axis]), self.hi[axis])
+        hi, lo = list(self.hi), list(self.lo)
+        hi[axis], lo[axis] = at, at
+        return Box(self.lo, tuple(hi)), Box(tuple(lo), self.hi)  # type: ignore[arg-type]
+
+    @property
+    def slices(self) -> tuple[slice, slice, slice]:
+        """Return the slices that select the box in an array (nx, ny, nz)."""
+        x, y, z = (slice(l, h) for l, h in zip(self.lo, self.hi, strict=True))
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A regular grid: (nx, nz) in 2-D, (nx, ny, nz) in 3-D; depth z is the fastest axis and positive down.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Points per axis.
+    spacing : tuple of float
+        Distance of points per axis, m.
+    origin : tuple of float, optional
+        Local coordinate of the first point per axis, m; zeros when left out.
+    """
+
+    shape: tuple[int, ...]
+    spacing: tuple[float, ...]
+    origin: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.shape)
+        if not self.origin:
+            object.__setattr__(self, "origin", (0.0,) * n)
+        object.__setattr__(self, "shape", tuple(int(v) for v in self.shape))
+        object.__setattr__(self, "spacing", tuple(float(v) for v in self.spacing))
+        object.__setattr__(self, "origin", tuple(float(v) for v in self.origin))
+        if n not in (2, 3) or len(self.spacing) != n or len(self.origin) != n:
+            raise ConfigError(
+                f"a grid needs 2 or 3 axes; shape {self.shape}, spacing {self.spacing}, origin {self.origin}",
+                "give the same number of values to shape, spacing and origin",
+            )
+        if min(self.shape) < 1 or not all(h > 0 and math.isfinite(h) for h in self.spacing):
+            raise ConfigError(f"grid shape {self.shape} and spacing {self.spacing} must be positive")
+
+    @property
+    def ndim(self) -> int:
+        """2 or 3."""
+        return len(self.shape)
+
+    @property
+    def shape3(self) -> tuple[int, int, int]:
+        """Shape with ny = 1 in 2-D."""
+        return self.shape if self.ndim == 3 else (self.shape[0], 1, self.shape[1])  # type: ignore[return-value]
+
+    @property
+    def spacing3(self) -> tuple[float, float, float]:
+        """Spacing with dy = 1 in 2-D (so that cell volumes are areas there)."""
+        return self.spacing if self.ndim == 3 else (self.spacing[0], 1.0, self.spacing[1])  # type: ignore[return-value]
+
+    @property
+    def origin3(self) -> tuple[float, float, float]:
+        """Origin with y = 0 in 2-D."""
+        return self.origin if self.ndim == 3 else (self.origin[0], 0.0, self.origin[1])  # type: ignore[return-value]
+
+    @property
+    def box(self) -> Box:
+        """The box of all points."""
+        return Box((0, 0, 0), self.shape3)
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return math.prod(self.shape)
+
+    @property
+    def cell_volume(self) -> float:
+        """Product of the spacings: m^3, or m^2 in 2-D."""
+        return math.prod(self.spacing)
+
+    @property
+    def last(self) -> tuple[float, ...]:
+        """Local coordinate of the last point per axis, m."""
+        return tuple(o + (n - 1) * h for o, n, h in zip(self.origin, self.shape, self.spacing, strict=True))
+
+    def axis(self, i: int) -> NDArray[np.float64]:
+        """Return the coordinates along axis `i` (0 is x, -1 is z), m."""
+        return self.origin[i] + self.spacing[i] * np.arange(self.shape[i], dtype=np.float64)
+
+    def to_index(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return fractional indices (n, 3) of local points (n, 3); y is ignored (0) in 2-D."""
+        pts = np.asarray(points, dtype=np.float64)
+        out = (pts - np.array(self.origin3)) / np.array(self.spacing3)
+        if self.ndim == 2:
+            out[..., 1] = 0.0
+        return out
+
+    def window(self, box: Box) -> Grid:
+        """Return the grid of the points in `box` (which may reach outside: the grid is then larger)."""
+        keep = (0, 2) if self.ndim == 2 else (0, 1, 2)
+        shape = tuple(box.shape[i] for i in keep)
+        origin = tuple(self.origin3[i] + box.lo[i] * self.spacing3[i] for i in keep)
+        return Grid(shape, self.spacing, origin)
+
+    def __iter__(self) -> Iterator[int]:
+        raise TypeError("a Grid is not a sequence; use grid.shape")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where local x, y lie on the map: local = rotate(world - origin).
+
+    Parameters
+    ----------
+    x0, y0 : float
+        Map coordinate of the local point (0, 0), m.
+    azimuth : float
+        Angle from map x (east) to local x (inline axis), radians, towards map y (north).
+    flip : bool
+        Local y points to the right of local x instead of to its left.
+    """
+
+    x0: float = 0.0
+    y0: float = 0.0
+    azimuth: float = 0.0
+    flip: bool = False
+
+    @property
+    def _turn(self) -> tuple[float, float]:
+        """Cosine and sine of the azimuth, with the same bits on every machine; positions feed the image."""
+        if self.azimuth == 0.0:
+            return 1.0, 0.0
+        return float(fixedmath.cos(self.azimuth)), float(fixedmath.sin(self.azimuth))
+
+    def to_local(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Map points (n, 3) from map coordinates to local ones; z stays."""
+        pts = np.array(points, dtype=np.float64, copy=True)
+        c, s = self._turn
+        dx, dy = pts[..., 0] - self.x0, pts[..., 1] - self.y0
+        pts[..., 0] = c * dx + s * dy
+        pts[..., 1] = (-1.0 if self.flip else 1.0) * (c * dy - s * dx)
+        return pts
+
+    def to_world(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Map points (n, 3) from local coordinates to map ones; z stays."""
+        pts = np.array(points, dtype=np.float64, copy=True)
+        c, s = self._turn
+        lx, ly = pts[..., 0].copy(), (-1.0 if self.flip else 1.0) * pts[..., 1]
+        pts[..., 0] = self.x0 + c * lx - s * ly
+        pts[..., 1] = self.y0 + s * lx + c * ly
+        return pts

@@ -1,0 +1,300 @@
+"""The MPI library under mpi4py: found, started with a look at whose it is, and ended; nothing above raw MPI."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from subsalt.errors import ParallelError, install
+from subsalt.parallel import waiting
+from subsalt.parallel.launcher import Launch
+from subsalt.parallel.waiting import wait
+
+#: seconds that MPI has to end all ranks
+ABORT_TIMEOUT = 4.0
+
+#: numbers of phases (`timing.NAMES`) that are known here: outside of all named ones, before the first, after the last
+OUTSIDE, START, END, PROFILE = 1000, 1001, 1002, 1004
+#: added to the number of a phase while the rank waits for others: a profile cannot see that otherwise, for between two
+#: looks at a message a rank that waits is outside of MPI
+WAITING = 500
+
+#: `MPI_Pcontrol`, None while MPI does not run or nobody listens; the phase that the main thread is in
+_pcontrol: Callable[[int], None] | None = None
+_phase = START
+
+#: variable with the file for a profile, and what makes it where it is set: a layer above, known by name
+COUNTING, WRAPPER = "SUBSALT_MPI_PROFILE", "subsalt.lab.pmpi.wrapper"
+_counter: Any = None
+
+
+def tell_phase(number: int) -> None:
+    """Tell MPI, and through it a profile, in which phase the main thread is; `timing.Phases` does it.
+
+    Parameters
+    ----------
+    number : int
+        Of `timing.number_of`.
+    """
+    global _phase
+    if threading.get_ident() == threading.main_thread().ident:
+        _phase = number
+        if _pcontrol is not None:
+            _pcontrol(number)
+
+
+def _speak(pcontrol: Callable[[int], None] | None) -> None:
+    """Tell phases from here on, or no longer."""
+    global _pcontrol
+    _pcontrol = pcontrol
+    waiting.on_wait = None if pcontrol is None else _tell_waiting
+    tell_phase(_phase)
+
+
+def _listeners() -> Callable[[int], None] | None:
+    """Return what phases are told to, None when nobody listens."""
+    preloaded, counting = _preloaded(), None if _counter is None else _counter.tell
+
+    def both(number: int) -> None:
+        assert preloaded is not None
+        assert counting is not None
+        preloaded(number)
+        counting(number)
+
+    return both if preloaded is not None and counting is not None else preloaded or counting
+
+
+def _preloaded() -> Callable[[int], None] | None:
+    """Return the `MPI_Pcontrol` that a profile has put in front of MPI, None when there is no profile.
+
+    A profile is loaded before the program, for all to see; mpi4py opens MPI for itself alone. Its own Pcontrol will not
+    do: it refuses levels above 2.
+    """
+    if not os.environ.get("LD_PRELOAD"):
+        return None
+    import ctypes
+
+    try:
+        pcontrol = ctypes.PyDLL(None).MPI_Pcontrol
+    except AttributeError:
+        return None
+    pcontrol.argtypes, pcontrol.restype = [ctypes.c_int], ctypes.c_int
+    return cast("Callable[[int], None]", pcontrol)
+
+
+def _tell_waiting(waits: bool) -> None:
+    """Tell that the main thread has begun to wait for other ranks, or goes on."""
+    if _pcontrol is not None and threading.get_ident() == threading.main_thread().ident:
+        _pcontrol(_phase + WAITING if waits else _phase)
+
+
+@cache
+def module() -> Any:
+    """Return mpi4py.MPI without starting MPI.
+
+    Raises
+    ------
+    ImportError, RuntimeError, OSError
+        When mpi4py or its MPI library is missing.
+    """
+    import mpi4py
+
+    mpi4py.rc.initialize = False  # started in `start`, with a look at the library first
+    mpi4py.rc.finalize = False
+    from mpi4py import MPI
+
+    return MPI
+
+
+def is_running() -> bool:
+    """Return whether MPI was started here and has not ended."""
+    if "mpi4py.MPI" not in sys.modules:
+        return False
+    mpi = module()
+    return bool(mpi.Is_initialized() and not mpi.Is_finalized())
+
+
+def start(launch: Launch, before_end: Callable[[], None]) -> Any:
+    """Start MPI and return the communicator of all ranks.
+
+    Parameters
+    ----------
+    launch : Launch
+        Who started this process.
+    before_end : callable
+        Gives back what is left, before MPI ends with the interpreter.
+
+    Raises
+    ------
+    ParallelError
+        When the ranks cannot reach each other.
+    """
+    if not launch.connected:
+        raise ParallelError(
+            f"{launch.name} started {launch.size} tasks that cannot reach each other: each would compute everything",
+            "srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list shows them); SUBSALT_MPI=off for runs of their own",
+            code="E711",
+        )
+    try:
+        mpi = module()
+    except (ImportError, RuntimeError, OSError) as error:
+        raise ParallelError(
+            f"{launch.name} started {launch.size} ranks, but MPI for Python cannot be loaded: {error}",
+            f"{install('mpi')}; or set MPI4PY_LIBMPI to the library of the site's MPI",
+            code="E711",
+        ) from None
+    if not launch.fits(version()):
+        raise _mismatch(launch)
+    if not mpi.Is_initialized():
+        with warnings.catch_warnings():
+            # mpi4py suspects what is found below for sure, and each rank would say so
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    everybody = mpi.COMM_WORLD
+    if path := os.environ.get(COUNTING):
+        everybody = _count(path, mpi)
+    _speak(_listeners())
+    atexit.register(finish, before_end)
+    if mpi.COMM_WORLD.Get_size() != launch.size:
+        raise _mismatch(launch)
+    sys.excepthook = _abort_on_uncaught
+    return everybody
+
+
+def _count(path: str, mpi: Any | None = None) -> Any:
+    """Let the calls of this process be counted from here on; return the communicator of all ranks that counts."""
+    global _counter
+    if preloaded := _preloaded():
+        preloaded(PROFILE)  # it makes some calls of its own first
+    _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)
+    return _counter.world
+
+
+def count_alone() -> None:
+    """Let a process that needs no MPI have its phases counted, when SUBSALT_MPI_PROFILE asks for it."""
+    if _counter is None and (path := os.environ.get(COUNTING)):
+        _count(path)
+        _speak(_listeners())
+        atexit.register(finish, lambda: None)
+
+
+def counting_error() -> Exception | None:
+    """Return why a profile that was asked for cannot be written, to be raised on all ranks."""
+    found: Exception | None = None if _counter is None else _counter.error()
+    return found
+
+
+def start_all() -> Callable[[Any], Any]:
+    """Return what starts persistent requests: a function of mpi4py, or the one that counts."""
+    return module().Prequest.Startall if _counter is None else _counter.start_all
+
+
+def test_all() -> Callable[[Any], Any]:
+    """Return what looks at requests, and says whether all are complete."""
+    return module().Request.Testall if _counter is None else _counter.test_all
+
+
+def _mismatch(launch: Launch) -> ParallelError:
+    return ParallelError(
+        f"{launch.name} started {launch.size} ranks, but the MPI library does not belong to it: {version()}",
+        "use the mpiexec beside the Python of subsalt, or set MPI4PY_LIBMPI to the launcher's library",
+        code="E712",
+    )
+
+
+def finish(before_end: Callable[[], None]) -> None:
+    """Give back what is left and end MPI, once; collective.
+
+    Parameters
+    ----------
+    before_end : callable
+        Gives back what is left.
+    """
+    global _counter
+    if not is_running():
+        if _counter is not None:
+            _counter.finish()
+            _counter = None
+        return
+    everybody = module().COMM_WORLD if _counter is None else _counter.world
+    tell_phase(END)
+    # whoever comes first would wait busily in Finalize
+    wait(everybody.Ibarrier().Test)
+    before_end()
+    if _counter is not None:
+        counter, _counter = _counter, None
+        counter.finish(lambda: tell_phase(PROFILE))
+    _speak(None)
+    module().Finalize()
+
+
+def end_all(code: int) -> NoReturn:
+    """End all ranks with an exit code, without a word and without waiting for any.
+
+    Parameters
+    ----------
+    code : int
+        What mpiexec leaves with.
+    """
+    if is_running():
+        # MPI may be held by a call of another thread that never returns; a rank that is gone ends the others too
+        rescue = threading.Timer(ABORT_TIMEOUT, os._exit, [code])
+        rescue.daemon = True
+        rescue.start()
+        # what there is to say was said: MPI's own words about an abort are of no use to anyone
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        module().COMM_WORLD.Abort(code)
+    os._exit(code)
+
+
+def _abort_on_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """Show an exception that nobody caught, as Python does, and end all ranks: alone it would let them wait."""
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.flush()
+    end_all(130 if issubclass(kind, KeyboardInterrupt) else int(getattr(error, "exit_code", 1)))
+
+
+def version() -> str:
+    """Return what the library says of itself, in a line; it need not be started."""
+    # Open MPI goes on with who built it, and when
+    text = module().Get_library_version().strip(" \0\n").split("\n")[0].split(",")[0]
+    return " ".join(text.replace("Version:", "").split())
+
+
+def describe() -> dict[str, Any]:
+    """Return the library by name, the part of mpi4py that drives it, and what it grants to threads.
+
+    Raises
+    ------
+    ImportError, RuntimeError, OSError
+        When mpi4py or its MPI library is missing.
+    """
+    mpi = module()
+    levels = {
+        mpi.THREAD_SINGLE: "MPI_THREAD_SINGLE",
+        mpi.THREAD_FUNNELED: "MPI_THREAD_FUNNELED",
+        mpi.THREAD_SERIALIZED: "MPI_THREAD_SERIALIZED",
+        mpi.THREAD_MULTIPLE: "MPI_THREAD_MULTIPLE",
+    }
+    return {
+        "library": version(),
+        "standard": ".".join(map(str, mpi.Get_version())),
+        # one build of mpi4py has a module for every binary interface
+        "module": Path(mpi.__spec__.origin).name.split(".cpython")[0],
+        "threads": levels[mpi.Query_thread()] if is_running() else "",
+    }
+
+
+def thread_multiple() -> bool:
+    """Return whether MPI may be called from several threads; False where it does not run."""
+    return is_running() and bool(module().Query_thread() == module().THREAD_MULTIPLE)

@@ -1,0 +1,371 @@
+"""Notices a rank that stopped, names it and ends the run; passes Ctrl-C and SIGTERM on to rank 0.
+
+One thread per rank beats into a table in memory that the ranks of a host share, and looks at the beats of the others;
+a second thread on the first rank of every host sends them around a ring of hosts. No other rank is waited for, and
+nothing of it is in a time step: a rank that computes still beats, for the kernels release Python's lock.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from subsalt.errors import Finding, ParallelError, SubsaltError
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.heartbeat import Place, Ring, Table, state_of
+from subsalt.parallel.mpi_library import end_all, thread_multiple
+
+Say = Callable[[SubsaltError], None]
+
+#: seconds of silence after which a rank counts as stopped, when the job does not say it
+PATIENCE = 60.0
+#: seconds that rank 0 has to stop by itself after a signal
+GRACE = 15.0
+#: signals that stop a run, and its exit code then: 75 says that the same command goes on. A batch system sends SIGUSR1
+#: before the time is over, and SIGTERM when it takes the machine away
+STOPPING = {signal.SIGINT: 130, signal.SIGTERM: 75, signal.SIGUSR1: 75}
+#: ranks that see a rank fall silent speak one after another, so that the first one speaks alone
+TURN = 1.5
+
+_watching: Watchdog | None = None
+
+
+def note(text: str) -> None:
+    """Tell what this rank is doing, for the others to name should it fall silent; costs about a microsecond.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``"shot 7, 55%"``; empty when it is over.
+    """
+    if _watching is not None:
+        _watching.table.note(text)
+
+
+def note_phase(name: str) -> None:
+    """Tell in which phase this rank is; `timing.Phases` does it.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"receivers"``; empty when it is over.
+    """
+    if _watching is not None:
+        _watching.table.note(name, "phase")
+
+
+@contextmanager
+def watch(
+    comm: Comm,
+    patience: float | None = None,
+    say: Say | None = None,
+    warn: Callable[[Finding], None] | None = None,
+) -> Iterator[None]:
+    """Watch over all ranks of a communicator while the block runs; collective. Nothing happens in a world of one.
+
+    Inside, SIGINT, SIGTERM and SIGUSR1 stop rank 0 alone (KeyboardInterrupt, or what the handler of the signal raises);
+    the others work on, so that rank 0 comes to a point where it can stop, and it ends them.
+
+    Parameters
+    ----------
+    comm : Comm
+        All ranks of the run.
+    patience : float, optional
+        Seconds of silence after which a rank counts as stopped.
+    say : callable, optional
+        Shows an error; a line on standard error when left out.
+    warn : callable, optional
+        Shows a finding, on rank 0: that hosts cannot watch over each other.
+    """
+    global _watching
+    if comm.size == 1 or _watching is not None:
+        yield
+        return
+    dog = Watchdog(comm, PATIENCE if patience is None else patience, say)
+    _watching = dog
+    if dog.blind and comm.is_root and warn is not None:
+        warn(dog.blind)
+    ended_well = False
+    try:
+        with _signals(comm, dog):
+            try:
+                yield
+                ended_well = True
+            except BaseException as error:
+                # what all ranks raise together ends like success: everyone comes here
+                ended_well = getattr(error, "agreed_ranks", 0) >= comm.size
+                raise
+            finally:
+                if ended_well:
+                    # who is ready early still beats, until all are
+                    comm.agree()
+    finally:
+        _watching = None
+        dog.stop(together=ended_well)
+
+
+class Watchdog:
+    """The threads that beat and watch; made collectively by `watch`.
+
+    Parameters
+    ----------
+    comm : Comm
+        All ranks.
+    patience : float
+        Seconds of silence after which a rank counts as stopped.
+    say : callable, optional
+        Shows an error.
+    """
+
+    def __init__(self, comm: Comm, patience: float, say: Say | None) -> None:
+        self.comm, self.patience, self.say = comm, patience, say
+        self.period = min(1.0, patience / 10)
+        places = [Place(*p) for p in comm.allgather([comm.rank, comm.host, os.getpid()])]
+        host = comm.on_host()
+        try:
+            self.table = Table(host)
+        except OSError:
+            # ranks that cannot share memory are as strangers on different hosts
+            host.free()
+            host = comm.split(comm.rank)
+            self.table = Table(host)
+        self.host = host
+        ranks = host.allgather(comm.rank)
+        self.mates = [places[r] for r in ranks]
+        #: hosts in the order of their first ranks, each with its ranks
+        self.hosts = [list(h) for h in sorted({tuple(r) for r in comm.allgather(ranks)})]
+        self.places = places
+        self.heads = comm.split(0 if host.is_root else 1)
+        self._end = threading.Event()
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._asked = 0.0
+        #: whether the main thread has begun to stop
+        self.stopping = False
+        self._told: set[int] = set()
+        self._threads = [threading.Thread(target=self._guarded, args=(self._watch_host,), daemon=True)]
+        self._ring: Ring | None = None
+        #: why hosts cannot watch over each other
+        self.blind: Finding | None = None
+        if len(self.hosts) > 1 and not thread_multiple():
+            self.blind = Finding(
+                "W711",
+                "warning",
+                f"this MPI serves one thread only: the {len(self.hosts)} hosts do not watch over each other",
+                "give the job a time limit, or use an MPI with MPI_THREAD_MULTIPLE (subsalt doctor)",
+            )
+        elif len(self.hosts) > 1 and host.is_root:
+            self._ring = Ring(self.heads)
+            self._threads.append(
+                threading.Thread(target=self._guarded, args=(self._watch_ring,), daemon=True)
+            )
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, together: bool = True) -> None:
+        """End the threads.
+
+        Parameters
+        ----------
+        together : bool
+            All ranks are here: neighbours in the ring take leave of each other, and communicators are given back.
+        """
+        self._end.set()
+        self.wake(0)
+        for thread in self._threads:
+            thread.join()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        if together:
+            if self._ring is not None:
+                self._ring.close()
+            self.heads.free()
+            self.host.free()
+
+    def wake(self, number: int) -> None:
+        """Make the watching thread look at once, and tell it of a signal; safe in a handler.
+
+        Parameters
+        ----------
+        number : int
+            The signal, 0 for none.
+        """
+        with suppress(OSError):
+            os.write(self._wake_write, bytes([number]))
+
+    @property
+    def wakeup_fd(self) -> int:
+        """Where the system writes the number of a signal, also while the main thread sits in a call."""
+        return self._wake_write
+
+    # -- the threads -----------------------------------------------------------------------------------------------
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self.comm.abort(error, self.say)
+
+    def _watch_host(self) -> None:
+        clock = _AwakeClock(self.period)
+        beats = self.table.beats()
+        heard = [clock.now] * len(beats)
+        parent = os.getppid()
+        while not self._end.is_set():
+            self.table.beat()
+            self._wait()
+            now = clock.tick()
+            for i, count in enumerate(self.table.beats()):
+                if count != beats[i]:
+                    beats[i], heard[i] = count, now
+            silent = [i for i, t in enumerate(heard) if now - t > self.patience and i != self.table.mine]
+            turn = sum(1 for i in range(self.table.mine) if i not in silent)
+            if silent and now - min(heard[i] for i in silent) > self.patience + TURN * min(turn, 4):
+                self._give_up([self.mates[i] for i in silent], now - min(heard[i] for i in silent))
+            if os.getppid() != parent:
+                self._launcher_gone()
+            self._pass_signals_on()
+
+    def _watch_ring(self) -> None:
+        ring, clock = self._ring, _AwakeClock(self.period)
+        assert ring is not None
+        heard = clock.now
+        while not self._end.wait(self.period):
+            now = clock.tick()
+            if ring.beat(self.table.signal):
+                heard = now
+            if ring.signal and not self.table.signal:
+                self.table.ask_to_stop(ring.signal)
+            # the ranks of that host speak of each other first
+            if now - heard > self.patience + TURN * 2:
+                here = next(i for i, ranks in enumerate(self.hosts) if self.comm.rank in ranks)
+                self._give_up([self.places[r] for r in self.hosts[here - 1]], now - heard, host=True)
+
+    def _wait(self) -> None:
+        """Wait a period, or until something happens; take note of signals."""
+        ready, _, _ = select.select([self._wake_read], [], [], self.period)
+        numbers = os.read(self._wake_read, 64) if ready else b""
+        number = max((n for n in numbers if n in STOPPING), default=0)
+        if number:
+            self.table.ask_to_stop(number)
+
+    def _pass_signals_on(self) -> None:
+        """Let rank 0 stop when any rank was asked to, and end everything when it does not come to it."""
+        number = self.table.signal
+        if not number or self._end.is_set():
+            return
+        now = time.monotonic()
+        if not self._asked:
+            self._asked = now
+        elif self.comm.is_root and not self.stopping and number not in self._told:
+            # another rank got it; a period later, for the handler of a signal of our own may be about to run
+            self._told.add(number)
+            os.kill(os.getpid(), number)
+        elif now - self._asked > GRACE + TURN * min(self.comm.rank, 4):
+            error = SubsaltError(
+                f"stopped by {signal.Signals(number).name}; what was finished is kept",
+                "the same command goes on from there",
+                code="E801",
+            )
+            error.exit_code = STOPPING[signal.Signals(number)]
+            self.comm.abort(error, self.say)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _give_up(self, lost: list[Place], seconds: float, host: bool = False) -> None:
+        """Name the ranks that fell silent, and end all."""
+        if self._end.is_set():
+            return
+        if host:
+            ranks = ", ".join(str(p.rank) for p in lost)
+            who = f"host {lost[0].host} with rank{'s' * (len(lost) > 1)} {ranks}"
+            doing = "no message arrives from there"
+        else:
+            who = ", ".join(map(str, lost))
+            state = state_of(lost[0].pid)
+            noted = self.table.noted(self.mates.index(lost[0]))
+            doing = (
+                ", ".join(t for t in (state, f"last at: {noted}" if noted else "") if t)
+                or "it does not say why"
+            )
+        here = self.table.noted(self.table.mine)
+        error = ParallelError(
+            f"no sign of life from {who} for {seconds:.0f} s ({doing}); noticed by rank {self.comm.rank} on "
+            f"{self.comm.host}{f', at: {here}' if here else ''}",
+            "what was finished is kept; the same command goes on from there, on any number of ranks",
+            code="E713",
+        )
+        self._speak_and_end(error)
+
+    def _launcher_gone(self) -> None:
+        self._speak_and_end(
+            ParallelError(
+                "the launcher that started the ranks has died",
+                "what was finished is kept; the same command goes on from there",
+                code="E715",
+            )
+        )
+
+    def _speak_and_end(self, error: SubsaltError) -> None:
+        self.table.end()
+        if self.say is not None:
+            self.say(error)
+        else:
+            print(f"error {error.code}  {error}", file=sys.stderr, flush=True)
+        end_all(error.exit_code)
+
+
+class _AwakeClock:
+    """Seconds during which this process itself was awake.
+
+    A machine that was suspended, or a job that the scheduler stopped and continued, must not find everyone silent.
+    """
+
+    def __init__(self, period: float) -> None:
+        self.longest = 2 * period
+        self.now = 0.0
+        self._last = time.monotonic()
+
+    def tick(self) -> float:
+        """Return the time now."""
+        clock = time.monotonic()
+        self.now += min(clock - self._last, self.longest)
+        self._last = clock
+        return self.now
+
+
+@contextmanager
+def _signals(comm: Comm, dog: Watchdog) -> Iterator[None]:
+    """Let the signals of `STOPPING` stop rank 0 alone, and once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Any] = {n: signal.getsignal(n) for n in STOPPING}
+
+    def stop_once(number: int, frame: Any) -> None:
+        # the launcher passes a signal on that its group got as well: a second one would disturb the clearing up
+        if dog.stopping or not comm.is_root:
+            return
+        if dog.table.ending:
+            # the others gave this rank up while it was stopped; launchers wake it to terminate it
+            os._exit(1)
+        dog.stopping = True
+        if callable(before[number]):
+            before[number](number, frame)
+        raise KeyboardInterrupt
+
+    for n in STOPPING:
+        signal.signal(n, stop_once)
+    fd = signal.set_wakeup_fd(dog.wakeup_fd, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(fd)
+        for n in STOPPING:
+            signal.signal(n, before[n])

@@ -1,0 +1,1 @@
+"""Time steps of a wavefield: domain, propagator, ghost planes, the loops over steps, recording."""

@@ -1,0 +1,252 @@
+"""Who computes on what: the GPU that each rank takes, decided by all ranks together before anything is allocated.
+
+A run is computed by one kind of device. Ranks on CPUs beside ranks on GPUs would get the same bits, and make the others
+of their group wait some fifty times longer than these compute. So the ranks take GPUs when every one of them has
+one, else the CPU, unless GPUs were asked for by name.
+
+A rank takes the GPU it may see that the fewest ranks before it on its node have taken: rank by rank where all see
+all, its own where the launcher gives each rank one (CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from types import ModuleType
+from typing import Any
+
+from subsalt import kernels
+from subsalt.errors import DeviceError, Finding, SubsaltError
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.gpu_messages import reaches_gpus
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The GPU of a rank.
+
+    Parameters
+    ----------
+    host : str
+        Its node.
+    number : int
+        Of the GPU among those that the rank may see.
+    bus : str
+        Of the GPU, the same for all ranks of the node.
+    name : str
+        What it is.
+    sharing : int
+        Ranks of the node that take it.
+    """
+
+    host: str
+    number: int
+    bus: str
+    name: str
+    sharing: int = 1
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The GPUs of a run.
+
+    Parameters
+    ----------
+    seats : tuple of Seat
+        By rank.
+    idle : dict of int
+        GPUs that nobody takes, by node.
+    """
+
+    seats: tuple[Seat, ...]
+    idle: dict[str, int]
+
+    @classmethod
+    def of(cls, told: Sequence[dict[str, Any]]) -> Gpus:
+        """Return them from what every rank says of its GPUs (`look`); each must have one."""
+        taken: Counter[tuple[str, str]] = Counter()
+        seen: dict[str, set[str]] = {}
+        seats = []
+        for one in told:
+            host, here = one["host"], one["gpus"]
+            seen.setdefault(host, set()).update(bus for bus, _ in here)
+            number = min(range(len(here)), key=lambda i: (taken[host, here[i][0]], i))
+            bus, name = here[number]
+            taken[host, bus] += 1
+            seats.append(Seat(host, number, bus, name))
+        shared = tuple(replace(s, sharing=taken[s.host, s.bus]) for s in seats)
+        idle = {host: sum(not taken[host, bus] for bus in buses) for host, buses in seen.items()}
+        return cls(shared, {host: n for host, n in idle.items() if n})
+
+    def findings(self) -> list[Finding]:
+        """Return what is worth saying of their number: shared GPUs, and idle ones."""
+        out = []
+        taken = Counter((s.host, s.bus) for s in self.seats)
+        for host in dict.fromkeys(s.host for s in self.seats):
+            ranks = [n for (h, _), n in taken.items() if h == host]
+            if max(ranks) > 1:
+                said = f"{sum(ranks)} ranks share {_count(len(ranks), 'GPU')} of {host}, memory included"
+                out.append(Finding("W992", "warning", said, f"start {_count(len(ranks), 'rank')} there"))
+            if self.idle.get(host):
+                gpus = len(ranks) + self.idle[host]
+                said = f"{self.idle[host]} of {gpus} GPUs of {host} idle"
+                out.append(Finding("W993", "warning", said, f"start {gpus} ranks there"))
+        return out
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a report says of them."""
+        return {
+            "gpus": [asdict(s) for s in self.seats],
+            "idle_gpus": sum(self.idle.values()),
+            "cuda_aware": reaches_gpus().yes,
+        }
+
+
+@dataclass
+class _Settled:
+    """What the ranks decided last."""
+
+    device: str = ""
+    rank: int = 0
+    gpus: Gpus | None = None
+    error: DeviceError | None = None
+
+
+_settled = _Settled()
+
+
+def gpus() -> Gpus | None:
+    """Return the GPUs of the run; None on CPUs, and before the ranks have decided."""
+    return _settled.gpus
+
+
+def seat() -> Seat | None:
+    """Return the GPU of this rank; None on a CPU, and before the ranks have decided."""
+    return None if _settled.gpus is None else _settled.gpus.seats[_settled.rank]
+
+
+def findings() -> list[Finding]:
+    """Return what is to be said of the GPUs of the run, on all ranks alike: shared ones, and idle ones."""
+    return [] if _settled.gpus is None else _settled.gpus.findings()
+
+
+def no_gpu(device: str) -> list[Finding]:
+    """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
+    try:
+        found = kernels.chosen(device)
+    except SubsaltError:
+        return []  # said by whoever asks for the kernels
+    if not found.note:
+        return []
+    return [
+        Finding(
+            "W980",
+            "warning",
+            f"no GPU is used: {found.note}",
+            f'{found.fix}; [parallel] device = "cpu" wants none',
+        )
+    ]
+
+
+def settle(world: Comm, device: str) -> None:
+    """Decide what all ranks compute on: what ``"auto"`` is, and the GPU of each; collective, and raises nothing.
+
+    Parameters
+    ----------
+    world : Comm
+        All ranks.
+    device : str
+        Of the job: ``"auto"``, ``"cuda"``, ``"cpu"`` or ``"reference"``.
+    """
+    global _settled
+    _settled = _Settled(device, world.rank)
+    kernels.decide(None)
+    if device not in (kernels.AUTO, "cuda"):
+        return
+    told = look(world, device)
+    without = [r for r, one in enumerate(told) if not one["gpus"]]
+    if not without:
+        from subsalt.kernels.cuda import library
+
+        _settled.gpus = Gpus.of(told)
+        try:
+            library.choose(_settled.gpus.seats[world.rank].number)
+        except DeviceError as error:  # one of an earlier run is in use
+            _settled.error = error
+    elif len(without) < world.size:
+        first = told[without[0]]
+        said = (
+            f"{len(without)} of {world.size} ranks without GPU: rank {without[0]} on {first['host']} "
+            f"({first['why'] or 'switched off'})"
+        )
+        start = "start ranks only where there are GPUs (srun --gpus-per-task=1)"
+        _settled.error = DeviceError(
+            f"device = cuda, but {said}", f"{start}, or use device = auto", code="E991"
+        )
+        kernels.decide(kernels.Chosen("cpu", said, start))
+
+
+def describe(device: str) -> dict[str, Any]:
+    """Return what computes, as its kernels say.
+
+    Raises
+    ------
+    DeviceError
+        When GPUs are asked for and no rank has one (E980 to E983), or not every rank (E991): on all ranks alike.
+    """
+    if device == "cuda" and _settled.device == device and _settled.error is not None:
+        raise _settled.error
+    found: dict[str, Any] = kernels.get(device).describe()
+    return found
+
+
+def prepare(world: Comm, device: str, threads: int | None) -> ModuleType:
+    """Return the kernels that all ranks compute with, on the GPU of this rank where they are those of GPUs. Collective.
+
+    Parameters
+    ----------
+    world : Comm
+        All ranks.
+    device : str
+        Of the job.
+    threads : int or None
+        As for `kernels.prepare`.
+
+    Raises
+    ------
+    DeviceError
+        As `describe`, or when a GPU lets nobody in.
+    ParallelError
+        When the setting of messages between GPUs is wrong (E992).
+    """
+    settle(world, device)
+    with world.together():
+        describe(device)
+        module = kernels.prepare(device, threads)
+        if _settled.gpus is not None:
+            from subsalt.kernels.cuda import library
+
+            library.library()
+            reaches_gpus()  # a wrong setting is said now
+        return module
+
+
+def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
+    """Return what every rank says of its GPUs; collective.
+
+    Parameters
+    ----------
+    device : {"auto", "cuda"}
+        With "auto", a rank that would not use its GPU by itself has none.
+    """
+    from subsalt.kernels.cuda import library
+
+    found = library.found()
+    usable = device == "cuda" or kernels.chosen(device).name == "cuda"
+    seen = [[g.bus, g.name] for g in found.devices] if usable else []
+    return world.allgather({"host": world.host, "gpus": seen, "why": found.why})
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"

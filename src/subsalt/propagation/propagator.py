@@ -1,0 +1,376 @@
+"""One wavefield on one computational grid: the model window, its absorbing layer, and `advance(state, n)`.
+
+The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
+the layer. Inside the margin and the layer the model is continued from its edge. A group of ranks shares it in slabs
+along x (`subsalt.propagation.domain`); every rank then holds and advances its own planes, with the bits of one process.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import kernels, physics
+from subsalt.acquisition import injection
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.errors import ConfigError, NumericalFailure
+from subsalt.kernels.packing import Scale
+from subsalt.kernels.problem import MODEL, Problem, State
+from subsalt.numerics import boundary
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.decomp import Slab
+from subsalt.physics import storage
+from subsalt.propagation import tapers
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.halo import Halo, Traffic
+from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.recording import SlabRecorder
+from subsalt.propagation.segment import (
+    Correlation,
+    Hook,
+    Recorder,
+    Shells,
+    Snapshots,
+    Source,
+    Work,
+    by_segment,
+    by_step,
+    has_segment,
+)
+from subsalt.propagation.slab_parts import by_parts, has_parts
+from subsalt.propagation.slab_passes import by_passes, has_passes
+from subsalt.propagation.slab_steps import by_slab, halo_of
+
+
+class Propagator:
+    """Advance wavefields of one medium on the window of a model.
+
+    Parameters
+    ----------
+    model : ModelLike
+        The whole model, already past `anisotropy_gate`.
+    options : PropagationOptions
+        Scheme, boundary, device.
+    dt : float
+        Time step, s; below the stability bound of the *whole* model, so that all windows share it.
+    window : Box, optional
+        Part of the model to propagate in; everything when None.
+    points : ndarray, (n, 3), optional
+        Local positions of all sources and receivers to be used; their support rules the margin.
+    taper_at : ndarray, (n, 3), optional
+        Positions around which anisotropy is made elliptical (`PropagationOptions.source_taper`).
+    vmax : float, optional
+        Velocity that rules the layer, m/s; that of the whole model when None.
+    group : Comm, optional
+        The ranks that share the wavefield: each owns a slab of the computational grid, and everything here is in
+        indices of the planes it holds. All of them make the same propagator and call `advance` with the same steps.
+
+    Notes
+    -----
+    Of a group, what is exchanged between ranks is built once per state; `free` gives it back, as does the end of a
+    ``with`` block.
+    """
+
+    def __init__(
+        self,
+        model: ModelLike,
+        options: PropagationOptions,
+        dt: float,
+        *,
+        window: Box | None = None,
+        points: NDArray[np.float64] | None = None,
+        taper_at: NDArray[np.float64] | None = None,
+        vmax: float | None = None,
+        group: Comm | None = None,
+    ) -> None:
+        self.options = options
+        self.dt = dt
+        self.model_grid = model.grid
+        self.window = window if window is not None else model.grid.box
+        self.kernels = kernels.get(options.device)
+        self.dtype: type = np.float64 if options.dtype == "float64" else np.float32
+        self.medium = physics.medium_of(model, options.medium)
+        self.grid = model.grid.window(self.window)
+        self.group = group if group is not None and group.size > 1 else None
+        rank, ranks = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
+        self.domain = Domain.of(model.grid, self.window, options, self.medium, points, rank=rank, ranks=ranks)
+        #: what this rank owns of the computational grid; None: the whole of it
+        self.slab: Slab | None = self.domain.slab if self.group is not None else None
+        #: the whole computational grid
+        self.comp_grid: Grid = self.domain.grid
+        self.layout = self.domain.layout
+        #: the planes owned, and the part of the window in them, in indices of the planes held
+        self.owned, self.interior = self.domain.owned, self.domain.interior
+        #: that part of the window, in indices of the model
+        self.image_box = self.domain.image_box
+        #: what the exchanges of ghost planes have taken so far
+        self.traffic = Traffic()
+        self._halos: list[tuple[State, Halo]] = []
+        #: one number, shared with propagators made from this one
+        self._advanced = [0]
+        self.problem = self._problem(
+            self._local(model, taper_at), model, vmax if vmax is not None else model.fastest
+        )
+
+    def _local(self, model: ModelLike, taper_at: NDArray[np.float64] | None) -> EarthModel:
+        """Return the model on the planes held, changed where the scheme needs it."""
+        domain, first = self.domain, self.domain.slab.first
+        local = model.window(domain.held)
+        if self.medium != "isotropic" and taper_at is not None and self.options.source_taper:
+            cells = self.options.source_taper
+            local = tapers.elliptical_near(local, taper_at, cells, model, domain.grid, first)
+        if self.medium == "tti":
+            local = tapers.upright_at_layers(local, self.options, domain.widths, domain.slab.nx, first)
+        return local
+
+    def _profiles(self, spacing3: tuple[float, float, float], vmax: float) -> list[NDArray[np.float64]]:
+        """Return the damping profile of every axis on the planes held, 1/s."""
+        opts, widths, slab = self.options, self.domain.widths, self.domain.slab
+        layer = boundary.Layer(opts.boundary, opts.layer_cells)
+        sigma = [
+            layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
+            for i, n in enumerate(self.comp_grid.shape3)
+        ]
+        return [sigma[0][slab.first : slab.last], *sigma[1:]]
+
+    def _problem(self, local: EarthModel, whole: ModelLike, vmax: float) -> Problem:
+        """Return the discretised problem on the planes held."""
+        opts = self.options
+        sigma = decay = None
+        if opts.boundary != "none":
+            sigma = tuple(self._profiles(local.grid.spacing3, vmax))
+            decay = tuple(boundary.decay(s, self.dt) for s in sigma)
+        scales: dict[str, Scale] = {}
+        if opts.model_storage == "u16":
+            storage.refuse_tti(self.medium, opts.model_storage)
+            scales = storage.scales_of(whole, self.medium, self.dt)
+            params = storage.packed_parameters(local, self.medium, self.layout, self.dt, scales)
+        else:
+            params = physics.MEDIA[self.medium].parameters(local, self.layout, self.dt, self.dtype)
+        if opts.free_surface:
+            first_row = [slice(None), slice(None), slice(0, 1)]
+            self.layout.view(params["m"])[tuple(first_row)] = 0  # p = q = 0 on the surface row
+        return Problem(
+            self.layout,
+            self.medium,
+            opts.order,
+            self.dt,
+            local.grid.spacing3,
+            params,
+            opts.boundary,
+            self.domain.held_widths,
+            sigma,  # type: ignore[arg-type]
+            decay,  # type: ignore[arg-type]
+            opts.free_surface,
+            self.dtype,
+            scales,
+        )
+
+    @property
+    def point_count(self) -> int:
+        """Points owned of the computational grid, layer included: what one step of one wavefield counts."""
+        return self.owned.size
+
+    @property
+    def points_advanced(self) -> int:
+        """Points of all steps of this rank so far that were computed, not those that a wavefield has not reached."""
+        return self._advanced[0]
+
+    def new_state(self) -> State:
+        """Return a wavefield at rest."""
+        return self.kernels.new_state(self.problem)
+
+    def points(self, positions: NDArray[np.float64]) -> injection.Points:
+        """Return the interpolation weights of local positions (n, 3), m, on the computational grid.
+
+        Raises
+        ------
+        GeometryError
+            When a position, or its support, lies outside the computational grid.
+        """
+        return self.domain.points(positions)
+
+    def source(self, positions: NDArray[np.float64], samples: NDArray) -> Source:
+        """Return a source of `samples` (n, nt), in source units, at local positions (n, 3)."""
+        scaled = np.asarray(samples, dtype=np.float64) / self.comp_grid.cell_volume
+        points = self.points(positions)
+        if self.slab is not None:
+            points, rows = self.domain.mine(points)
+            scaled = scaled[rows]
+        # time-major in memory: every step takes one sample of all points
+        return Source(points, np.asfortranarray(scaled, dtype=self.dtype))
+
+    def recorder(self, positions: NDArray[np.float64], nt: int) -> Recorder | SlabRecorder:
+        """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
+        pts = self.points(positions)
+        if self.slab is not None:
+            return SlabRecorder.of(
+                pts, self.domain.slabs, self.domain.rank, nt, self.dtype, flushes=self.kernels.FLUSHES
+            )
+        return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
+
+    def recorded(self, recorder: Recorder | SlabRecorder) -> tuple[NDArray[np.intp], NDArray]:
+        """Return which positions of a recorder this rank has the samples of, and those, (n, nt); collective."""
+        if isinstance(recorder, Recorder):
+            return np.arange(len(recorder.points)), recorder.data
+        assert self.group is not None
+        return recorder.complete(self.group, self.domain.slabs)
+
+    def advance(
+        self,
+        state: State,
+        n: int,
+        *,
+        sources: Sequence[Source] = (),
+        recorders: Sequence[Recorder | SlabRecorder] = (),
+        snapshots: Snapshots | None = None,
+        correlation: Correlation | None = None,
+        hook: Hook | None = None,
+        at: Container[int] | None = None,
+        progress: Callable[[int], None] | None = None,
+        boxes: Sequence[Box] | None = None,
+        loop: Literal["python"] | None = None,
+        shells: Shells | None = None,
+        inner: Box | None = None,
+    ) -> None:
+        """Advance `state` by `n` time steps; collective over the group, in which only ghost planes travel.
+
+        Parameters
+        ----------
+        state : State
+            Changed in place.
+        n : int
+            Steps.
+        sources : sequence of Source
+            Sample ``state.it`` of each acts in the next step; past its end a source is silent.
+        recorders : sequence of Recorder
+            Each records the new sample after every step.
+        snapshots : Snapshots, optional
+            Copied after the steps that make their time indices.
+        correlation : Correlation, optional
+            Products with other fields, summed after the steps that make their time indices.
+        hook : callable, optional
+            Called with the state after the steps that make the time indices in `at`.
+        at : container of int, optional
+            Time indices of the hook; after every step when None. The fewer, the faster: all steps between two hooks are
+            one call of compiled code.
+        progress : callable, optional
+            Called now and then with the time index reached.
+        boxes : sequence of Box, optional
+            Index boxes that tile the computational grid, computed one after the other; the whole grid when None.
+            The fields do not depend on the tiling. Not for slabs.
+        loop : {"python"}, optional
+            Force the loop in Python over single steps, the reference of the compiled segment.
+        shells : Shells, optional
+            The shell of a box, kept after every step or put back (`subsalt.reversal`).
+        inner : Box, optional
+            What alone is advanced; not with a PML.
+
+        Raises
+        ------
+        NumericalFailure
+            When the field is no longer finite (looked at every 50 steps and after the last one). A group stops
+            together, some steps after one of its ranks has noticed.
+        KeyboardInterrupt
+            Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.
+        """
+        size = self.owned.size if inner is None else inner.size
+        taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
+        work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner)
+        if self.group is not None:
+            self._advance_slab(self.group, state, n, work, loop)
+            self._advanced[0] += n * size
+            return
+        if loop != "python" and has_segment(self.kernels, work):
+            finite = by_segment(self.kernels, self.problem, state, n, work)
+        else:
+            finite = by_step(self.kernels, self.problem, state, n, work)
+        self._advanced[0] += work.points or n * size
+        if not finite:
+            raise self._blow_up(state)
+
+    def _advance_slab(
+        self, group: Comm, state: State, n: int, work: Work, loop: Literal["python"] | None
+    ) -> None:
+        """Advance the slab of this rank."""
+        if work.boxes:
+            raise ConfigError("boxes do not tile the slab of a rank", "leave boxes out with a group")
+        found: list[tuple[int, NumericalFailure]] = []
+        halo = self._halo(group, state)
+        before = replace(halo.traffic)
+
+        def not_finite(now: State) -> None:
+            found.append((now.it, self._blow_up(now)))
+
+        if loop != "python" and has_passes(self.kernels, self.problem, work):
+            by_passes(self.problem, state, n, work, self.domain, halo, not_finite)
+        elif loop != "python" and has_parts(self.kernels, work):
+            by_parts(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
+        else:
+            by_slab(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
+        self.traffic.add(halo.traffic, before)
+        # the earliest is said, by all ranks
+        step = found[0][0] if found else state.it + 1
+        earliest = group.min(step)
+        group.agree(found[0][1] if found and step == earliest else None)
+
+    def _halo(self, group: Comm, state: State) -> Halo:
+        """Return the exchange of a state, built once."""
+        for known, halo in self._halos:
+            if known is state:
+                return halo
+        halo = halo_of(self.kernels, self.domain, self.problem, state, group)
+        self._halos.append((state, halo))
+        return halo
+
+    def without_layer(self) -> Propagator:
+        """Return a propagator of the same medium on the same grid, planes and arrays, of which no side absorbs.
+
+        The scheme is then symmetric in time: two levels in reverse order run backwards.
+        """
+        out = copy.copy(self)
+        shared = {name: made for name, made in self.problem.cache.items() if name == MODEL}
+        out.problem = replace(
+            self.problem, boundary="none", widths=(0, 0, 0, 0, 0, 0), sigma=None, decay=None, cache=shared
+        )
+        out.domain = replace(self.domain, options=replace(self.options, boundary="none"))
+        out._halos = []
+        return out
+
+    def free(self) -> None:
+        """Give back what the exchanges of a group hold; the next `advance` would build it anew."""
+        for _, halo in self._halos:
+            halo.free()
+        self._halos = []
+
+    def __enter__(self) -> Propagator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    def _blow_up(self, state: State) -> NumericalFailure:
+        """Return the error that names the first cell that is not finite and the medium there."""
+        field = self.layout.view(self.kernels.to_host(state.curr[0]))
+        where = np.argwhere(~np.isfinite(field))
+        cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
+        m = float(self.layout.view(self.problem.param("m"))[cell])
+        whole = (cell[0] + self.domain.slab.first, *cell[1:])
+        at = [
+            o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, whole, strict=True)
+        ]
+        return NumericalFailure(
+            f"the wavefield is not finite at step {state.it}, first at x = {at[0]:g}, y = {at[1]:g}, z = {at[2]:g} m "
+            f"(vp there {math.sqrt(m) / self.dt:.5g} m/s)",
+            "check the input traces and the model there; a smaller dt is more robust",
+        )

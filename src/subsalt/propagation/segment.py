@@ -1,0 +1,264 @@
+"""Time steps of one wavefield with what goes in and comes out on the way: sources, recorders, snapshots, hooks.
+
+Two ways that give the same bits: a loop in Python over the kernels of any device (`by_step`), which is the reference,
+and the compiled segment of a device that has one (`by_segment`), which does all steps between two hooks in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition import injection
+from subsalt.earth.grid import Box
+from subsalt.io.tile_cache import TileCache
+from subsalt.kernels import tuning
+from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.shell import Shell
+
+#: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
+FINITE_EVERY = 50
+
+#: called after a step with the state; its `it` is the index of the newest sample
+Hook = Callable[[State], None]
+
+
+@dataclass
+class Source:
+    """Sample sequences injected at points during `Propagator.advance`.
+
+    Parameters
+    ----------
+    points : injection.Points
+        Where.
+    samples : ndarray, (n, nt), float32
+        Sample f[it] per point; acts in the step that makes u[it + 1]. Already divided by the cell volume.
+    """
+
+    points: injection.Points
+    samples: NDArray
+
+
+@dataclass
+class Recorder:
+    """Samples recorded during `Propagator.advance`: ``data[:, it]`` holds the field at time index `it`."""
+
+    points: injection.Points
+    data: NDArray
+
+
+@dataclass
+class Snapshots:
+    """Copies of the imaged field, p or (p + q) / 2, made during `Propagator.advance`.
+
+    Parameters
+    ----------
+    box : Box
+        Index box of the computational grid.
+    fields : mapping of int to ndarray, shape of the box, or None
+        By time index: the arrays that are written; None where only `energy` is wanted.
+    energy : ndarray, shape of the box, optional
+        Accumulates ``scale w^2`` of every snapshot w.
+    scale : float
+        Weight of a snapshot in `energy`.
+    """
+
+    box: Box
+    fields: Mapping[int, NDArray | None]
+    energy: NDArray | None = None
+    scale: float = 1.0
+
+
+@dataclass
+class Correlation:
+    """The product of the imaged field w with other fields u, summed over time indices during `Propagator.advance`.
+
+    Parameters
+    ----------
+    box : Box
+        Index box of the computational grid.
+    fields : mapping of int to ndarray, shape of the box
+        u by the time index of w that it meets.
+    image : ndarray, shape of the box
+        Accumulates ``scale u w``.
+    scale : float
+        Weight of a product.
+    """
+
+    box: Box
+    fields: Mapping[int, NDArray]
+    image: NDArray
+    scale: float
+
+
+@dataclass
+class Shells:
+    """What is kept of every time level during `Propagator.advance`, or put back into it: the shell of a box.
+
+    Parameters
+    ----------
+    shell : Shell
+        Which cells.
+    data : ndarray, (rows, fields, cells)
+        Row r holds the shell at time index ``first + r * direction``; other time indices are left alone.
+    first : int
+        Time index of row 0.
+    direction : {1, -1}
+        Backwards when a wavefield that runs backwards reads what it left on its way forward.
+    put_back : bool
+        Write `data` over the cells after every step, instead of the reverse.
+    """
+
+    shell: Shell
+    data: NDArray
+    first: int
+    direction: Literal[1, -1] = 1
+    put_back: bool = False
+
+    def row(self, it: int) -> NDArray | None:
+        """Return the record of time index `it`, or None."""
+        at = (it - self.first) * self.direction
+        return self.data[at] if 0 <= at < len(self.data) else None
+
+
+@dataclass
+class Work:
+    """What happens in the steps of a segment besides the steps.
+
+    Parameters
+    ----------
+    sources, recorders : sequence
+        What goes in and what comes out at points.
+    snapshots : Snapshots, optional
+        What is copied.
+    correlation : Correlation, optional
+        What is imaged.
+    hook : callable, optional
+        Called with the state at the time indices in `at`.
+    at : container of int, optional
+        None: after every step.
+    progress : callable, optional
+        Called now and then with the time index reached.
+    boxes : sequence of Box
+        Tiles of the grid, computed one after the other; the whole grid when there are none.
+    shells : Shells, optional
+        What is kept of every time level, or put back, after what is injected and before what is copied out.
+    inner : Box, optional
+        What alone is advanced; the rest of the grid keeps its values. Not with a PML.
+    points : int
+        Points of all steps that were advanced by `by_segment`, which leaves out what a wavefield has not reached; 0
+        where nothing is left out.
+    """
+
+    sources: Sequence[Source] = ()
+    recorders: Sequence[Recorder] = ()
+    snapshots: Snapshots | None = None
+    correlation: Correlation | None = None
+    hook: Hook | None = None
+    at: Container[int] | None = None
+    progress: Callable[[int], None] | None = None
+    boxes: Sequence[Box] = field(default_factory=tuple)
+    shells: Shells | None = None
+    inner: Box | None = None
+    points: int = 0
+
+    def hook_at(self, it: int) -> bool:
+        """Return whether the hook is called at time index `it`."""
+        return self.hook is not None and (self.at is None or it in self.at)
+
+    def stops(self, it: int, n: int) -> list[int]:
+        """Return the time indices in (it, it + n] after which Python is called, and the last one."""
+        last = it + n
+        return [*(t for t in range(it + 1, last) if self.hook_at(t)), last]
+
+
+def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+    """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
+    for i in range(n):
+        if work.inner is not None:
+            kernels.field_step(problem, state, work.inner)
+        elif work.boxes:
+            for box in work.boxes:
+                kernels.memory_step(problem, state, box)
+            for box in work.boxes:
+                kernels.field_step(problem, state, box)
+        else:
+            kernels.time_step(problem, state)
+        now = state.it
+        state.rotate()
+        for src in work.sources:
+            if now < src.samples.shape[1]:
+                kernels.inject(problem, state.curr, src.points, src.samples[:, now])
+        shell_step(kernels, problem, state.curr, state.it, work.shells)
+        for rec in work.recorders:
+            if state.it < rec.data.shape[1]:
+                rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
+        imaging_step(kernels, problem, state, work)
+        if work.hook is not None and work.hook_at(state.it):
+            work.hook(state)
+        if (state.it % FINITE_EVERY == 0 or i == n - 1) and not kernels.is_finite(problem, state.curr):
+            return False
+        if work.progress is not None:
+            work.progress(state.it)
+    return True
+
+
+def shell_step(
+    kernels: ModuleType, problem: Problem, fields: list[NDArray], it: int, shells: Shells | None
+) -> None:
+    """Keep the shell of the level of time index `it`, or put it back."""
+    record = shells.row(it) if shells is not None and shells.shell.cells else None
+    if shells is None or record is None:
+        return
+    act = kernels.put_back_shell if shells.put_back else kernels.keep_shell
+    act(problem, fields, shells.shell, record)
+
+
+def imaging_step(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
+    """Do what imaging asks for at the time index of the state."""
+    snapshots, correlation = work.snapshots, work.correlation
+    if snapshots is not None and snapshots.box.size and state.it in snapshots.fields:
+        copy = snapshots.fields[state.it]
+        if copy is not None:
+            kernels.snapshot(problem, state.curr, copy, snapshots.box)
+        if snapshots.energy is not None:
+            w = kernels.imaged(problem, state.curr, snapshots.box) if copy is None else copy
+            kernels.square(problem, snapshots.energy, w, snapshots.scale)
+    if correlation is not None and correlation.box.size and state.it in correlation.fields:
+        u = correlation.fields[state.it]
+        kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
+
+
+# tiles found fastest serve the next process of this user too
+tuning.remember_in(TileCache())
+
+
+def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+    """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
+    segment = kernels.Segment(
+        problem, work.sources, work.recorders, work.snapshots, work.correlation, work.shells, work.inner
+    )
+    last = state.it + n
+    for stop in work.stops(state.it, n):
+        finite = segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress)
+        work.points = getattr(segment, "points", 0)
+        if not finite:
+            return False
+        if work.hook is not None and work.hook_at(stop):
+            work.hook(state)
+    return True
+
+
+def has_segment(kernels: ModuleType, work: Work) -> bool:
+    """Return whether the device can do this work in a segment, and it is worth one."""
+    if not hasattr(kernels, "Segment") or work.boxes or (work.hook is not None and work.at is None):
+        return False
+    # samples that come one step at a time (`subsalt.propagation.dense`) are no array
+    if not all(isinstance(s.samples, np.ndarray) for s in work.sources):
+        return False
+    return all(np.asarray(r.data).flags.f_contiguous and r.data.dtype == np.float32 for r in work.recorders)
