@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
 import textwrap
 from pathlib import Path
 
@@ -18,12 +19,16 @@ from launch import MPI, run
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, image_of  # noqa: E402
+from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, digest, image_of  # noqa: E402
 from words import exit_codes, json_keys, options  # noqa: E402
 
+from subsalt.io import volume  # noqa: E402
+from subsalt.job.job import Job  # noqa: E402
 from subsalt.kernels import cpu  # noqa: E402
 from subsalt.plan import kirchhoff_layout  # noqa: E402
 from subsalt.plan.kirchhoff_layout import cut  # noqa: E402
+from subsalt.run.ledger import peek  # noqa: E402
+from subsalt.run.migrate import migrate_job  # noqa: E402
 
 RECORD = json.loads((HERE / "record.json").read_text())
 IMAGES = RECORD["images"].get(str(cpu.describe()["class"]), {})
@@ -71,6 +76,20 @@ def test_blocks_of_an_image_change_nothing(
     (tmp_path / "blocks").mkdir()
     assert Jobs(tmp_path / "blocks").time_image("kirchhoff 3-D") == IMAGES["kirchhoff 3-D"]
     assert blocks
+
+
+@recorded
+def test_a_run_of_version_0_7_goes_on(tmp_path: Path) -> None:
+    """Two of five shots of ``vti 2-D`` were done by 0.7.0, under another folder, when it was stopped."""
+    with tarfile.open(HERE / "run-0.7.0.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    job = tmp_path / "line" / "job.toml"
+    done = migrate_job(Job.from_toml(job))
+    assert digest(volume.read(done.image).values) == IMAGES["vti 2-D"]
+    rows = peek(job.with_suffix(".run"))
+    assert {r["state"] for r in rows} == {"done"}
+    # it was stopped in the third shot; what was done before is not done again
+    assert [r["attempt"] for r in rows] == [1, 1, 2, 1, 1]
 
 
 #: what a process of its own, or every rank of a group, runs
