@@ -3,7 +3,7 @@
 // Stretching s_i = 1 + sigma_i(x_i) / (i w) replaces D2_i u by r + Zeta[r], r = D2_i u + D1_i Psi[D1_i u], where Psi
 // and Zeta are memory fields with the recursion  M <- b M + (b - 1) g,  b = exp(-sigma_i dt), stored in the layer of
 // axis i. Multiplied by the product of the s_i the scheme is complex symmetric: its time reversal is its exact adjoint
-// for sources and receivers outside the layer (docs/theory.md).
+// for sources and receivers outside the layer (docs/theory/rtm.md).
 //
 // Canonical order per point and axis:
 //   psi      Psi  <- fma(b, Psi, (b - 1) D1 u)                         in the layer; before any row that reads it

@@ -5,7 +5,7 @@
 // Canonical order per point:  next = fma(m, lap, fms(2, p, prev));  lap is the chain of stencil.hpp over x, y, z,
 // starting at the sum of the centre weights; with a layer  lap = lap + extra  (absorb.hpp). Damping term, t = sigma dt:
 // where t is not zero  next = fma(t, prev, next) / (1 + t). Taylor weights of order 2 to 16; scheme: Dablain (1986),
-// Geophysics 51; damping term: docs/theory.md.
+// Geophysics 51; damping term: docs/theory/rtm.md.
 //
 //   curr   padded, radius M halo in every axis, zero outside the grid
 //   prev   padded, overwritten by next; whole vectors are written, the driver restores lanes outside the box
