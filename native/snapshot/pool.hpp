@@ -1,9 +1,10 @@
 // Threads that move records between buffers and files, block by block, with a checksum of every block.
 //
-// A record is a header page, a payload padded to whole pages, and a trailer of whole pages (docs/theory/checkpoints.md). The
-// payload is cut into blocks; threads take block after block, so that all of them work on one large record. The first
-// block travels with the header. Who finishes the last block of a write writes the trailer, which holds the checksums;
-// a record of one block leaves in one call. Who finishes the last block of a read compares them.
+// A record is a header page, a payload padded to whole pages, and a trailer of whole pages
+// (docs/theory/checkpoints.md). The payload is cut into blocks; threads take block after block, so that all of them
+// work on one large record. The first block travels with the header. Who finishes the last block of a write writes the
+// trailer, which holds the checksums; a record of one block leaves in one call. Who finishes the last block of a read
+// compares them.
 //
 // Threads sleep while there is nothing to do. They take no signals: those are the main thread's.
 #pragma once
