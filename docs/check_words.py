@@ -6,7 +6,6 @@ scripts paste between markers. ``python docs/check_words.py [FILE ...]`` ends wi
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -72,28 +71,23 @@ def prose(path: Path) -> str:
     return re.sub(r"`[^`\n]*`", "``", text)
 
 
-def strings(path: Path) -> str:
-    """Return the texts of a module of the catalogue, each on the line where it begins."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    lines: dict[int, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            lines[node.lineno] = re.sub(r"`[^`]*`", "``", node.value.replace("\n", " "))
-    return "\n".join(lines.get(i, "") for i in range(1, max(lines, default=0) + 1))
+def messages(path: Path) -> str:
+    """Return the texts of the messages, their lines where they were; code may be broken over two lines."""
+    return re.sub(r"`[^`]*`", lambda code: f"``{blank(code)}", path.read_text(encoding="utf-8"))
 
 
 def pages() -> Iterator[Path]:
     """Yield what is checked when no file is named."""
     yield ROOT / "README.md"
     yield ROOT / "CONTRIBUTING.md"
-    # the page of errors is made from the catalogue
+    # the page of errors is made from the messages
     yield from (page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "errors.md")
-    yield from sorted((ROOT / "src" / "subsalt" / "catalogue").glob("*.py"))
+    yield ROOT / "src" / "subsalt" / "messages.toml"
 
 
 def found(path: Path) -> Iterator[str]:
     """Yield the findings in a file, in its order."""
-    text = strings(path) if path.suffix == ".py" else prose(path)
+    text = messages(path) if path.suffix == ".toml" else prose(path)
     for pattern, instead in PHRASES.items():
         # a phrase may be broken over two lines
         for match in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):

@@ -1,16 +1,16 @@
-"""Write docs/reference/errors.md from the catalogue of codes; with --check, only say whether it is up to date."""
+"""Write docs/reference/errors.md from the codes in messages.toml; with --check, only say whether it is up to date."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from subsalt.catalogue import entries
+from subsalt.messages import entries
 
 PAGE = Path(__file__).with_name("reference") / "errors.md"
 HEAD = """# Errors and warnings
 
-Made by `docs/make_errors.py` from `src/subsalt/catalogue`; `subsalt explain CODE` prints the
+Made by `docs/make_errors.py` from `src/subsalt/messages.toml`; `subsalt explain CODE` prints the
 same text. Errors (E) stop a command, warnings (W) never do unless `--strict` is given.
 """
 #: what the first digit of a code stands for

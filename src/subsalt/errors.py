@@ -1,7 +1,7 @@
 """Exceptions of the package, the findings of checks, and the exit codes of the command.
 
 An error states the problem with the names and values that matter (`message`), then the cure (`fix`), and carries a
-stable `code`, explained in `subsalt.catalogue`. Every class also derives from the natural builtin, so that
+stable `code`, explained in `messages.toml`. Every class also derives from the natural builtin, so that
 ``except ValueError`` works for callers who do not know subsalt.
 """
 

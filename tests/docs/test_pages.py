@@ -81,6 +81,8 @@ def test_a_listed_phrase_is_found_even_across_lines(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("a\n\nIt goes\non there. `goes on`\n\n```\ngoes on\n```\n", encoding="utf-8")
     assert list(words.found(page)) == ["page.md:3: 'goes on': continue, be resumed"]
-    module = tmp_path / "texts.py"
-    module.write_text('ENTRIES = {\n    "E1": "it goes on where it is told to",\n}\n', encoding="utf-8")
-    assert [line.split(":")[1] for line in words.found(module)] == ["2", "2"]
+    texts = tmp_path / "texts.toml"
+    texts.write_text(
+        '[E1]\nmeaning = """\nit goes\non where it is told to. `it\ngoes on`"""\n', encoding="utf-8"
+    )
+    assert [line.split(":")[1] for line in words.found(texts)] == ["3", "4"]

@@ -344,10 +344,10 @@ def report(run: Path, target: Path | None, as_json: bool) -> None:
 
 def explain(what: str, as_json: bool) -> None:
     """Explain a code or a key of the job file."""
-    from subsalt import catalogue
+    from subsalt import messages
 
     out = Out(as_json)
-    entry = catalogue.lookup(what)
+    entry = messages.lookup(what)
     if entry is not None:
         out.say(f"{entry.code}  {entry.title}\n\n{entry.meaning}\n\nfix: {entry.cure}")
         out.json(entry)
@@ -357,7 +357,7 @@ def explain(what: str, as_json: bool) -> None:
     found = explain_key(what)
     if found is None:
         raise ConfigError(
-            f"{what!r} is neither a code nor a key of the job file", catalogue.suggest(what), code="E126"
+            f"{what!r} is neither a code nor a key of the job file", messages.suggest(what), code="E126"
         )
     out.say(found["text"])
     out.json(found)

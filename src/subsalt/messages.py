@@ -1,46 +1,22 @@
-"""The catalogue of codes: what every error and warning means and how to fix it (`subsalt explain CODE`)."""
+"""What the code of every error and warning means and how to fix it (`subsalt explain CODE`).
+
+The texts are data, in ``messages.toml`` beside this module. The file is read when the first code is looked up.
+"""
 
 from __future__ import annotations
 
 import difflib
+import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from pathlib import Path
 
-#: modules of this package, by the hundreds of their codes
-PARTS = (
-    "job",
-    "files",
-    "traces",
-    "survey",
-    "first_breaks",
-    "prestack",
-    "models",
-    "physics",
-    "resources",
-    "parallel",
-    "lab_barriers",
-    "lab_collectives",
-    "lab_network",
-    "lab_model",
-    "runs",
-    "time_images",
-    "playback",
-    "reimaging",
-    "time_migration",
-    "time_runs",
-    "velocity",
-    "lab_storage",
-    "lab_profile",
-    "lab_phases",
-    "lab_collective_files",
-    "gpu",
-)
+MESSAGES = Path(__file__).with_name("messages.toml")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One code of the catalogue.
+    """One code with its texts.
 
     Parameters
     ----------
@@ -63,12 +39,10 @@ class Entry:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return all entries by code, sorted by number."""
-    found: dict[str, Entry] = {}
-    for part in PARTS:
-        for code, texts in import_module(f"subsalt.catalogue.{part}").ENTRIES.items():
-            found[code] = Entry(code, *texts)
-    return dict(sorted(found.items(), key=lambda item: (item[0][1:], item[0][0])))
+    """Return all entries by code, in the order of the file: sorted by number."""
+    tables = tomllib.loads(MESSAGES.read_text(encoding="utf-8"))
+    # a text is one paragraph: its line breaks are spaces
+    return {code: Entry(code, **{k: " ".join(v.split()) for k, v in t.items()}) for code, t in tables.items()}
 
 
 def lookup(code: str) -> Entry | None:

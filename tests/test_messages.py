@@ -1,0 +1,59 @@
+"""Every code that the package can raise stands in messages.toml, and every entry can be raised."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import subsalt
+from subsalt import messages
+
+PACKAGE = Path(subsalt.__file__).parent
+
+
+def codes_in_source():
+    """Return the codes named in the package, with the files that name them."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        for code in re.findall(r'"([EW]\d{3})"', path.read_text()):
+            found.setdefault(code, set()).add(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_every_code_is_explained():
+    missing = {code: files for code, files in codes_in_source().items() if code not in messages.entries()}
+    assert not missing
+
+
+def test_every_entry_is_used():
+    assert set(messages.entries()) <= set(codes_in_source())
+
+
+@pytest.mark.parametrize("code", sorted(messages.entries()))
+def test_entries_are_complete(code):
+    entry = messages.lookup(code.lower())
+    assert re.fullmatch(r"[EW]\d{3}", code)
+    assert entry.title
+    assert not entry.title.endswith(".")
+    assert entry.meaning.endswith(".")
+    assert entry.cure.endswith(".") or entry.cure.endswith('"')
+    assert entry.level == ("error" if code[0] == "E" else "warning")
+
+
+def test_the_file_is_sorted_by_number():
+    codes = list(messages.entries())
+    assert codes == sorted(codes, key=lambda code: (code[1:], code[0]))
+
+
+def test_entries_stand_under_the_heading_of_their_hundred():
+    heading = None
+    for line in messages.MESSAGES.read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"# (\d)xx: ", line):
+            heading = found[1]
+        elif found := re.match(r"\[[EW](\d)\d\d\]", line):
+            assert found[1] == heading, line
+
+
+def test_unknown_codes_get_a_suggestion():
+    assert messages.lookup("E999") is None
+    assert "did you mean" in messages.suggest("E41")
