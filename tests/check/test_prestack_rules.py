@@ -10,8 +10,7 @@ from kirchhoff_data import areal_positions, line_positions, make_survey
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.check import prestack as rules
 from subsalt.check import prestack_grid
-from subsalt.check.prestack_grid import edges_of_bins
-from subsalt.check.prestack_map import HEIGHT, WIDTH, text_map
+from subsalt.check.prestack_grid import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.cdp_line import LineGeometry
 from subsalt.io.exclude import Exclusion
@@ -350,8 +349,8 @@ def test_maps_fit_a_terminal():
     for g in (grid(), grid(shape=(2, 400)), grid(corner=(1e6, 0.0))):
         middle = areal_positions(np.arange(5) * 100.0, np.arange(4) * 100.0, [0.0])[0]
         drawn = text_map(middle, g)
-        assert len(drawn) <= HEIGHT + 5
-        assert max(map(len, drawn[1:-1])) <= WIDTH + 2
+        assert len(drawn) <= MAP_HEIGHT + 5
+        assert max(map(len, drawn[1:-1])) <= MAP_WIDTH + 2
         assert len({len(row) for row in drawn[1:-1]}) == 1
 
 

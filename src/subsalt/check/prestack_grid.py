@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import error, ok, warning
-from subsalt.check.prestack_map import text_map
 from subsalt.errors import Finding
 from subsalt.imaging.kirchhoff.reach import reach
 from subsalt.imaging.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
@@ -38,6 +37,8 @@ _FOOT = 0.3048
 _PIECE = 1 << 18
 #: midpoints that are looked at for edges of bins, and m of noise that coordinates in whole metres have
 _EDGES, _NOISE = 100_000, 0.5
+#: characters across and lines of the map; a character is about twice as high as wide
+MAP_WIDTH, MAP_HEIGHT = 56, 16
 
 
 def midpoint_fold(table: TraceTable, grid: ImageGrid) -> NDArray[np.int64]:
@@ -126,6 +127,45 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
         yield ok(f"fold {int(fold.min())} to {int(fold.max())}, every bin has a midpoint")
     elif on:
         yield ok(f"fold up to {int(fold.max())}; {empty} of {fold.size} bins have no midpoint")
+
+
+def text_map(points: Points, grid: ImageGrid) -> list[str]:
+    """Return lines with north up: ``.`` midpoints, ``#`` outline of the output, ``A`` its first corner.
+
+    Parameters
+    ----------
+    points : ndarray, (n, 2)
+        Midpoints, m.
+    grid : ImageGrid
+        The output.
+    """
+    corners = grid.corners()
+    both = np.concatenate([points, corners])
+    low, high = both.min(axis=0), both.max(axis=0)
+    # one scale for x and y, so that a turned grid looks turned
+    metres = max((high[0] - low[0]) / (MAP_WIDTH - 1), (high[1] - low[1]) / (2 * (MAP_HEIGHT - 1)), 1e-3)
+    columns = int((high[0] - low[0]) / metres + 0.5) + 1
+    rows = int((high[1] - low[1]) / (2 * metres) + 0.5) + 1
+    drawn = np.full((rows, columns), " ")
+
+    def put(p: Points, sign: str) -> None:
+        x = np.clip(((p[:, 0] - low[0]) / metres + 0.5).astype(int), 0, columns - 1)
+        y = np.clip(((high[1] - p[:, 1]) / (2 * metres) + 0.5).astype(int), 0, rows - 1)
+        drawn[y, x] = sign
+
+    put(points, ".")
+    share = np.linspace(0.0, 1.0, 4 * MAP_WIDTH)[:, None]
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        put(a + share * (b - a), "#")
+    put(corners[:1], "A")
+    frame = "+" + "-" * columns + "+"
+    return [
+        f"north up, {metres:.3g} m a character: . midpoints, # output, A its first inline and crossline",
+        frame,
+        *("|" + "".join(row) + "|" for row in drawn),
+        frame,
+        f"x {low[0]:.0f} to {high[0]:.0f} m, y {low[1]:.0f} to {high[1]:.0f} m",
+    ]
 
 
 def edges_of_bins(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:

@@ -1,11 +1,13 @@
-"""The recorded survey of `[data]`: opened with its header bytes and fixes, selected, its traces muted when
-asked for.
+"""What `[data]` holds, opened with its header bytes and fixes: the recorded survey, selected, its traces muted when
+asked for; for time migration the table of the prestack traces.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,9 @@ from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Shot, Survey, TimeAxis, TraceSource
-    from subsalt.job.data_sections import DataSection, MuteSection, TracesSection
+    from subsalt.io.cdp_line import LineGeometry
+    from subsalt.io.prestack import TraceTable
+    from subsalt.job.data_sections import DataSection, MuteSection, PrestackDataSection, TracesSection
     from subsalt.job.job import Job
 
 
@@ -183,3 +187,42 @@ def mute(
     else:
         ramp = (t[None, :] >= line[:, None]).astype(np.float64)
     return (data * ramp).astype(np.float32)
+
+
+def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
+    """Return the line of `[data] cdp_line`, None without one."""
+    from subsalt.io.cdp_line import LineGeometry
+
+    line = section.cdp_line
+    if line is None:
+        return None
+    return LineGeometry(line.spacing, line.first_cdp, (line.x0, line.y0), line.azimuth, line.offset)
+
+
+def open_prestack(
+    section: PrestackDataSection, files: Sequence[Path], comm: Comm | None = None
+) -> TraceTable:
+    """Return the table of the traces of `[data]`; their samples stay in the files.
+
+    Parameters
+    ----------
+    section : PrestackDataSection
+        How the files are read.
+    files : sequence of Path
+        Those of the section, found.
+    comm : Comm, optional
+        Ranks that all want the table: each reads a part of the headers. Then this is collective.
+    """
+    from subsalt.io.cdp_line import BinGeometry
+    from subsalt.io.prestack import open_traces
+    from subsalt.io.repeats import first_of_repeats
+
+    header, fix = header_options(section)
+    bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
+    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm)
+    table.notes["duplicates"] = section.duplicates
+    if section.duplicates == "first":
+        keep = first_of_repeats(table)
+        table.notes["duplicates_left_out"] = len(table) - len(keep)
+        table = table.take(keep)
+    return table

@@ -1,4 +1,6 @@
-"""The image grid of a job: what `[kirchhoff]` says, and what the traces say where it is silent."""
+"""The image grid of a job and the image traces of a location: what `[kirchhoff]` says, and what the traces say where
+it is silent.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.imaging.kirchhoff import placing
+from subsalt.imaging.kirchhoff.classes import Classes
 from subsalt.imaging.kirchhoff.image_grid import ImageGrid, Lines
 from subsalt.imaging.kirchhoff.placing import Placement
 from subsalt.io.line import LINE_WIDTH, fit_line
@@ -209,3 +212,24 @@ def _steps(numbers: NDArray[np.int32]) -> Lines:
     found = np.unique(numbers).astype(np.int64)
     step = math.gcd(*(int(d) for d in np.diff(found))) if len(found) > 1 else 1
     return int(found[0]), int(found[-1]), max(1, step)
+
+
+def classes(section: KirchhoffSection, table: TraceTable) -> Classes:
+    """Return the image traces of a location: one, or one per offset class and azimuth sector.
+
+    They are those of `[kirchhoff]` gathers, offset, sectors and first_azimuth.
+
+    Raises
+    ------
+    ConfigError
+        When full-offset gathers are asked of data whose offsets have no nominal values.
+    """
+    sectors = section.sectors, section.first_azimuth
+    if section.gathers == "full-offset":
+        return Classes.full(table.offset, *sectors)
+    if section.offset is None:
+        return Classes.image(table.offset)
+    asked = section.offset
+    made = Classes.offset(asked.first, asked.last, asked.step, *sectors)
+    # one image of a range of offsets: the classes say which, and how they are balanced
+    return made if section.gathers == "offset" else replace(made, kind="image")

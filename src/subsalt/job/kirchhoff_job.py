@@ -53,8 +53,8 @@ class KirchhoffJob(BaseJob):
 
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
+        from subsalt.job.data import open_prestack
         from subsalt.job.inputs import data_files
-        from subsalt.job.prestack_data import open_prestack
 
         table: TraceTable = self.remember("table", lambda: open_prestack(self.data, data_files(self), comm))
         return table
@@ -86,7 +86,7 @@ class KirchhoffJob(BaseJob):
 
     def classes(self, table: TraceTable) -> Classes:
         """Return the image traces of a location: one, or one per offset class and azimuth sector."""
-        from subsalt.job.image_classes import classes
+        from subsalt.job.image_grid import classes
 
         made: Classes = self.remember("classes", lambda: classes(self.kirchhoff, table))
         return made
