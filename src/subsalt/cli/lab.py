@@ -54,9 +54,7 @@ def memory(
     from subsalt.cli import lab_commands
 
     if device != "cpu":
-        from subsalt.cli import lab_device_commands
-
-        lab_device_commands.memory(device, {"--isa": isa, "--threads": threads}, rounds, table, out, json)
+        lab_commands.device_memory(device, {"--isa": isa, "--threads": threads}, rounds, table, out, json)
         return
     lab_commands.memory(threads, isa, rounds, table, out, json)
 
@@ -102,20 +100,14 @@ def kernels(
     from subsalt.cli import lab_commands
 
     if device != "cpu":
-        from subsalt.cli import lab_device_commands
-
         unused = {"--isa": isa, "--threads": threads, "--copies": copies}
-        lab_device_commands.kernels(
+        lab_commands.device_kernels(
             device, unused, medium, order, storage, n or 512, rounds, quick, table, out, json
         )
         return
     n = n or 256
 
     if copies is not None:
-        from subsalt.cli import lab_copies_commands
-
-        lab_copies_commands.copies(
-            copies, medium, order, isa, threads, storage, n, rounds, quick, table, out, json
-        )
+        lab_commands.copies(copies, medium, order, isa, threads, storage, n, rounds, quick, table, out, json)
         return
     lab_commands.kernels(medium, order, isa, threads, storage, n, rounds, quick, table, out, json)

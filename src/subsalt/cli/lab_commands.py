@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,9 @@ from subsalt.io.publish import publish_text
 from subsalt.lab import asked, machine
 from subsalt.lab.result import Result
 from subsalt.lab.table import FORMATS
+
+#: more copies than this are a slip of the pen
+MOST_COPIES = 4096
 
 
 def memory(
@@ -86,6 +89,129 @@ def kernels(
         result = measurement.measure(settings, say=progress)
     show(out, result, kernel_tables.tables(result.rows, how), how)
     finish(out, result, path, "kernels", measurement.for_machine(result))
+
+
+def copies(
+    counts: list[str],
+    medium: list[str] | None,
+    order: list[str] | None,
+    isa: list[str] | None,
+    threads: list[str] | None,
+    storage: list[str] | None,
+    n: int,
+    rounds: int | None,
+    quick: bool,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure independent copies of the kernels."""
+    from subsalt.lab import copies as measurement
+    from subsalt.lab.kernels import MEDIA, ORDERS
+
+    path = prepared(file, how)
+    if storage is not None and asked.words(storage) != ["f32"]:
+        raise asked.wrong(f"--storage {' '.join(storage)}: copies have float32 models", "leave it out")
+    each = asked.threads(threads) if threads is not None else [1]
+    if len(each) > 1:
+        raise asked.wrong(
+            f"--threads {','.join(map(str, each))}: copies have one number of threads each",
+            "such as --threads 1",
+        )
+    settings = measurement.Settings(
+        asked.choices("--medium", medium, MEDIA, ("isotropic", "vti", "tti")),
+        asked.numbers("--order", order, ORDERS, (8,)),
+        asked.instruction_sets(isa),
+        _counts_of_copies(counts),
+        each[0],
+        asked.points(n),
+        rounds or (3 if quick else 5),
+        0.5 if quick else 1.0,
+    )
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(settings, say=progress)
+    show(out, result, measurement.tables(result.rows, how), how)
+    finish(out, result, path, "copies", measurement.for_machine(result))
+
+
+def _counts_of_copies(given: list[str]) -> list[int]:
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= MOST_COPIES]
+    if bad or not found:
+        raise asked.wrong(
+            f"--copies {' '.join(bad) or 'is empty'}: not numbers of copies from 1",
+            "use such as --copies 2, or 1,2,4",
+        )
+    return sorted({int(w) for w in found})
+
+
+def device_memory(
+    device: str,
+    unused: Mapping[str, object],
+    rounds: int | None,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure the memory of the GPU, its link to the host, and launches."""
+    from subsalt.lab import device_memory as measurement
+    from subsalt.lab.table import render
+
+    _refuse_on_device(device, unused)
+    path = prepared(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(measurement.Settings(rounds or 9), say=progress)
+    show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
+    finish(out, result, path, "device", measurement.for_machine(result))
+
+
+def _refuse_on_device(device: str, unused: Mapping[str, object]) -> None:
+    """Refuse another device, and options that say something of the processor."""
+    if device != "cuda":
+        raise asked.wrong(f"--device {device}: not known", "choose from cpu, cuda")
+    given = [name for name, value in unused.items() if value is not None]
+    if given:
+        raise asked.wrong(
+            f"{' and '.join(given)} with --device cuda", "they belong to the processor: leave them out"
+        )
+
+
+def device_kernels(
+    device: str,
+    unused: Mapping[str, object],
+    medium: list[str] | None,
+    order: list[str] | None,
+    storage: list[str] | None,
+    n: int,
+    rounds: int | None,
+    quick: bool,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure the kernels on the GPU."""
+    from subsalt.lab import device_kernels as measurement
+    from subsalt.lab.kernels import MEDIA, ORDERS, STORAGES
+    from subsalt.lab.table import render
+
+    _refuse_on_device(device, unused)
+    if n < measurement.SMALLEST:
+        raise asked.wrong(f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more")
+    path = prepared(file, how)
+    settings = measurement.Settings(
+        asked.choices("--medium", medium, MEDIA, MEDIA),
+        asked.numbers("--order", order, ORDERS, (8,) if quick else ORDERS),
+        asked.choices("--storage", storage, STORAGES, ("f32",) if quick else STORAGES),
+        n,
+        rounds or (3 if quick else 7),
+    )
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(settings, say=progress)
+    show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
+    finish(out, result, path, "device_kernels", measurement.for_machine(result))
 
 
 def prepared(file: Path | None, how: str) -> Path:

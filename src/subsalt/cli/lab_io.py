@@ -1,13 +1,16 @@
-"""The options of `subsalt lab io`. What it does is in `lab_io_commands`."""
+"""`subsalt lab io`: read the options, measure, print, write the result."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from subsalt.cli.lab import Json, Table, lab
+
+if TYPE_CHECKING:
+    from subsalt.lab.io import Settings
 
 
 @lab.command(
@@ -52,13 +55,82 @@ def io(
     json: Json = False,
 ) -> None:
     """Measure initialisation, trace input and total of a migration: original (broadcast) against per-rank input."""
-    from subsalt.cli import lab_io_commands
-
-    lab_io_commands.io(
-        lab_io_commands.settings(
-            ranks, grid, steps, compute, suffix, cache, repeats, directory, keep, launcher, timeout
-        ),
+    _measure(
+        _settings(ranks, grid, steps, compute, suffix, cache, repeats, directory, keep, launcher, timeout),
         table,
         out,
         json,
     )
+
+
+def _settings(
+    ranks: list[str] | None,
+    grid: str,
+    steps: int,
+    compute: float,
+    suffix: str,
+    cache: list[str] | None,
+    repeats: int,
+    directory: Path,
+    keep: bool,
+    launcher: str | None,
+    timeout: float,
+) -> Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    from subsalt.lab import asked
+    from subsalt.lab import io as measurement
+    from subsalt.lab.io_case import Case
+
+    formats = asked.choices("--format", [suffix], ("rsf", "sgy"), ())
+    case = Case(_grid(grid), steps, compute, f".{formats[0]}")
+    caches = asked.choices("--cache", cache, measurement.CACHES, measurement.CACHES)
+    return measurement.Settings(
+        case, _ranks(ranks), caches, repeats, directory.absolute(), keep, launcher, timeout
+    )
+
+
+def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the three tables, and write the result."""
+    from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
+    from subsalt.cli.output import Out
+    from subsalt.lab import io as measurement
+    from subsalt.lab import io_tables
+
+    possible(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, io_tables.tables(result.rows, how), how)
+    hand_over(out, result, file)
+
+
+def _ranks(given: list[str] | None) -> list[int]:
+    from subsalt.lab import asked
+
+    if given is None:
+        return [1, 2, 4]
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 100_000]
+    if bad or not found:
+        raise asked.wrong(
+            f"--ranks {' '.join(bad)}: not numbers of ranks", "use whole numbers, such as --ranks 1,2,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    from subsalt.lab import asked
+
+    words = text.replace("x", ",").split(",")
+    if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= 16 for w in words):
+        raise asked.wrong(
+            f"--grid {text}: not three numbers from 16 up", "use nx,ny,nz, such as --grid 256,192,128"
+        )
+    nx, ny, nz = (int(w) for w in words)
+    return nx, ny, nz

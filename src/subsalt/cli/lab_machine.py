@@ -1,4 +1,4 @@
-"""The options of `subsalt lab machine` and `subsalt lab report`. What they do is in `lab_machine_commands`."""
+"""`subsalt lab machine` and `subsalt lab report`: read machine.json and results, print or write the page."""
 
 from __future__ import annotations
 
@@ -26,9 +26,20 @@ def machine(
     json: Json = False,
 ) -> None:
     """Show what the lab measured on this machine, how old and how disturbed it is, and what nobody has measured."""
-    from subsalt.cli import lab_machine_commands
+    from subsalt.cli.lab_commands import possible
+    from subsalt.cli.output import Out
+    from subsalt.lab import asked, machine_tables
+    from subsalt.lab import machine as machines
 
-    lab_machine_commands.machine(file, section, table, json)
+    possible(None, table)
+    path = file if file is not None else machines.default_path()
+    wanted = asked.choices("--section", section, machine_tables.names(), machine_tables.names())
+    known, out = machines.read(path), Out(json)
+    if table == "csv" and len(wanted) != 1:
+        raise asked.wrong("--table csv: a table for each section", "choose one with --section")
+    for line in machine_tables.lines(known, wanted, table, str(path)):
+        out.say(line)
+    out.json(machine_tables.content(known, wanted) | {"machine_file": str(path)})
 
 
 @lab.command(
@@ -52,6 +63,17 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one HTML page that needs nothing else: what machine.json knows, and the results given with it."""
-    from subsalt.cli import lab_machine_commands
+    from subsalt.cli.lab_commands import possible
+    from subsalt.cli.output import Out
+    from subsalt.lab import machine as machines
+    from subsalt.report import lab_page
 
-    lab_machine_commands.report(out, with_ or [], file, json)
+    results = with_ or []
+    possible(out, "text")
+    path = file if file is not None else machines.default_path()
+    said, known = Out(json), None
+    if path.exists() or not results or file is not None:
+        known = machines.read(path)
+    written = lab_page.write(out, known, path, results)
+    said.row("report", str(written))
+    said.json({"report": written})

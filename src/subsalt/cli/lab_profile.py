@@ -1,13 +1,24 @@
-"""The options of `subsalt lab profile`. What it does is in `lab_profile_commands`."""
+"""`subsalt lab profile`: run the program under the interposer, print, keep the result."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from subsalt.cli.lab import Json, Table, lab
+
+#: units of the columns of a profile
+UNITS = {
+    "seconds": "s, summed over ranks",
+    "bytes": "B, summed over ranks",
+    "mean": "s",
+    "least_rank": "s",
+    "most_rank": "s",
+}
 
 
 @lab.command(
@@ -50,8 +61,79 @@ def profile(
 
     What the program prints passes through, before the tables (with --json on standard error). Its exit code is kept.
     """
-    from subsalt.cli import lab_profile_commands
-
-    lab_profile_commands.profile(
+    _profile(
         command or [], sites, mpi, table, out, json, built_in=built_in, page=page, founding=against_founding
     )
+
+
+def _profile(
+    words: Sequence[str],
+    sites: bool,
+    library: Path | None,
+    how: str,
+    file: Path | None,
+    as_json: bool,
+    *,
+    built_in: bool = False,
+    page: Path | None = None,
+    founding: bool = False,
+) -> None:
+    """Profile a launch line."""
+    from subsalt.cli.lab_commands import hand_over, nothing_kept, possible, progress, show
+    from subsalt.cli.output import Out
+    from subsalt.lab.asked import wrong
+    from subsalt.lab.launch_line import LaunchLine
+    from subsalt.lab.load import Watch
+    from subsalt.lab.pmpi import tables
+    from subsalt.lab.pmpi.founding import table as founding_table
+    from subsalt.lab.pmpi.run import profile as measure
+    from subsalt.lab.pmpi.wrapper_run import profile_built_in
+    from subsalt.lab.result import Result
+
+    possible(file, how)
+    possible(page, how, "--page")
+    if not words:
+        raise wrong(
+            "no program to profile",
+            "put its launch line behind --: subsalt lab profile -- mpiexec -n 4 ./program",
+        )
+    if built_in and (sites or library):
+        raise wrong(
+            f"--built-in with {'--sites' if sites else '--mpi'}: a run that counts its own calls knows neither",
+            "leave one of them out",
+        )
+    out = Out(as_json)
+    # standard output is ours where a program reads it: of the profiled one everything goes to standard error then
+    aside = as_json or how == "csv"
+    with nothing_kept(), Watch(LaunchLine.of(words).ranks or 1) as watch:
+        stdout = sys.stderr if aside else None
+        if built_in:
+            ran = profile_built_in(words, stdout=stdout, say=progress)
+        else:
+            ran = measure(words, sites=sites, library=library, stdout=stdout, say=progress)
+    found = ran.profile
+    result = Result(
+        "mpi_profile",
+        {"command": found.command, "mpi": found.mpi, "ranks": found.ranks, "sites": sites},
+        tables.calls_for_programs(found),
+        UNITS,
+        watch.facts(),
+        [*found.notes, *filter(None, [watch.text()])],
+        more={
+            "mpi_percent": found.mpi_percent,
+            "waiting_percent": found.waiting_percent,
+            "calls": tables.calls_for_programs(found),
+            "profile": found.to_dict(),
+        },
+    )
+    heading = [] if how == "csv" else [f"{found.mpi}, {found.ranks} rank{'s' * (found.ranks != 1)}"]
+    beside = [founding_table(found, how)] if founding and how != "csv" else []
+    show(out, result, [*heading, *tables.tables(found, how, sites=sites), *beside], how)
+    if page is not None:
+        from subsalt.report import mpi_profile
+
+        mpi_profile.write(found, page)
+        out.say(f"page      {page}")
+    hand_over(out, result, file)
+    if ran.code:
+        raise SystemExit(ran.code)
