@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from small_run import digest, make
 
-from subsalt.cli import run_commands
+from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
 from subsalt.job.job import Job
 from subsalt.run import live
@@ -162,15 +162,15 @@ def test_what_is_no_run_is_refused(tmp_path: Path, subsalt_command) -> None:
     ],
 )
 def test_times_are_read(text: str, seconds: float) -> None:
-    assert run_commands.seconds_of(text) == seconds
+    assert commands.seconds_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "x", "3 weeks", "-1", "0", "1:-2", "1:2:3:4", "nan", "inf", "1e999"])
 def test_times_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        run_commands.seconds_of(text)
+        commands.seconds_of(text)
     assert (caught.value.code, caught.value.exit_code) == ("E843", 2)
-    assert run_commands.seconds_of(None) is None
+    assert commands.seconds_of(None) is None
 
 
 def test_resume_needs_the_directory_alone(job: Job, whole: str, tmp_path: Path, subsalt_command) -> None:
