@@ -43,7 +43,7 @@ LAUNCHER = PACKAGE / "lab" / "launcher.py"
 #: what listens on 127.0.0.1, for `play --serve`
 SERVER = PACKAGE / "view" / "movie_server.py"
 #: where a profile of MPI calls is looked for that was loaded before; it opens nothing
-MPI_LIBRARY = PACKAGE / "mpi_library.py"
+MPI_LIBRARY = PACKAGE / "parallel" / "mpi_library.py"
 #: asks that library whether it reaches GPUs
 GPU_MESSAGES = MPI_LIBRARY.with_name("gpu_messages.py")
 #: what measures copies of a kernel at the same time: it makes copies of itself and starts no other program

@@ -196,7 +196,7 @@ _ALLOWED = {
     "io/scratch_files.py",
     "io/together.py",
     "run/lock.py",
-    "heartbeat.py",
+    "parallel/heartbeat.py",
 }
 
 

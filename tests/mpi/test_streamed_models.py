@@ -249,7 +249,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
         from subsalt.imaging.setup import gate
-        from subsalt.job import checking
+        from subsalt.plan import checking
         from subsalt.job.job import Job
         import numpy, scipy.ndimage, subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volume, subsalt.job.opening
 
