@@ -1,5 +1,6 @@
 // Python face of native/signal: elementwise functions, fixed-order sums, and the trace map. Arguments are checked in
-// Python (subsalt.numerics.fixedmath, subsalt.acquisition.timemap); here only shapes are, because a wrong one would write out of bounds.
+// Python (subsalt.numerics.fixedmath, subsalt.acquisition.timemap); here only shapes are, because a wrong one would
+// write out of bounds.
 #include "signal/fixed_math.hpp"
 #include "signal/trace_map.hpp"
 
