@@ -82,7 +82,7 @@ def test_blocks_of_an_image_change_nothing(
 def test_a_run_of_version_0_7_goes_on(tmp_path: Path) -> None:
     """Two of five shots of ``vti 2-D`` were done by 0.7.0, under another folder, when it was stopped."""
     with tarfile.open(HERE / "run-0.7.0.tar.xz") as packed:
-        packed.extractall(tmp_path, filter="data")
+        packed.extractall(tmp_path)
     job = tmp_path / "line" / "job.toml"
     done = migrate_job(Job.from_toml(job))
     assert digest(volume.read(done.image).values) == IMAGES["vti 2-D"]
