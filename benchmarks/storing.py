@@ -53,18 +53,22 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     """Return the figures; the two ways take turns, every other round the other way round."""
     case = Case(tuple(asked.grid), asked.samples, "store", asked.threads)
     schemes = {d: case.scheme(asked.checkpoints, on_disk=d) for d in (False, True)}
-    pool, seconds, images, counts = SnapshotPool(), {False: [], True: []}, {}, None
-    shot(case, schemes[False], pool, None)  # memory is touched, tiles are chosen
-    for k in range(asked.rounds):
-        for on_disk in (False, True) if k % 2 == 0 else (True, False):
-            with folder_in(asked.directory) as folder:
-                scratch = Scratch("benchmark", [folder], asked.io_threads, asked.direct)
-                took, phases, image = shot(case, schemes[on_disk], pool, scratch if on_disk else None)
-                scratch.close()
-            seconds[on_disk].append(took)
-            images.setdefault(on_disk, image)
-            if on_disk:
-                counts, on_disk_phases = image.storage, phases
+    pools = {d: SnapshotPool() for d in (False, True)}
+    seconds, images, counts = {False: [], True: []}, {}, None
+    with folder_in(asked.directory) as folder:
+        scratch = Scratch("benchmark", [folder], asked.io_threads, asked.direct)
+        for on_disk in (False, True):  # memory is touched, tiles are chosen
+            shot(case, schemes[on_disk], pools[on_disk], scratch if on_disk else None)
+        for k in range(asked.rounds):
+            for on_disk in (False, True) if k % 2 == 0 else (True, False):
+                took, phases, image = shot(
+                    case, schemes[on_disk], pools[on_disk], scratch if on_disk else None
+                )
+                seconds[on_disk].append(took)
+                images.setdefault(on_disk, image)
+                if on_disk:
+                    counts, on_disk_phases = image.storage, phases
+        scratch.close()
     same = all(np.array_equal(images[True].sums[n], a) for n, a in images[False].sums.items())
     assert counts is not None
     device = {

@@ -1,11 +1,15 @@
 """Stores give back what was put into them, whatever the order, the number of buffers, threads and directories."""
 
+import os
+import threading
+
 import numpy as np
 import pytest
 from scratch_faults import content
 
 from subsalt.checkpoint.storage import MemoryStore, Scratch, SnapshotDamaged
 from subsalt.errors import CannotCreateError
+from subsalt.io import scratch_files
 
 
 @pytest.fixture
@@ -42,6 +46,59 @@ def test_records_come_back(scratch, record, buffers, directories):
     assert all(p.exists() for p in paths)
     store.close()
     assert not any(p.exists() for p in paths)
+
+
+def test_the_next_shot_uses_the_memory_of_the_one_before(scratch):
+    rank = scratch()
+
+    def pages(shot, record):
+        store = rank.open("source", shot, record, 2)
+        for key in range(5):
+            room = store.room()
+            room[:] = content(key, record)
+            store.put(key, room)
+        store.expect(range(5))
+        used = set()
+        for key in range(5):
+            field = store.get(key)
+            assert np.array_equal(field, content(key, record))
+            used.add(field.ctypes.data)
+            store.give_back(field)
+        store.close()
+        return used
+
+    first = pages(1, 4096)
+    assert len(first) == 2
+    assert pages(2, 4096) == first
+    pages(3, 8192)  # another window: what was too small is gone
+    assert sum(len(buffers) for _, buffers in rank._spare.values()) == 2
+    rank.give_back()
+    assert not rank._spare
+
+
+def test_removed_scratch_is_freed_in_the_background_and_at_the_latest_when_its_room_is_needed(
+    tmp_path, monkeypatch
+):
+    held, free = threading.Event(), threading.Event()
+
+    def slow(fd):
+        held.set()
+        assert free.wait(30)
+        closed.append(fd)
+
+    closed = []
+    monkeypatch.setattr(scratch_files.os, "close", slow)
+    monkeypatch.setattr(scratch_files, "free_bytes", lambda path: 1 << 30 if closed else 0)
+    fd = os.open(tmp_path / "removed", os.O_RDWR | os.O_CREAT)
+    scratch_files.close_removed(fd)
+    assert held.wait(30)
+    assert not closed  # nobody waited
+    threading.Timer(0.05, free.set).start()
+    with open(tmp_path / "next", "wb") as file:
+        scratch_files.allocate(file.fileno(), tmp_path / "next", 0, 4096)
+    assert closed == [fd]
+    monkeypatch.undo()
+    os.close(fd)
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])

@@ -36,6 +36,9 @@ class FileStore:
         Records that will be held at a time, if known: a disk that is too small shows at once.
     keep : callable, optional
         Called with the store when it is closed and its files stay, all written: completes them.
+    spare : list of Buffer, optional
+        Buffers of records of this size that are used before others are made. Those of this store are added when it is
+        closed: memory that was touched once serves the next shot.
     lock : callable, optional
         Makes the memory of a buffer known to a device, as long as what it returns lives.
 
@@ -56,6 +59,7 @@ class FileStore:
         *,
         records: int = 0,
         keep: Callable[[FileStore], None] | None = None,
+        spare: list[Buffer] | None = None,
         lock: Callable[[NDArray], object] | None = None,
     ) -> None:
         self.record = identity.record
@@ -64,7 +68,9 @@ class FileStore:
         self._keep = keep
         #: of what makes a kept wavefield complete, once it is published
         self.index_sha256 = ""
-        self._flight = Flight(pool, files, identity, buffers, self.counts, lock)
+        self._flight = Flight(
+            pool, files, identity, buffers, self.counts, [] if spare is None else spare, lock
+        )
         self.layout = self._flight.layout
         self._handed: dict[int, Buffer] = {}
         self._slots: dict[int, Slot] = {}

@@ -55,6 +55,8 @@ class Flight:
         Buffers at most.
     counts : StoreCounts
         Takes bytes and seconds.
+    spare : list of Buffer
+        Buffers of this size that an earlier store left; those of this one are added when it ends.
     lock : callable, optional
         Of the memory of buffers.
     """
@@ -66,9 +68,10 @@ class Flight:
         identity: Identity,
         buffers: int,
         counts: StoreCounts,
+        spare: list[Buffer],
         lock: Callable[[NDArray], object] | None = None,
     ) -> None:
-        self.pool, self.files, self.counts, self._lock = pool, files, counts, lock
+        self.pool, self.files, self.counts, self._spare, self._lock = pool, files, counts, spare, lock
         self.record = identity.record
         self.layout = Layout.of(identity.record, identity.block)
         self.limit, self._made = buffers, 0
@@ -86,9 +89,8 @@ class Flight:
         if self.free:
             return self.free.pop()
         if self._made < self.limit:
-            buffer = Buffer(self.layout, self.record, self._lock)
             self._made += 1
-            return buffer
+            return self._spare.pop() if self._spare else Buffer(self.layout, self.record, self._lock)
         return None
 
     def wait_for_any(self) -> bool:
@@ -160,10 +162,11 @@ class Flight:
             self._landed(moving)
 
     def drain(self) -> None:
-        """Wait for everything under way, whatever becomes of it, and let all buffers go."""
+        """Wait for everything under way, whatever becomes of it, and leave all buffers to the next store."""
         for moving in [*self.writing.values(), *self.reading.values(), *self._left]:
             self.pool.wait(moving.ticket)
         self.reap()
+        self._spare += [*self.free, *(moving.buffer for moving in self.reading.values())]
         self.reading.clear()
         self.free.clear()
         self._made = self.limit

@@ -20,7 +20,7 @@ from subsalt.checkpoint.packed import INNER, open_packed
 from subsalt.checkpoint.record import Identity, Layout
 from subsalt.checkpoint.store import Store, record_of
 from subsalt.checkpoint.stripes import Stripes
-from subsalt.checkpoint.transfers import Pool
+from subsalt.checkpoint.transfers import Buffer, Pool
 from subsalt.io import scratch_files
 from subsalt.io.temporary import remove as discard
 
@@ -82,6 +82,8 @@ class Scratch:
     ranks: int = 1
     lock: Callable[[NDArray], object] | None = field(default=None, repr=False)
     _pool: Pool | None = field(default=None, repr=False)
+    #: buffers of the stores of earlier shots, by what they hold, with the floats of their records
+    _spare: dict[str, tuple[int, list[Buffer]]] = field(default_factory=dict, repr=False)
 
     def pool(self) -> Pool:
         """Return the threads, started once."""
@@ -166,6 +168,7 @@ class Scratch:
                 buffers if codec == "none" else INNER,
                 records=records if codec == "none" else 0,
                 keep=complete if keep else None,
+                spare=self._spares(name, record) if codec == "none" else None,
                 lock=self.lock if codec == "none" else None,
             )
             if resume:
@@ -176,6 +179,18 @@ class Scratch:
             files.close()
             raise
         return open_packed(store, shapes, self.tolerance * LOSSY.get(name, 1.0), buffers)
+
+    def _spares(self, name: Name, record: int) -> list[Buffer]:
+        """Return the buffers that earlier stores of `name` left; those of records of another size go first."""
+        floats, buffers = self._spare.get(name, (record, []))
+        if floats != record:
+            buffers = []
+        self._spare[name] = (record, buffers)
+        return buffers
+
+    def give_back(self) -> None:
+        """Give back the memory of buffers that no store uses: no shot is left."""
+        self._spare.clear()
 
     def remove(self, shot: int) -> None:
         """Remove all scratch of a shot but the wavefields that are kept."""
@@ -191,10 +206,12 @@ class Scratch:
         return sum(self._clear([Path(d) / name for d in self.directories], restart) for name in sorted(shots))
 
     def close(self) -> None:
-        """End the threads; more than once is fine."""
+        """End the threads and give the memory of buffers back; more than once is fine."""
+        self.give_back()
         if self._pool is not None:
             self._pool.stop()
             self._pool = None
+        scratch_files.wait_for_closing()
 
     def __enter__(self) -> Scratch:
         return self

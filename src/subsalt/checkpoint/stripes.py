@@ -38,6 +38,7 @@ class Stripes:
         self._fds: list[int] = []
         self._direct: list[bool] = []
         self._room = [0] * len(paths)
+        self._removed = False
         try:
             for path in paths:
                 fd, works = -1, direct
@@ -111,14 +112,16 @@ class Stripes:
                 raise explain_os_error(e, path) from e
 
     def close(self) -> None:
-        """Close the files; more than once is fine."""
+        """Close the files; more than once is fine. Those that were removed are closed in the background."""
+        close = scratch_files.close_removed if self._removed else os.close
         while self._fds:
             fd = self._fds.pop()
             if fd >= 0:
-                os.close(fd)
+                close(fd)
 
     def remove(self) -> None:
         """Remove the files."""
+        self._removed = True
         for path in self.paths:
             remove(path)
 

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Container
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from subsalt import _native
 from subsalt.errors import CannotCreateError
@@ -89,11 +90,34 @@ def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
     """
     ask("allocate", str(path), nbytes)
     if nbytes > free_bytes(path):
+        wait_for_closing()
+    if nbytes > free_bytes(path):
         # a file system may hand out all it has before it says that this is not enough
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     code = _native.scratch.reserve_at(fd, offset, nbytes)
     if code:
         raise OSError(code, os.strerror(code), str(path))
+
+
+#: files that are being closed
+_closing: list[Thread] = []
+
+
+def close_removed(fd: int) -> None:
+    """Close a file whose name is gone, in the background.
+
+    The last close frees the blocks of the file. For what was written past the page cache that takes a file system
+    hundreds of milliseconds per gigabyte, which the next shot need not wait for.
+    """
+    _closing[:] = [c for c in _closing if c.is_alive()]
+    _closing.append(Thread(target=os.close, args=(fd,), name="closing scratch"))
+    _closing[-1].start()
+
+
+def wait_for_closing() -> None:
+    """Wait until the room of all removed files is free again."""
+    while _closing:
+        _closing.pop().join()
 
 
 def sync_data(fd: int, path: Path) -> None:

@@ -153,6 +153,8 @@ class ShotRunner:
     def give_back(self) -> None:
         """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
         self.pool.give_back("device", "memory")
+        if self.strategies is not None and self.strategies.scratch is not None:
+            self.strategies.scratch.give_back()
 
 
 def migrate_shots(
