@@ -57,7 +57,7 @@ def variant(
     import subsalt
     from subsalt import kernels
     from subsalt.earth.grid import Box
-    from subsalt.imaging.memory import propagation_memory
+    from subsalt.methods.rtm.memory import propagation_memory
     from subsalt.propagation.options import PropagationOptions
     from subsalt.propagation.propagator import Propagator
 

@@ -30,11 +30,11 @@ from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io import volume
 from subsalt.io.headers import Fix
 from subsalt.io.prestack import open_traces
 from subsalt.io.segy import read_survey, scan, write_image, write_survey
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 GRID = Grid((4, 3, 8), (10.0, 10.0, 5.0))
 TIMES = ImageGrid((1, 4, 1), (1, 3, 1), (0.0, 0.0), (25.0, 0.0), (0.0, 10.0), TimeAxis(20, 0.004))

@@ -23,11 +23,11 @@ import numpy as np
 from facts import machine, spread
 
 from subsalt import kernels
-from subsalt.imaging.kirchhoff.prepare import prepare, prepared_shape
 from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
 from subsalt.kernels.kirchhoff_block import Where
 from subsalt.lab.kernel_sums import AXES, KINDS, SPACING, TIME, SumBench
+from subsalt.methods.kirchhoff.prepare import prepare, prepared_shape
 
 #: kinds that are measured unless asked otherwise
 USUAL = ("sinc, 10 bands, interpolated", "sinc, 10 bands, nearest", "sinc, no antialias", "sinc, triangle")

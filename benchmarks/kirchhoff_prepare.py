@@ -19,14 +19,14 @@ import numpy as np
 from facts import machine
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.filters import band_count, design
-from subsalt.imaging.kirchhoff.interpolator import taps
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import Prepared, prepare, prepared_bytes
-from subsalt.imaging.kirchhoff.prepare_reference import polynomials
 from subsalt.kernels import cpu
 from subsalt.lab.rounds import round_robin
 from subsalt.lab.stats import summary
+from subsalt.methods.kirchhoff.filters import band_count, design
+from subsalt.methods.kirchhoff.interpolator import taps
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import Prepared, prepare, prepared_bytes
+from subsalt.methods.kirchhoff.prepare_reference import polynomials
 
 TIME = TimeAxis(625, 0.008)
 KINDS = {

@@ -29,8 +29,8 @@ from storing import shot  # noqa: E402
 
 from subsalt import __version__  # noqa: E402
 from subsalt.checkpoint.scheme import Scheme, counts_of  # noqa: E402
-from subsalt.imaging.rtm import SnapshotPool  # noqa: E402
 from subsalt.lab.checkpoint_case import Case  # noqa: E402
+from subsalt.methods.rtm.rtm import SnapshotPool  # noqa: E402
 
 BAR = 0.15
 

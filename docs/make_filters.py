@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane, primaries
-from subsalt.imaging.kirchhoff.filters import design
-from subsalt.imaging.kirchhoff.fourier import transform
-from subsalt.imaging.kirchhoff.interpolator import AFTER, BEFORE, taps
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.methods.kirchhoff.filters import design
+from subsalt.methods.kirchhoff.fourier import transform
+from subsalt.methods.kirchhoff.interpolator import AFTER, BEFORE, taps
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.numerics import fixedmath
 
 PAGE = Path(__file__).with_name("theory") / "kirchhoff.md"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-for folder in ("", "imaging", "io", "lab", "mpi", "run"):
+for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402

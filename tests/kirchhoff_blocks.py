@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import Prepared, prepare
 from subsalt.kernels import kirchhoff, kirchhoff_reference
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import Prepared, prepare
 
 AXES = np.array([[0.6, 0.8], [-0.8, 0.6]])
 

@@ -8,8 +8,8 @@ import pytest
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError
-from subsalt.imaging.operators import ModellingOperator
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.propagation.options import PropagationOptions
 
 MODEL = ss.EarthModel(ss.Grid((24, 20), (10.0, 10.0)), 2000.0)

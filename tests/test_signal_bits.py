@@ -21,15 +21,15 @@ from subsalt.numerics import fixedmath
 from subsalt.acquisition import wavelet
 from subsalt.numerics.boundary import Layer, decay
 from subsalt.job import director
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.imaging.kirchhoff.fields import Profile
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.prepare import prepare
-from subsalt.imaging.kirchhoff.velocity import FieldVelocity
-from subsalt.imaging.kirchhoff.velocity_functions import Functions
-from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
+from subsalt.methods.kirchhoff.velocity.fields import Profile
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.prepare import prepare
+from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.smooth import Smoothed
 from subsalt.acquisition.injection import sinc_points
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.timemap import TraceMap

@@ -17,9 +17,9 @@ from protocol import save_fields, serve
 import subsalt
 from subsalt import kernels
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import prepare
 
 #: traces prepared at a time: their coefficients stay small
 BLOCK = 256

@@ -20,10 +20,10 @@ from protocol import serve
 import subsalt
 from subsalt import kernels
 from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.imaging.image_sum import ImageSum
-from subsalt.imaging.rtm import SnapshotPool, migrate_shot
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import snapshot_bytes, state_bytes
+from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.rtm import SnapshotPool, migrate_shot
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 

@@ -1,5 +1,5 @@
 // Python face of the preparation of traces for Kirchhoff migration. Arguments are checked in Python
-// (subsalt.imaging.kirchhoff.prepare); here only shapes are, because a wrong one would write out of bounds.
+// (subsalt.methods.kirchhoff.prepare); here only shapes are, because a wrong one would write out of bounds.
 #include "isa/dispatch.hpp"
 #include "signal/double_integral.hpp"
 #include "trace_work.hpp"

@@ -39,7 +39,7 @@ _HOME = {
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
-    "migrate_time": "subsalt.imaging.kirchhoff.arrays",
+    "migrate_time": "subsalt.methods.kirchhoff.arrays",
     "reimage": "subsalt.run.notebook",
     "kept": "subsalt.run.notebook",
 }

@@ -17,14 +17,14 @@ from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.imaging.image_sum import ImageSum
-from subsalt.imaging.modelling import ModellingSetup, model_shot
-from subsalt.imaging.operators import RtmOperator, dot_test, rtm_operator
-from subsalt.imaging.placement import check_survey
-from subsalt.imaging.rtm import migrate_shot
-from subsalt.imaging.samples import SnapshotPool
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.ways import Ways
+from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
+from subsalt.methods.rtm.placement import check_survey
+from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.ways import Ways
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 

@@ -245,7 +245,7 @@ def dot_product() -> tuple[bool, str]:
 
     from subsalt.earth.grid import Grid
     from subsalt.earth.model import EarthModel
-    from subsalt.imaging.operators import ModellingOperator, dot_test
+    from subsalt.methods.rtm.operators import ModellingOperator, dot_test
     from subsalt.propagation.options import PropagationOptions
 
     rng = np.random.default_rng(1)
@@ -265,8 +265,8 @@ def gpu_agrees() -> tuple[bool, str]:
 
     from subsalt.earth.grid import Grid
     from subsalt.earth.model import EarthModel
-    from subsalt.imaging.operators import ModellingOperator
     from subsalt.kernels import cpu
+    from subsalt.methods.rtm.operators import ModellingOperator
     from subsalt.propagation.options import PropagationOptions
 
     if cpu.describe()["class"] != "fma":

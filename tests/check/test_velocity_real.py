@@ -5,11 +5,11 @@ import pytest
 from job_files import shared_data
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.velocity import velocity_findings
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.io.volume_in_time import open_time_volume
 from subsalt.job.velocity_load import open_velocity
 from subsalt.job.velocity_section import VelocitySection
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 pytestmark = pytest.mark.shared_data
 

@@ -6,11 +6,11 @@ import pytest
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.velocity import velocity_findings
 from subsalt.errors import ModelError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.velocity_facts import coarse, spread_positions, velocity_facts
 from subsalt.job.velocity_load import open_velocity
 from subsalt.job.velocity_section import VelocitySection
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.velocity.facts import coarse, spread_positions, velocity_facts
 
 TIME = TimeAxis(501, 0.004)
 GRID = ImageGrid((1, 40, 1), (100, 150, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TIME)
@@ -235,7 +235,7 @@ def test_facts_name_range_and_place(tmp_path, monkeypatch):
     assert facts["v"]["functions"] == 2
     assert facts["eta"]["max"] == pytest.approx(0.1)
     assert facts["locations"] == 51
-    monkeypatch.setattr("subsalt.imaging.kirchhoff.velocity_facts.WHOLE", 100)
+    monkeypatch.setattr("subsalt.methods.kirchhoff.velocity.facts.WHOLE", 100)
     some = velocity_facts(velocity, LINE)
     assert some["locations"] == 20
     assert some["v_rms"] == facts["v_rms"]

@@ -17,9 +17,9 @@ import small_run
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError
-from subsalt.imaging.operators import ModellingOperator
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report import parts
 from subsalt.report.facts import gather

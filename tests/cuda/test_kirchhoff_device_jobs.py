@@ -14,15 +14,15 @@ import subsalt
 from kirchhoff_data import reflector_traces
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
-from subsalt.imaging.kirchhoff import engine
-from subsalt.imaging.kirchhoff.engine import migrate_block, select
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.sums import Sums
 from subsalt.io.trace_blocks import TraceBlocks
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
+from subsalt.methods.kirchhoff import engine
+from subsalt.methods.kirchhoff.engine import migrate_block, select
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
 from subsalt.plan.kirchhoff_layout import layout_of

@@ -14,8 +14,8 @@ from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in
 
 from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.tasks import Task, tasks_of
-from subsalt.imaging import executor
 from subsalt.kernels.cuda.arrays import DeviceArray
+from subsalt.methods.rtm import executor
 
 #: strategy and what it is given: what lies on the device, in page-locked memory, and on disk
 SCHEMES = {
@@ -151,7 +151,7 @@ def test_what_a_scheme_puts_on_the_device_is_there(
 
 def test_the_pool_uses_memory_again_and_gives_it_back(gpu_device: object) -> None:
     from subsalt import kernels
-    from subsalt.imaging.samples import SnapshotPool
+    from subsalt.methods.rtm.samples import SnapshotPool
 
     device, pool = kernels.get("cuda"), SnapshotPool()
     first = pool.take(device, 3, (4, 5, 6), np.float32, "device")

@@ -10,8 +10,8 @@ import pytest
 
 from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.flatness import residual_moveout
 from subsalt.job.job import Job
+from subsalt.methods.kirchhoff.flatness import residual_moveout
 from subsalt.run.migrate import migrate_job
 
 ROOT = Path(__file__).resolve().parents[2]

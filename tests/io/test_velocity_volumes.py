@@ -7,12 +7,12 @@ from segy_maker import make_segy
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError, SubsaltError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io import volume, volume_in_time
 from subsalt.io.rsf import write_rsf
 from subsalt.io.volume_in_time import open_time_volume
 from subsalt.job.velocity_load import open_velocity, velocity_files
 from subsalt.job.velocity_section import VelocitySection
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 TIME = TimeAxis(41, 0.02)
 #: inlines 10..20 every 25 m to the north, crosslines 100..130 every 12.5 m to the east

@@ -5,8 +5,8 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 TIME = TimeAxis(101, 0.008)
 

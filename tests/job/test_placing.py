@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.imaging.kirchhoff.placing import from_azimuth, from_corners, from_numbers
+from subsalt.methods.kirchhoff.placing import from_azimuth, from_corners, from_numbers
 
 #: bins of 25 x 12.5 m, turned by a 3-4-5 triangle
 ALONG, ACROSS = (20.0, -15.0), (7.5, 10.0)

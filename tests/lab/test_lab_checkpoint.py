@@ -8,11 +8,11 @@ import pytest
 from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.imaging.rtm import migrate_shot
 from subsalt.lab import checkpoint, checkpoint_rows, checkpoint_tables
 from subsalt.lab.checkpoint_case import Case
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
+from subsalt.methods.rtm.rtm import migrate_shot
 
 GRID, SAMPLES = (40, 40, 44), 60
 

@@ -10,10 +10,10 @@ from shot_cases import RECORD, model_of, shot_of, traces_of
 from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.scheme import Scheme
 from subsalt.checkpoint.storage import Scratch
-from subsalt.imaging.boundary_run import image_by_reversal
-from subsalt.imaging.conditions import SourceNormalised
-from subsalt.imaging.rtm import receiver_samples
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.boundary_run import image_by_reversal
+from subsalt.methods.rtm.conditions import SourceNormalised
+from subsalt.methods.rtm.rtm import receiver_samples
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

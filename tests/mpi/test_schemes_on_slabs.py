@@ -131,7 +131,7 @@ def test_a_group_goes_on_from_the_newest_point_that_all_have(answers: Path, tmp_
         HEAD.replace("ANSWERS", repr(str(answers)))
         + f"""
         from subsalt.checkpoint.tasks import tasks_of
-        from subsalt.imaging import executor
+        from subsalt.methods.rtm import executor
         for number, (strategy, more) in enumerate([
             ("store", dict(restart_every=12)),
             ("revolve", dict(block=1, memory_slots=2, disk_slots=2, restart_every=9)),

@@ -156,7 +156,7 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         from pathlib import Path
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
-        from subsalt.imaging.setup import gate
+        from subsalt.methods.rtm.setup import gate
         from subsalt.io.strategy import Broadcast
         from subsalt.io.traffic import COUNTED
         from subsalt.io.shared_model import SharedModel
@@ -248,7 +248,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         import json, resource
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
-        from subsalt.imaging.setup import gate
+        from subsalt.methods.rtm.setup import gate
         from subsalt.plan import checking
         from subsalt.job.job import Job
         import numpy, scipy.ndimage, subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volume, subsalt.job.opening

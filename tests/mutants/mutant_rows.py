@@ -128,10 +128,10 @@ POINTS = [
     Mutant(
         "Points",
         "weights at the ends of a spread",
-        "src/subsalt/imaging/traces.py",
+        "src/subsalt/methods/rtm/traces.py",
         "width[0], width[-1] = gap[0], gap[-1]",
         "width[0], width[-1] = 0.5 * gap[0], 0.5 * gap[-1]",
-        "imaging/test_filters_and_traces.py",
+        "methods/rtm/test_filters_and_traces.py",
     ),
     Mutant(
         "Points",
@@ -236,10 +236,10 @@ CHECKPOINTS = [
     Mutant(
         "Checkpoints",
         "parity of restart points",
-        "src/subsalt/imaging/restart.py",
+        "src/subsalt/methods/rtm/restart.py",
         "return 1 + generation % 2 * each",
         "return 1 + generation // 2 % 2 * each",
-        "imaging/test_restart_points.py",
+        "methods/rtm/test_restart_points.py",
     ),
     Mutant(
         "Checkpoints",
@@ -343,18 +343,18 @@ TRACES = [
     Mutant(
         "Traces",
         "end taper off by one",
-        "src/subsalt/imaging/traces.py",
+        "src/subsalt/methods/rtm/traces.py",
         "ramp(np.arange(n, 0, -1, dtype=np.float64)",
         "ramp(np.arange(n - 1, -1, -1, dtype=np.float64)",
-        "imaging/test_filters_and_traces.py",
+        "methods/rtm/test_filters_and_traces.py",
     ),
     Mutant(
         "Traces",
         "a record one sample short",
-        "src/subsalt/imaging/traces.py",
+        "src/subsalt/methods/rtm/traces.py",
         "/ dt + 1e-9) + 2",
         "/ dt + 1e-9) + 1",
-        "imaging/test_filters_and_traces.py",
+        "methods/rtm/test_filters_and_traces.py",
     ),
 ]
 
@@ -380,10 +380,10 @@ KIRCHHOFF = [
     Mutant(
         "Kirchhoff",
         "alias band plus one in the filter",
-        "src/subsalt/imaging/kirchhoff/filters.py",
+        "src/subsalt/methods/kirchhoff/filters.py",
         "_fall(part, (bands - j) / bands,",
         "_fall(part, (bands - j + 1) / bands,",
-        "imaging/kirchhoff/test_filters_of_traces.py",
+        "methods/kirchhoff/test_filters_of_traces.py",
     ),
     Mutant(
         "Kirchhoff",
@@ -406,26 +406,26 @@ KIRCHHOFF = [
     Mutant(
         "Kirchhoff",
         "offset class at its lower limit",
-        "src/subsalt/imaging/kirchhoff/classes.py",
+        "src/subsalt/methods/kirchhoff/classes.py",
         'side="right") - 1',
         'side="left") - 1',
-        "imaging/test_time_classes.py",
+        "methods/kirchhoff/test_time_classes.py",
     ),
     Mutant(
         "Kirchhoff",
         "share of a bin",
-        "src/subsalt/imaging/kirchhoff/weights.py",
+        "src/subsalt/methods/kirchhoff/weights.py",
         'if weighting == "uniform" else 1.0 / count',
         'if weighting == "uniform" else 1.0 / np.maximum(count - 1, 1)',
-        "imaging/test_time_classes.py",
+        "methods/kirchhoff/test_time_classes.py",
     ),
     Mutant(
         "Kirchhoff",
         "Dix",
-        "src/subsalt/imaging/kirchhoff/rms.py",
+        "src/subsalt/methods/kirchhoff/velocity/rms.py",
         "energy = v_rms * v_rms * times",
         "energy = v_rms * v_rms * (times + 0.001)",
-        "imaging/kirchhoff/test_rms.py",
+        "methods/kirchhoff/test_rms.py",
     ),
 ]
 
@@ -467,10 +467,10 @@ OTHERS = [
     Mutant(
         "Image",
         "floor of the illumination",
-        "src/subsalt/imaging/conditions/source_normalised.py",
+        "src/subsalt/methods/rtm/conditions/source_normalised.py",
         "floor = sums.normalise * total / points",
         "floor = sums.normalise * float(illumination.max())",
-        "imaging/test_filters_and_traces.py",
+        "methods/rtm/test_filters_and_traces.py",
     ),
 ]
 

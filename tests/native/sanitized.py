@@ -41,7 +41,7 @@ def main() -> int:
         "test_packing.py",
         "test_segment.py",
         "test_slab_passes.py",
-        "imaging/kirchhoff/test_prepare.py",
+        "methods/kirchhoff/test_prepare.py",
         "io/test_samples.py",
         "checkpoint/test_pool.py",
         "checkpoint/test_stores.py",

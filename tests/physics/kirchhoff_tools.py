@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet, ricker
 from subsalt.analytic import Diffractor, Plane, primaries
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import prepare
 
 #: traces that are prepared and summed at a time
 BLOCK = 2048

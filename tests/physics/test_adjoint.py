@@ -13,7 +13,7 @@ from physics_tools import ricker as ricker_at
 from scipy.ndimage import gaussian_filter
 
 from subsalt import PropagationOptions, Survey, dot_test, forward, ricker, rtm_operator
-from subsalt.imaging.operators import ModellingOperator
+from subsalt.methods.rtm.operators import ModellingOperator
 
 #: physics page, section 9
 SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-12

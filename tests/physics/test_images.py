@@ -10,9 +10,9 @@ import pytest
 from physics_tools import DEVICE, misfit, peak_position
 
 from subsalt import EarthModel, Grid, ImagingOptions, PropagationOptions, Survey, forward, migrate, ricker
-from subsalt.imaging.image_sum import ImageSum
-from subsalt.imaging.rtm import migrate_shot, receiver_samples
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
 
 V, F0 = 2000.0, 15.0

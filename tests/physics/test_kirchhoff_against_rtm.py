@@ -9,7 +9,7 @@ from subsalt import EarthModel, Grid, Survey, ricker
 from subsalt import migrate as reverse_time_migrate
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 V, H = 2000.0, 12.5
 GRID = Grid((81, 41, 65), (H, H, H))

@@ -26,7 +26,7 @@ from kirchhoff_tools import (
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Diffractor, Plane
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 # The weights are those of stationary phase: right up to 1 / (w t0)^2 = 1 / (2 pi 20)^2 = 6e-5 of the amplitude, and the
 # mean of 1/w^2 over the spectrum of the wavelet is 4/3 of that at its peak. Interpolation adds 2e-4 (16 taps of 4 ms

@@ -11,7 +11,7 @@ from kirchhoff_tools import PLANS, REFLECTIVITY, common_offset, disc, migrate, o
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 V, DEPTH, F0 = 2000.0, 1000.0, 30.0
 TRACE_TIME, IMAGE_TIME = TimeAxis(400, 0.004), TimeAxis(300, 0.004)

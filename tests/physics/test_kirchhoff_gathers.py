@@ -23,7 +23,7 @@ from physics_tools import ricker
 from subsalt import analytic
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 T0 = 2 * DEPTH / V
 OFFSETS = np.arange(0.0, 1801.0, 200.0)

@@ -9,9 +9,9 @@ from kirchhoff_tools import common_offset, peak
 from subsalt import migrate_time, ricker
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
-from subsalt.imaging.kirchhoff.classes import Classes
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.classes import Classes
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 V, F0 = 2000.0, 20.0
 OFFSETS = np.array([100.0, 400.0, 700.0, 1000.0])

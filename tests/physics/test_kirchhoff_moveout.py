@@ -1,7 +1,7 @@
 """Traveltimes of time migration against exact rays: layers (curved rays) and VTI media (eta).
 
 The leg of the migration, (t/2)^2 = (t0/2)^2 + x^2/v^2 - 2 eta x^4 / (v^2 ((t0/2)^2 v^2 + (1 + 2 eta) x^2)), x half the
-offset, with the velocity and eta that `subsalt.imaging.kirchhoff.velocity` gives.
+offset, with the velocity and eta that `subsalt.methods.kirchhoff.velocity.time_velocity` gives.
 """
 
 import numpy as np
@@ -9,8 +9,8 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import traveltime
-from subsalt.imaging.kirchhoff.fields import Profile
-from subsalt.imaging.kirchhoff.velocity import ConstantVelocity, FieldVelocity, VelocityFunction
+from subsalt.methods.kirchhoff.velocity.fields import Profile
+from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, FieldVelocity, VelocityFunction
 
 TIME = TimeAxis(601, 0.004)
 HERE = np.zeros((1, 2))

@@ -10,7 +10,7 @@ import pytest
 from physics_tools import DEVICE, DOUBLE, misfit, padded, random_tti, random_vti
 
 from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forward, ricker
-from subsalt.imaging.operators import ModellingOperator
+from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.numerics import stencil
 from subsalt.propagation.propagator import Propagator
 

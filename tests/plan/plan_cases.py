@@ -3,7 +3,7 @@
 import numpy as np
 
 import subsalt as ss
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan import World
 from subsalt.plan.need import Needs
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

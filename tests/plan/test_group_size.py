@@ -8,7 +8,7 @@ from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
-from subsalt.imaging.modelling import ModellingSetup
+from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.plan import World, group_size
 from subsalt.plan.changes import smallest_changes
 from subsalt.plan.checkpointing import Checkpointing

@@ -8,9 +8,9 @@ import pytest
 from kirchhoff_jobs import CORNERS, areal, line, write_job
 from subsalt.cli import guard
 from subsalt.cli.app import app
-from subsalt.imaging.kirchhoff.prepare import prepare
 from subsalt.job.job import Job
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.plan import World, kirchhoff, plan_job
 from subsalt.plan.kirchhoff_layout import layout_of
 from subsalt.plan.kirchhoff_time import share_of

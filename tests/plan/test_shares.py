@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt.imaging.memory import domain_of, layer_bytes, receivers_on, recorded_on
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.slabs import share_of
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.memory import domain_of, layer_bytes, receivers_on, recorded_on
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.slabs import share_of
 from subsalt.parallel.comm import single
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

@@ -8,7 +8,7 @@ import pytest
 
 from subsalt import report, view
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.report import time_image
 from subsalt.report.facts import gather
 

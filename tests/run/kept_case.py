@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from subsalt.checkpoint.storage import Scratch
-from subsalt.imaging.rtm import propagator_of, receiver_samples
 from subsalt.job.setup import migration_setup, survey_of
+from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
 from subsalt.propagation.segment import Snapshots
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield

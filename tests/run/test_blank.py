@@ -12,10 +12,10 @@ from survey_case import job_of, make_survey
 
 from kirchhoff_jobs import areal, write_job
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
-from subsalt.imaging.image_sum import ImageSum
 from subsalt.io import segy
 from subsalt.job.methods import read_job
 from subsalt.job.setup import migration_setup, survey_of
+from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.parallel.comm import single
 from subsalt.run.blank import Contents, TimeContents, refuse_blank, refuse_blank_times
 from subsalt.run.ledger import peek

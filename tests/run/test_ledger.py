@@ -12,8 +12,8 @@ import pytest
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CannotCreateError, ConfigError, DiskError
-from subsalt.imaging.rtm import ShotImage
 from subsalt.io.publish import append_line
+from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import single
 from subsalt.run.ledger import COPY, EVENTS, NAME, Ledger, peek
 from subsalt.run.lock import RunLock, boot_id

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
-from subsalt.imaging.samples import SnapshotPool
 from subsalt.io.publish import FaultCounter, FaultHook, set_fault
 from subsalt.job.job import Job
+from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.run.identity import differences
 from subsalt.run.migrate import migrate_job, model_job
 

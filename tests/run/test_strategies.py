@@ -11,8 +11,8 @@ import pytest
 from job_files import MIGRATE, write_files, write_job
 from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
-from subsalt.imaging.restart import scheme_left
 from subsalt.job.job import Job
+from subsalt.methods.rtm.restart import scheme_left
 from subsalt.plan import plan_job
 from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run

@@ -10,9 +10,9 @@ import segyio
 from time_case import OFFSETS, RESULTS, hashes, make, positions
 
 import subsalt
-from subsalt.imaging.kirchhoff.cutting import cut
 from subsalt.job.job import Job
 from subsalt.kernels import kirchhoff
+from subsalt.methods.kirchhoff.cutting import cut
 from subsalt.plan import kirchhoff_layout
 from subsalt.run.going_on import GoingOn
 from subsalt.run.kirchhoff.restart import RestartPoints

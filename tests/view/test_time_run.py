@@ -11,12 +11,12 @@ from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
-from subsalt.imaging.kirchhoff.partial import write_sums
-from subsalt.imaging.kirchhoff.sums import Sums
 from subsalt.io import volume
 from subsalt.io.time_volume import TimeVolume
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
+from subsalt.methods.kirchhoff.partial import write_sums
+from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.view.time_pictures import locations_of
 from subsalt.view.time_run import is_time_run, read_time_run
 

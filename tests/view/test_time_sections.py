@@ -6,7 +6,7 @@ from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Held
 from subsalt.errors import ConfigError, ModelError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view.scan_panels import _balanced
 from subsalt.view.time_sections import indices_at, plane
 

@@ -15,12 +15,12 @@ from subsalt.errors import Finding
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.classes import Classes
-    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-    from subsalt.imaging.kirchhoff.placing import Placement
-    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
+    from subsalt.methods.kirchhoff.classes import Classes
+    from subsalt.methods.kirchhoff.image_grid import ImageGrid
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.placing import Placement
+    from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
 #: degrees by which inlines and crosslines may be away from right angles without a word
 SKEW = 0.5

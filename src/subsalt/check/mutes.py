@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.geometry import two_way_time
 from subsalt.errors import Finding
-from subsalt.imaging.filters import ramp
-from subsalt.imaging.kirchhoff.stacking import leg, mute_weight
+from subsalt.methods.kirchhoff.stacking import leg, mute_weight
+from subsalt.methods.rtm.filters import ramp
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
+    from subsalt.methods.kirchhoff.image_grid import ImageGrid
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
 #: share of rows or samples below which a mute leaves next to nothing: somebody who wants so little cuts it out
 LITTLE = 0.1

@@ -24,7 +24,7 @@ from subsalt.io.statistics import sample_statistics
 from subsalt.io.trace_rules import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 #: bytes of traces that are looked at, over all files, and the most files
 SAMPLE_TOTAL, SAMPLE_FILES = 1 << 30, 1024

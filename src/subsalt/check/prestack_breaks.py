@@ -20,8 +20,8 @@ from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, 
 from subsalt.io.geometry import FOOT
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
+    from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
 #: field records and gathers that are looked at
 RECORDS, GATHERS = 60, 5

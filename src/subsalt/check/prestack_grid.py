@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import error, ok, warning
 from subsalt.errors import Finding
-from subsalt.imaging.kirchhoff.reach import reach
-from subsalt.imaging.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
 from subsalt.io.prestack import TraceTable
+from subsalt.methods.kirchhoff.reach import reach
+from subsalt.methods.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+    from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 Points = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from subsalt.check.context import Context, rule, warning
 from subsalt.earth import tilt
 from subsalt.errors import Finding, GeometryError
-from subsalt.imaging.setup import shot_window
+from subsalt.methods.rtm.setup import shot_window
 from subsalt.propagation import tapers
 
 #: share of the model's tilt that a window has to reach somewhere; tapers that overlap by two cells leave less

@@ -13,15 +13,15 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.context import error, ok, warning
 from subsalt.check.velocity_reach import JUDGED, folded, given, places, reach_in_time, reach_on_map, things
 from subsalt.errors import Finding, SubsaltError
-from subsalt.imaging.kirchhoff.fields import Constant, Profile
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.rms import dix
-from subsalt.imaging.kirchhoff.velocity import FieldVelocity
-from subsalt.imaging.kirchhoff.velocity_facts import coarse, velocity_facts
-from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.velocity.facts import coarse, velocity_facts
+from subsalt.methods.kirchhoff.velocity.fields import Constant, Profile
+from subsalt.methods.kirchhoff.velocity.rms import dix
+from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.methods.kirchhoff.velocity.volume import VolumeField
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: velocities of rocks and water lie inside, m/s
 SLOWEST, FASTEST = 300.0, 10_000.0

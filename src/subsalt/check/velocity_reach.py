@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import ok, warning
 from subsalt.errors import Finding
-from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.line_numbers import numbers_of, positions_of
-from subsalt.imaging.kirchhoff.velocity import FieldVelocity
-from subsalt.imaging.kirchhoff.velocity_facts import coarse, spread_positions
-from subsalt.imaging.kirchhoff.velocity_functions import Functions
-from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.line_numbers import numbers_of, positions_of
+from subsalt.methods.kirchhoff.velocity.facts import coarse, spread_positions
+from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile
+from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.methods.kirchhoff.velocity.volume import VolumeField
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: time over which a change of rms velocity is judged, s
 JUDGED = 0.1

@@ -1,6 +1,6 @@
 """A schedule in the steps of the executor: both wavefields, the samples in pieces, restart points between them.
 
-`counts_of` adds up these tasks, `subsalt.imaging` does them: that is why plan and run agree.
+`counts_of` adds up these tasks, `subsalt.methods.rtm` does them: that is why plan and run agree.
 """
 
 from __future__ import annotations

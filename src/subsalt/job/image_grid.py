@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.imaging.kirchhoff import placing
-from subsalt.imaging.kirchhoff.classes import Classes
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid, Lines
-from subsalt.imaging.kirchhoff.placing import Placement
 from subsalt.io.line import LINE_WIDTH, fit_line
+from subsalt.methods.kirchhoff import placing
+from subsalt.methods.kirchhoff.classes import Classes
+from subsalt.methods.kirchhoff.image_grid import ImageGrid, Lines
+from subsalt.methods.kirchhoff.placing import Placement
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable

@@ -124,7 +124,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
 
 def _grid_without_traces(job: KirchhoffJob) -> None:
     """Raise what is wrong with corner points, whatever the traces are."""
-    from subsalt.imaging.kirchhoff.placing import from_corners
+    from subsalt.methods.kirchhoff.placing import from_corners
 
     if job.kirchhoff.corners is not None:
         from_corners(job.kirchhoff.corners)

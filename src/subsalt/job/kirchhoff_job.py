@@ -14,12 +14,12 @@ from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffPara
 from subsalt.job.velocity_section import VelocitySection
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.classes import Classes
-    from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-    from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
-    from subsalt.imaging.kirchhoff.velocity import FieldVelocity
     from subsalt.io.prestack import TraceTable
+    from subsalt.methods.kirchhoff.classes import Classes
+    from subsalt.methods.kirchhoff.image_grid import ImageGrid
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+    from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
     from subsalt.parallel.comm import Comm
 
 
@@ -93,8 +93,8 @@ class KirchhoffJob(BaseJob):
 
     def setup(self, comm: Comm | None = None) -> KirchhoffSetup:
         """Return all that the imaging code needs; on several ranks the first call is collective."""
-        from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
-        from subsalt.imaging.kirchhoff.weights import trace_weights
+        from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+        from subsalt.methods.kirchhoff.weights import trace_weights
 
         def make() -> KirchhoffSetup:
             table = self.open_table(comm)

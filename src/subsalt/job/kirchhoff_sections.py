@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from subsalt.errors import ConfigError
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
 from subsalt.job import units
 from subsalt.job.checkpoint_section import AutoMemory
 from subsalt.job.sections import ParallelSection
 from subsalt.job.types import Angle, AutoInt, AutoTime, Length, Section, Time
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 
 def _or_word(kind: str, word: str) -> Any:
@@ -51,7 +51,7 @@ class LinesSection(Section):
 
     @model_validator(mode="after")
     def _leads_to_the_last(self) -> LinesSection:
-        from subsalt.imaging.kirchhoff.image_grid import check_lines
+        from subsalt.methods.kirchhoff.image_grid import check_lines
 
         check_lines("line", (self.first, self.last, self.step))
         return self

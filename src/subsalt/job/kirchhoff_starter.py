@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt.errors import Finding, SubsaltError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.job import toml_out, units
 from subsalt.job.starter import InitResult, common_pattern, expand, refuse_existing, relative, round_down
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 if TYPE_CHECKING:
     from subsalt.io.prestack import TraceTable
@@ -226,7 +226,7 @@ def _guessed_grid(table: TraceTable) -> dict[str, Any]:
 
 def _classes(table: TraceTable) -> dict[str, Any]:
     """Return gathers of every nominal offset, or of classes that hold the offsets of the data."""
-    from subsalt.imaging.kirchhoff.classes import Classes
+    from subsalt.methods.kirchhoff.classes import Classes
 
     with suppress(SubsaltError):
         if Classes.full(table.offset).count <= MOST_OFFSETS:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame
 from subsalt.earth.model import ModelLike
-from subsalt.imaging.setup import MigrationSetup, gate
 from subsalt.job.data import open_survey
+from subsalt.methods.rtm.setup import MigrationSetup, gate
 from subsalt.parallel.comm import world
 
 if TYPE_CHECKING:

@@ -11,13 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
-from subsalt.imaging.kirchhoff.fields import Constant, Field, Profile, Scaled
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.line_numbers import numbers_of
-from subsalt.imaging.kirchhoff.velocity import FieldVelocity
-from subsalt.imaging.kirchhoff.velocity_functions import Functions
-from subsalt.imaging.kirchhoff.velocity_smooth import Smoothed
-from subsalt.imaging.kirchhoff.velocity_volume import VolumeField
 from subsalt.io.geometry import FOOT
 from subsalt.io.headers import HeaderBytes
 from subsalt.io.velocity_rows import TextFunctions
@@ -25,6 +18,13 @@ from subsalt.io.velocity_text import read_velocity_text
 from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.job.load import known_unit, to_si
 from subsalt.job.velocity_section import LONGEST
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.line_numbers import numbers_of
+from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile, Scaled
+from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.smooth import Smoothed
+from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.methods.kirchhoff.velocity.volume import VolumeField
 
 if TYPE_CHECKING:
     from subsalt.job.velocity_section import FunctionSection, TimeFileSection, VelocitySection

@@ -21,7 +21,7 @@ from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 __all__ = ["PAD", "Medium", "PreparedTraces", "TraceGeometry", "medium_bytes", "sum_traces"]
 

@@ -13,14 +13,14 @@ from subsalt.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: samples that a prepared trace holds behind its last one: what two of the longest vectors read beyond it
 PAD = 32
 
 
 class PreparedTraces(Protocol):
-    """A block of traces ready to be summed, as `subsalt.imaging.kirchhoff.prepare` makes it.
+    """A block of traces ready to be summed, as `subsalt.methods.kirchhoff.prepare` makes it.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeo
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: modules with a class `BlockSum`; NumPy has no sum that is fast enough for a migration
 DEVICES = {

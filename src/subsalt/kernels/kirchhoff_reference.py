@@ -27,7 +27,7 @@ from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeo
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: sin(pi w) / w in w^2 for |w| <= 1/2 (error 7e-9): the raised cosine of every taper is 1/2 + sin(pi w) / 2
 COSINE = (3.1415926401, -5.1677100835, 2.5500775232, -0.5982912856, 0.0776576603)

@@ -19,7 +19,6 @@ import numpy as np
 from subsalt.checkpoint.scheme import counts_of
 from subsalt.checkpoint.storage import Scratch
 from subsalt.host import available_memory, usable_cores
-from subsalt.imaging.rtm import ShotImage, SnapshotPool, migrate_shot
 from subsalt.io.os_errors import human
 from subsalt.kernels import prepare
 from subsalt.lab import checkpoint_rows, page_cache
@@ -30,6 +29,7 @@ from subsalt.lab.memory import wrong_answer
 from subsalt.lab.mounts import mount_of
 from subsalt.lab.records import folder_in, refuse, room_needed, trial
 from subsalt.lab.result import Result
+from subsalt.methods.rtm.rtm import ShotImage, SnapshotPool, migrate_shot
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import snapshot_bytes, state_bytes
 from subsalt.io.os_errors import human
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SPACING = 10.0

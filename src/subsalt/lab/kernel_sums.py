@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.options import KirchhoffOptions
-from subsalt.imaging.kirchhoff.prepare import Prepared, prepare
 from subsalt.kernels import kirchhoff, kirchhoff_reference
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
 from subsalt.lab.memory import wrong_answer
 from subsalt.lab.rounds import Clock, round_robin
 from subsalt.lab.stats import ratio, summary
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.prepare import Prepared, prepare
 
 #: what `lab kernels --medium` calls the sum
 NAME = "kirchhoff"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from subsalt import __version__, kernels
-from subsalt.imaging.kirchhoff.image_grid import LocationBox
-from subsalt.imaging.kirchhoff.prepare import prepare
-from subsalt.imaging.kirchhoff.reach import reach
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
 from subsalt.lab.load import Watch
 from subsalt.lab.shot_rates import start_seconds
+from subsalt.methods.kirchhoff.image_grid import LocationBox
+from subsalt.methods.kirchhoff.prepare import prepare
+from subsalt.methods.kirchhoff.reach import reach
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 
 #: locations, and traces of a call, that are timed
 LOCATIONS, TRACES = 192, 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.gpu import MARGIN
 from subsalt.plan.need import Needs, Setup
 from subsalt.plan.world import World

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from subsalt import kernels
 from subsalt.check.context import Context
 from subsalt.errors import Finding
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.job.check_result import CheckResult, Loader, Resources
 from subsalt.job.checking import inspect
 from subsalt.job.types import auto_to_none
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import single, world
 from subsalt.plan import gpu as gpus
 from subsalt.plan.grouping import Decision, group_size

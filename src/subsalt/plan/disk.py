@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.imaging.conditions import condition_of
-from subsalt.imaging.memory import FLOAT
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.plane_file import PlaneLayout
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.memory import FLOAT
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.need import Needs
 
 #: bytes of a SEG-Y file before its traces, and before the samples of each

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from subsalt.acquisition.survey import Shot
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.network import HOW
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.grouping import Decision
 from subsalt.plan.halo import Network
 from subsalt.plan.need import Needs

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from subsalt.imaging.memory import FLOAT
 from subsalt.lab.machine import Machine
 from subsalt.lab.model import network
 from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import exposed
+from subsalt.methods.rtm.memory import FLOAT
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.slab_steps import asked_of
 

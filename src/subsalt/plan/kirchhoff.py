@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import Finding, FindingsError, SubsaltError
-from subsalt.imaging.kirchhoff.partial import layout_of_sums
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.job.types import auto_to_none
+from subsalt.methods.kirchhoff.partial import layout_of_sums
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.device import Device
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.kirchhoff_layout import Layout, layout_of

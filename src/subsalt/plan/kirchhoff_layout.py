@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from subsalt.errors import MemoryPlanError
-from subsalt.imaging.kirchhoff.cutting import Block, block_bytes, cut
-from subsalt.imaging.kirchhoff.engine import FEWEST, trace_block
-from subsalt.imaging.kirchhoff.prepare import prepared_bytes
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.trace_blocks import stream_bytes
 from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
 from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
+from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut
+from subsalt.methods.kirchhoff.engine import FEWEST, trace_block
+from subsalt.methods.kirchhoff.prepare import prepared_bytes
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.gpu import Gpu
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.need import MPI, PROGRAM
@@ -269,7 +269,7 @@ def traces_read(setup: KirchhoffSetup, blocks: list[Block]) -> int:
     -----
     By the outline of the boxes, as the run selects them.
     """
-    from subsalt.imaging.kirchhoff.engine import select
+    from subsalt.methods.kirchhoff.engine import select
 
     counted: dict[object, int] = {}
     total = 0

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt.errors import FindingsError, SubsaltError
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.reach import reach
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.job.types import auto_to_none
 from subsalt.lab.machine import Machine
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.reach import reach
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.kirchhoff import OF_THIS_MACHINE, disk_of
 from subsalt.plan.kirchhoff_layout import layout_of
 from subsalt.plan.kirchhoff_time import Share, measured, time_of

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from subsalt.errors import SubsaltError
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.prepare import prepared_bytes
-from subsalt.imaging.kirchhoff.reach import reach
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.kernels.cuda.kirchhoff import traces_bytes
 from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.prepare import prepared_bytes
+from subsalt.methods.kirchhoff.reach import reach
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.kirchhoff_work import Work
 from subsalt.plan.phases import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.rates import faster, machine_if_known, worth_again

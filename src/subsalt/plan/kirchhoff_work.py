@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.kernels.kirchhoff_reference import LEAST_SQUARE, leg, rooms
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 
 #: locations along an axis of the image, and traces of each, that are looked at: some 20,000 pairs tell the mean of a
 #: spread as wide as itself to 1 %

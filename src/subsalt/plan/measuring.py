@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import SubsaltError
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.lab import machine as machines
 from subsalt.lab import publishing, shot_rates, storage
 from subsalt.lab.machine import Machine
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.disk import existing
 from subsalt.plan.need import Needs
 from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again

@@ -13,10 +13,10 @@ from subsalt.checkpoint.choice import Choice, Limits, choose
 from subsalt.checkpoint.choice import Rates as ShotRates
 from subsalt.checkpoint.footprint import Sizes
 from subsalt.earth.grid import Box
-from subsalt.imaging.conditions import condition_of
-from subsalt.imaging.device_memory import device_memory
-from subsalt.imaging.filters import LAPLACIAN_REACH
-from subsalt.imaging.memory import (
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.device_memory import device_memory
+from subsalt.methods.rtm.filters import LAPLACIAN_REACH
+from subsalt.methods.rtm.memory import (
     ALONE,
     DOUBLE,
     FLOAT,
@@ -26,9 +26,9 @@ from subsalt.imaging.memory import (
     shot_memory,
     tilt_scratch,
 )
-from subsalt.imaging.modelling import ModellingSetup
-from subsalt.imaging.setup import MigrationSetup, shot_window
-from subsalt.imaging.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.setup import MigrationSetup, shot_window
+from subsalt.methods.rtm.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
 from subsalt.parallel.decomp import Slab

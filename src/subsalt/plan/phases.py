@@ -16,9 +16,6 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
-from subsalt.imaging.conditions import condition_of
-from subsalt.imaging.memory import FLOAT, receivers_on
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.kernels import cpu
 from subsalt.lab import publishing
 from subsalt.lab.machine import Machine
@@ -26,6 +23,9 @@ from subsalt.lab.model.front import reached
 from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import Files
 from subsalt.lab.model.survey import sum_seconds, survey_seconds
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.memory import FLOAT, receivers_on
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.grouping import Decision
 from subsalt.plan.halo import Exchange, Network, exchange_of, plane_points

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt.acquisition.survey import Survey
 from subsalt.errors import ConfigError, Finding, SubsaltError
-from subsalt.imaging.modelling import ModellingSetup
-from subsalt.imaging.setup import gate
 from subsalt.lab.model.survey import tail_loss
+from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.setup import gate
 from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk
 from subsalt.plan.duration import Duration, duration_of

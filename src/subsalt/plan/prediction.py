@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt.acquisition.survey import Shot
 from subsalt.errors import SubsaltError
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.lab.machine import Machine
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.duration import duration_of
 from subsalt.plan.grouping import Decision
 from subsalt.plan.kirchhoff import disk_of

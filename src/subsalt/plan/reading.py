@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from subsalt.imaging.memory import FLOAT, receivers_on
+from subsalt.methods.rtm.memory import FLOAT, receivers_on
 from subsalt.plan.need import Needs
 
 #: ghost planes for each plane of its own from which on a slab counts as thin; document 000's 125 planes on 24 nodes had

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import DiskError
-from subsalt.imaging.memory import FLOAT
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import snapshot_bytes
 from subsalt.lab.machine import Machine
 from subsalt.lab.storage import Rates as StorageRates
 from subsalt.lab.storage import rates_of
+from subsalt.methods.rtm.memory import FLOAT
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import snapshot_bytes
 from subsalt.plan.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.plan.disk import LATE, Disk, disk_of, existing, outputs_of, partial_bytes
 from subsalt.plan.grouping import Decision

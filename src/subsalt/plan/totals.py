@@ -9,9 +9,9 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.checkpoint.scheme import Counts
-from subsalt.imaging.conditions import condition_of
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.sizes import snapshot_bytes
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import snapshot_bytes
 from subsalt.plan.grouping import Decision
 from subsalt.plan.need import Needs
 

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
-from subsalt.imaging.kirchhoff.engine import velocities
-from subsalt.imaging.kirchhoff.reach import reach
-from subsalt.imaging.kirchhoff.stacking import leg, mute_weight
+from subsalt.methods.kirchhoff.engine import velocities
+from subsalt.methods.kirchhoff.reach import reach
+from subsalt.methods.kirchhoff.stacking import leg, mute_weight
 from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
-    from subsalt.imaging.image_sum import ImageSum
-    from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+    from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+    from subsalt.methods.rtm.image_sum import ImageSum
     from subsalt.run.kirchhoff.assemble import Piece
 
 #: shots whose traces are read again to see whether there was anything in them

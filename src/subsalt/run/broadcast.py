@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
-from subsalt.imaging.modelling import ModellingSetup
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io import strategy
 from subsalt.io.shared_model import SharedModel
 from subsalt.io.strategy import Broadcast
+from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.feed import Rows, TraceFeed, Traces
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__, physics
 from subsalt.errors import Finding
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import append_line, publish_text
 from subsalt.io.traffic import COUNTED, Traffic
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.physics.storage import storage_error
 from subsalt.propagation.halo import Traffic as Exchanged

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DataError
-from subsalt.imaging.image_sum import ILLUMINATION, ImageSum, light_of
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import refuse_blank
 from subsalt.run.ledger import Ledger

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
-from subsalt.imaging.modelling import ModellingSetup, model_shot
-from subsalt.imaging.setup import gate
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy_write import write_shot
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.setup import gate
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices

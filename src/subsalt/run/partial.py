@@ -7,9 +7,9 @@ from pathlib import Path
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.imaging.rtm import ShotImage
 from subsalt.io.plane_file import PlaneFile, PlaneLayout, write_planes
 from subsalt.io.plane_npz import PlaneNpz, open_planes
+from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import Comm
 
 #: suffixes of partial images: of this version, and of those before 0.3

@@ -17,11 +17,11 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError
-from subsalt.imaging.conditions import ImagingSums, condition_of
-from subsalt.imaging.image_sum import ILLUMINATION
-from subsalt.imaging.rtm import window_taper
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.job.setup import migration_setup, survey_of
+from subsalt.methods.rtm.conditions import ImagingSums, condition_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.rtm import window_taper
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.run.partial import open_partial
 from subsalt.run.progress import duration
 from subsalt.run.replay import Cut, Reader, Replay, Thinned

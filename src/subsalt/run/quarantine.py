@@ -26,7 +26,7 @@ from subsalt.io.publish import make_folder, publish_array, publish_text
 from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
-    from subsalt.imaging.setup import MigrationSetup
+    from subsalt.methods.rtm.setup import MigrationSetup
     from subsalt.run.ledger import Ledger
 
 FOLDER = "quarantine"

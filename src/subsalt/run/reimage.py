@@ -21,11 +21,11 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.imaging.rtm import ShotImage
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
 from subsalt.job.setup import migration_setup, survey_of
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices

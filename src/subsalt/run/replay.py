@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.kept import KeptWavefield
-from subsalt.imaging.rtm import receiver_samples
-from subsalt.imaging.setup import MigrationSetup
 from subsalt.io.unnamed import UnnamedFile
 from subsalt.kernels.problem import State
+from subsalt.methods.rtm.rtm import receiver_samples
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
 
 #: which points of a window are taken, per axis

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SnapshotDamaged
-from subsalt.imaging.conditions import condition_of
-from subsalt.imaging.image_sum import ILLUMINATION
-from subsalt.imaging.kept import CORRELATION, sums_of_kept
-from subsalt.imaging.rtm import ShotImage
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.kept import CORRELATION, sums_of_kept
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.partial import intact, open_partial

@@ -10,10 +10,10 @@ import numpy as np
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import CannotCreateError, MemoryPlanError
-from subsalt.imaging.memory import available_memory
 from subsalt.io.publish import sha256_file
 from subsalt.io.rev1 import choose_scalar
 from subsalt.io.volume_write import PLANE_FORMATS
+from subsalt.methods.rtm.memory import available_memory
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm
 from subsalt.run.lock import NAME as LOCK

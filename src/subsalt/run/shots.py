@@ -12,10 +12,10 @@ from pathlib import Path
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import CorruptionError
-from subsalt.imaging.rtm import ShotImage, migrate_shot
-from subsalt.imaging.samples import SnapshotPool
-from subsalt.imaging.setup import MigrationSetup
-from subsalt.imaging.slabs import share_of
+from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.slabs import share_of
 from subsalt.propagation.halo import Traffic
 from subsalt.run import quarantine
 from subsalt.run.broadcast import TracesTogether, reading_of, with_input

@@ -19,9 +19,9 @@ from subsalt.checkpoint.scheme import Counts, counts_of
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.errors import Finding
-from subsalt.imaging.restart import scheme_left
-from subsalt.imaging.rtm import ShotImage
-from subsalt.imaging.setup import MigrationSetup
+from subsalt.methods.rtm.restart import scheme_left
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.plan.grouping import Decision
 from subsalt.propagation.options import CheckpointOptions

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, RIGHT, TOP, png_path
 from subsalt.view.time_sections import line_name

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
-from subsalt.imaging.kirchhoff.flatness import window_sum
+from subsalt.methods.kirchhoff.flatness import window_sum
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
 from subsalt.view.records import draw_traces

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid, LocationBox
+from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.view.fold_maps import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
 from subsalt.view.pages import png_path
@@ -20,7 +20,7 @@ from subsalt.view.time_run import Gathers, TimeRun
 from subsalt.view.time_sections import indices_at, line_name, time_sections
 
 if TYPE_CHECKING:
-    from subsalt.imaging.kirchhoff.velocity import TimeVelocity
+    from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
 
 #: gathers on a page when nobody says where
 GATHERS = 4

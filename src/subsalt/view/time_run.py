@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import CorruptionError, DataError, SubsaltError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.partial import SumsFile, read_sums
-from subsalt.imaging.kirchhoff.sums import rows_of
 from subsalt.io.image_traces import ImageTraces, open_image_traces
 from subsalt.io.rsf import open_rsf
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.partial import SumsFile, read_sums
+from subsalt.methods.kirchhoff.sums import rows_of
 from subsalt.view.run_image import job_of, run_facts
 from subsalt.view.time_volume import TraceVolume
 
@@ -221,7 +221,7 @@ def _gathers_so_far(files: Sequence[Path], grid: ImageGrid, offsets: NDArray[np.
     """Return what reads the gather of a location from the blocks that hold some of its classes."""
 
     def read(i: int, j: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-        from subsalt.imaging.kirchhoff.image_grid import LocationBox
+        from subsalt.methods.kirchhoff.image_grid import LocationBox
 
         out = np.zeros((len(offsets), grid.time.nt), np.float32)
         here = LocationBox(i, i + 1, j, j + 1)

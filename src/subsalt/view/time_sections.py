@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, png_path
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import SegyError
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
 from subsalt.io.image_traces import ImageTraces
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 
 class TraceVolume(Planes):

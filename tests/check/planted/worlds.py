@@ -11,7 +11,7 @@ from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.imaging.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.propagation.options import PropagationOptions
 
 #: noise of the recorder, relative to the largest sample of a shot

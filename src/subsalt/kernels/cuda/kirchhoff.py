@@ -24,7 +24,7 @@ from subsalt.kernels.kirchhoff_block import Where
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.imaging.kirchhoff.options import KirchhoffOptions
+    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: orders of interpolation that are compiled for the GPU
 ORDERS = (1, 4)

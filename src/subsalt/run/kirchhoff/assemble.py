@@ -9,11 +9,11 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.engine import velocities
-from subsalt.imaging.kirchhoff.partial import SumsFile
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
-from subsalt.imaging.kirchhoff.stacking import live_classes, stack
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.engine import velocities
+from subsalt.methods.kirchhoff.partial import SumsFile
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.stacking import live_classes, stack
 
 #: bytes of image traces that are held at one time
 PIECE = 16 << 20

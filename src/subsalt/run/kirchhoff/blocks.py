@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.engine import migrate_block, select, start
-from subsalt.imaging.kirchhoff.partial import write_sums
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
-from subsalt.imaging.kirchhoff.sums import Sums
 from subsalt.io.trace_blocks import TraceBlocks
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.engine import migrate_block, select, start
+from subsalt.methods.kirchhoff.partial import write_sums
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.run.crashes import CrashNote
 from subsalt.run.deal import Told
 from subsalt.run.dealing import Report

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__
 from subsalt.errors import Finding
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.run.kirchhoff.outputs import TimeOutputs
 from subsalt.run.provenance import code_facts, machine_facts
 

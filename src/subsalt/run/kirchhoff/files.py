@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.imaging.kirchhoff.image_grid import ImageGrid
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.raw import raw_bytes
 from subsalt.io.rsf import data_of, header_text
 from subsalt.io.second_reader import Expectation
 from subsalt.io.time_volume import TimeVolume
+from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.run.kirchhoff.assemble import Piece
 
 #: what a file takes of a piece: (n, m, nt) or (n, m), as float32

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, raise_on_errors
-from subsalt.imaging.kirchhoff.cutting import Block, recut
-from subsalt.imaging.kirchhoff.engine import bytes_of
-from subsalt.imaging.kirchhoff.partial import SumsFile
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
+from subsalt.methods.kirchhoff.cutting import Block, recut
+from subsalt.methods.kirchhoff.engine import bytes_of
+from subsalt.methods.kirchhoff.partial import SumsFile
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.plan import World

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import __version__
-from subsalt.imaging.kirchhoff.engine import antialias_spacing
-from subsalt.imaging.kirchhoff.setup import KirchhoffSetup
 from subsalt.io.npy import write_npz
 from subsalt.io.publish import make_folder, publish_text, sha256_file
 from subsalt.io.together import write_together
+from subsalt.methods.kirchhoff.engine import antialias_spacing
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import TimeContents, refuse_blank_times
 from subsalt.run.kirchhoff.assemble import Assembly, Piece

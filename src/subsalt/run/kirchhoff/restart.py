@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import CorruptionError
-from subsalt.imaging.kirchhoff.cutting import Block
-from subsalt.imaging.kirchhoff.partial import read_sums, write_sums
-from subsalt.imaging.kirchhoff.sums import Sums
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.temporary import remove
+from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.partial import read_sums, write_sums
+from subsalt.methods.kirchhoff.sums import Sums
 
 FOLDER = "restart"
 

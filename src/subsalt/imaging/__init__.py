@@ -1,1 +1,0 @@
-"""From wavefields to images: conditions, reverse time migration, filters."""

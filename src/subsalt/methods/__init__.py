@@ -1,0 +1,1 @@
+"""Methods of imaging: reverse time migration and Kirchhoff time migration."""

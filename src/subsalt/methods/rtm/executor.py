@@ -1,0 +1,277 @@
+"""A shot by a scheme: what it needs in memory and in files, the tasks done, and what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.live import StateSlots, state_beside, state_floats
+from subsalt.checkpoint.pieces import Copy, Pieces, cut
+from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
+from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
+from subsalt.checkpoint.tasks import tasks_of
+from subsalt.errors import ConfigError
+from subsalt.kernels.problem import State
+from subsalt.methods.rtm.boundary_run import image_by_reversal
+from subsalt.methods.rtm.restart import Point, RestartPoints
+from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
+from subsalt.methods.rtm.sweeps import Shooting, Sweeps
+from subsalt.propagation.propagator import Propagator
+from subsalt.timing import Phases
+
+
+@dataclass
+class Done:
+    """What doing a shot took on this rank.
+
+    Parameters
+    ----------
+    counts : Counts
+        As counted; those of `checkpoint.scheme.counts_of` when nothing was damaged.
+    storage : StoreCounts
+        Of all its stores.
+    recomputed : int
+        Time steps done again because something on disk was damaged.
+    resumed : int
+        Time steps that a restart point saved.
+    """
+
+    counts: Counts = field(default_factory=Counts)
+    storage: StoreCounts = field(default_factory=StoreCounts)
+    recomputed: int = 0
+    resumed: int = 0
+
+
+class Files:
+    """The stores of a shot, closed together."""
+
+    def __init__(self, scheme: Scheme, scratch: Scratch | None, shot: int) -> None:
+        self.scheme, self.scratch, self.shot = scheme, scratch, shot
+        self._stores: list[tuple[Store, bool]] = []
+
+    def samples(self, name: str, shooting: Shooting, *, keep: bool, resume: bool) -> SampleFile:
+        """Return the file of the samples of a wavefield."""
+        prop, scheme = shooting.prop, self.scheme
+        shape = prop.interior.shape
+        store = None
+        if prop.interior.size:
+            meta: dict[str, object] = {
+                "shape": list(shape),
+                "dtype": np.dtype(prop.dtype).str,
+                "box": _corners(prop.image_box),
+                "window": _corners(prop.window),
+                "image_step": scheme.image_step,
+                "dt": prop.dt,
+                "samples": scheme.samples,
+            }
+            floats = prop.interior.size * np.dtype(prop.dtype).itemsize // 4
+            store = self._open(name, floats, scheme.buffers, meta, scheme.samples, keep=keep, resume=resume)
+        return SampleFile(store, shape, prop.dtype)
+
+    def states(self, state: State, copy: Copy, *, resume: bool) -> Pieces:
+        """Return the store of the disk slots."""
+        floats = state_floats(state)
+        count, record = cut(floats)
+        meta: dict[str, object] = (
+            {"shape": [record]} if count > 1 else {"shapes": [list(a.shape) for a in state.arrays()]}
+        )
+        meta["dtype"] = state.arrays()[0].dtype.str
+        # with restart points some that were dropped stay for a while
+        records = 0 if self.scheme.restart_every else count * self.scheme.moves.disk
+        store = self._open("states", record, STATE_BUFFERS, meta, records, keep=False, resume=resume)
+        return Pieces(store, floats, copy)
+
+    def _open(
+        self, name: str, floats: int, buffers: int, meta: dict, records: int, *, keep: bool, resume: bool
+    ) -> Store:
+        assert self.scratch is not None
+        store = self.scratch.open(
+            name,  # type: ignore[arg-type]
+            self.shot,
+            floats,
+            buffers,
+            meta=meta,
+            keep=keep,
+            records=records,
+            resume=resume,
+        )
+        self._stores.append((store, keep))
+        return store
+
+    def storage(self) -> StoreCounts:
+        """Return what all stores moved."""
+        return sum((store.counts for store, _ in self._stores), StoreCounts())
+
+    def close(self, *, failed: bool) -> None:
+        """Close all; what is kept stays when the shot went well, and with restart points everything does."""
+        restart = self.scheme.restart_every > 0
+        for store, keep in self._stores:
+            if failed and restart:
+                store.abandon()
+            else:
+                store.close(remove=failed or not (keep or restart))
+
+
+def _corners(box: object) -> list[list[int]]:
+    return [list(box.lo), list(box.hi)]  # type: ignore[attr-defined]
+
+
+def image_by_scheme(
+    shooting: Shooting,
+    scheme: Scheme,
+    shot: int,
+    scratch: Scratch | None,
+    pool: SnapshotPool,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Done:
+    """Advance both wavefields of a shot as a scheme says; its condition has the sums then. Collective.
+
+    Parameters
+    ----------
+    shooting : Shooting
+        What is advanced.
+    scheme : Scheme
+        How.
+    shot : int
+        Its id.
+    scratch : Scratch, optional
+        Where files go.
+    pool : SnapshotPool
+        Memory for snapshots, used again by the next shot.
+    clock : Phases
+        Takes the seconds.
+    reached : callable
+        Called with the steps done.
+    """
+    on_disk = scheme.snapshots_on == "disk" or scheme.writes_source
+    if scratch is None and (on_disk or scheme.moves.disk or scheme.restart_every):
+        raise ConfigError(
+            f"shot {shot}: a scheme that writes to disk without a folder for it",
+            "give a scratch, or a scheme in memory",
+            code="E871",
+        )
+    if scratch is not None:
+        scratch.lock = shooting.prop.kernels.lock
+    if scheme.strategy == "boundary":
+        return _by_reversal(shooting, scheme, shot, scratch, pool, clock, reached)
+    prop = shooting.prop
+    with clock("setup"):
+        arrays = _arrays(pool, prop, scheme)
+        source = prop.new_state()
+        states = source, source if scheme.strategy == "store" else prop.new_state()
+        slots = None
+        if scheme.strategy == "revolve":
+            steps = scheme.block * scheme.image_step
+            slots = _slots(prop, scheme, source, steps)
+            for slot in range(scheme.moves.memory):
+                slots.room(slot)  # a lack of memory shows before the first time step
+    files = Files(scheme, scratch, shot)
+    points = point = None
+    failed = True
+    try:
+        if scheme.restart_every:
+            assert scratch is not None
+            sums = shooting.condition.sums
+            with clock("restart points"):
+                points = RestartPoints(scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy)
+                point = points.find(slots)
+        sweeps = _sweeps(shooting, scheme, files, arrays, slots, states, points, point, clock, reached)
+        sweeps.do(tasks_of(scheme), point)
+        failed = False
+    finally:
+        with clock("scratch"):
+            files.close(failed=failed)
+            if points is not None:
+                points.close()
+    storage = files.storage() + (points.storage if points is not None else StoreCounts())
+    saved = 0 if point is None else point.counts.source_steps + point.counts.receiver_steps
+    return Done(sweeps.counts(), storage, sweeps.recomputed, saved)
+
+
+def _by_reversal(
+    shooting: Shooting,
+    scheme: Scheme,
+    shot: int,
+    scratch: Scratch | None,
+    pool: SnapshotPool,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Done:
+    """Let the source wavefield run backwards from what its edges left."""
+    k = scheme.image_step
+    with clock("setup"):
+        done = image_by_reversal(
+            shooting.prop,
+            shooting.source,
+            shooting.receivers,
+            shooting.condition,
+            samples=range(k, scheme.steps + 1, k),
+            scale=shooting.scale,
+            steps=scheme.steps,
+            scheme=scheme,
+            shot=shot,
+            scratch=scratch,
+            clock=clock,
+            reached=reached,
+            pool=pool,
+        )
+    return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
+
+
+def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme) -> list[NDArray]:
+    """Return room for the snapshots that are in memory at a time: of the host, or of the device."""
+    place = scheme.snapshots_on
+    pool.give_back(*{"device", "memory"} - {place})
+    if place == "disk":
+        return []
+    held = min(scheme.block, scheme.samples)
+    return pool.take(prop.kernels, held, prop.interior.shape, prop.dtype, place)
+
+
+def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> StateSlots:
+    """Return the slots for states: those used most on the device, others in the memory of the host."""
+
+    def apart(slot: int) -> bool:
+        return prop.kernels.OWN_MEMORY and not scheme.slot_on_device(slot)
+
+    def new(slot: int) -> State:
+        return state_beside(source, prop.kernels.reserve_host) if apart(slot) else prop.new_state()
+
+    return StateSlots(new, prop.kernels.copy, steps, apart)
+
+
+def _sweeps(
+    shooting: Shooting,
+    scheme: Scheme,
+    files: Files,
+    arrays: list[NDArray],
+    slots: StateSlots | None,
+    states: tuple,
+    points: RestartPoints | None,
+    point: Point | None,
+    clock: Phases,
+    reached: Callable[[int], None],
+) -> Sweeps:
+    """Return the sweeps with their files opened, at a restart point or at the start."""
+    resume = point is not None
+    with clock("setup"):
+        file = kept = None
+        if scheme.writes_source:
+            file = files.samples("source", shooting, keep=scheme.keep != "none", resume=resume)
+        if scheme.keep == "both":
+            kept = files.samples("receiver", shooting, keep=True, resume=resume)
+        if slots is not None and scheme.moves.disk:
+            slots.disk = files.states(states[0], shooting.prop.kernels.copy, resume=resume)
+        if points is not None:
+            points.files = [f for f in (file, kept) if f is not None]
+            if slots is not None and slots.disk is not None:
+                slots.hold()
+        samples = Samples(arrays, file, shooting.prop.kernels.copy)
+        sweeps = Sweeps(shooting, scheme, samples, kept, slots, states, clock, reached, points)
+        if point is not None:
+            sweeps.go_on(point)
+    return sweeps

@@ -1,0 +1,167 @@
+"""The sum over shots, on all planes of the image or on some of them, and the image it makes.
+
+Whoever has some planes of every shot can finish these planes of the image: sums are taken point by point in the order
+of the survey, what looks at neighbours (a Laplacian) has a few planes more on either side, and the one number that
+belongs to the whole image, the mean illumination, is one chain of additions through the planes, handed on from one part
+to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Box
+from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
+from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian, top_mute
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.numerics import fixedmath
+from subsalt.numerics.side_by_side import cuts, each
+
+ILLUMINATION = "illumination"
+
+
+class ImageSum:
+    """Partial images summed in the order in which they are added: the order of the survey.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Grid and imaging options.
+    planes : tuple of int, optional
+        First plane along x that is wanted, and the one behind the last; all when left out. The sums are taken on
+        `held`, which is wider by what the imaging looks at.
+
+    Attributes
+    ----------
+    fields : dict of ndarray, (held planes, ny, nz), float64
+        The sums; with ``illumination = "shot"`` the sum of the images of the shots.
+    """
+
+    def __init__(self, setup: MigrationSetup, planes: tuple[int, int] | None = None) -> None:
+        self.setup, self.shots = setup, 0
+        nx, ny, nz = setup.model.grid.shape3
+        self.planes = planes or (0, nx)
+        reach = self.condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
+        lo, hi = self.planes
+        #: the planes that are summed
+        self.held = (max(0, lo - reach), min(nx, hi + reach)) if hi > lo else (lo, lo)
+        names = ("image",) if self.by_shot else self.condition.accumulators
+        self.fields = {name: np.zeros((self.held[1] - self.held[0], ny, nz)) for name in names}
+
+    @property
+    def condition(self) -> type[Condition]:
+        """The imaging condition."""
+        return condition_of(self.setup.imaging.condition)
+
+    @property
+    def by_shot(self) -> bool:
+        """Shots are divided by their own illumination before they are added."""
+        return self.setup.imaging.illumination == "shot"
+
+    def add(self, part: ShotImage, illumination: tuple[float, int] | None = None) -> None:
+        """Add one shot's accumulated fields; with ``illumination = "shot"`` its finished image.
+
+        Parameters
+        ----------
+        part : ShotImage
+            All planes of its window that lie in `held`; others do no harm.
+        illumination : tuple of float and int, optional
+            Sum of the shot's illumination and points of its window; of `part`, then the whole window, when left out.
+        """
+        self.shots += 1
+        box = part.box.intersect(Box((self.held[0], *part.box.lo[1:]), (self.held[1], *part.box.hi[1:])))
+        if not box.size:
+            return
+        skip = slice(box.lo[0] - part.box.lo[0], box.hi[0] - part.box.lo[0])
+        # partial images of another condition may hold more
+        wanted = self.condition.accumulators
+        sums: Mapping[str, NDArray] = {name: a[skip] for name, a in part.sums.items() if name in wanted}
+        if self.by_shot:
+            known = illumination or (light_of(part.sums), part.box.size)
+            own = {name: a.astype(np.float64) for name, a in sums.items()}
+            sums = {"image": self.condition.finish(self._sums(own, box, known))}
+        x, y, z = box.slices
+        for name, a in sums.items():
+            total = self.fields[name][x.start - self.held[0] : x.stop - self.held[0], y, z]
+            each(partial(_add, total, a), cuts(len(total), total.size))
+
+    def light(self, before: float = 0.0) -> float:
+        """Return `before` plus the illumination of `planes`, one value after the other; 0 where none is accumulated."""
+        a = self.fields.get(ILLUMINATION)
+        return before if a is None else fixedmath.total(self._wanted(a), before)
+
+    def finish(self, light: float | None = None) -> NDArray[np.float32]:
+        """Return the image on `planes`, (planes, ny, nz) or (planes, nz): condition, filter, mute.
+
+        Parameters
+        ----------
+        light : float, optional
+            `light` of the whole image, handed on through its parts; of this part, then the whole, when left out.
+        """
+        image = np.zeros(0)
+        for _, image in self.steps(light):  # noqa: B007 - the last one is the image
+            pass
+        return self._as_image(self._wanted(image))
+
+    def steps(self, light: float | None = None) -> Iterator[tuple[str, NDArray[np.float64]]]:
+        """Yield the image on `held` after every step that makes it, with the name of the step.
+
+        Parameters
+        ----------
+        light : float, optional
+            As of `finish`.
+        """
+        grid, imaging = self.setup.model.grid, self.setup.imaging
+        box = Box((self.held[0], 0, 0), (self.held[1], *grid.shape3[1:]))
+        if not box.size:
+            yield "imaging condition", np.zeros(box.shape)
+            return
+        if self.by_shot:
+            image = self.fields["image"]
+        else:
+            known = self.light() if light is None else light, grid.size
+            image = self.condition.finish(self._sums(self.fields, box, known))
+        yield "imaging condition", image
+        if imaging.filter == "laplacian":
+            image = -laplacian(image, grid)
+            yield "filter", image
+        if imaging.top_mute > 0:
+            yield "top_mute", top_mute(image, grid, imaging.top_mute)
+
+    def illumination(self) -> NDArray[np.float32] | None:
+        """Return the source illumination on `planes` summed over shots, when the condition accumulates it."""
+        a = self.fields.get(ILLUMINATION)
+        return None if a is None else self._as_image(self._wanted(a))
+
+    def _wanted(self, a: NDArray) -> NDArray:
+        """Return `planes` of an array on `held`."""
+        return a[self.planes[0] - self.held[0] : self.planes[1] - self.held[0]]
+
+    def _as_image(self, a: NDArray) -> NDArray[np.float32]:
+        """Return planes (planes, ny, nz) in the shape and precision of an image."""
+        image = np.empty((len(a), *self.setup.model.grid.shape[1:]), dtype=np.float32)
+        each(partial(_copy, image, a.reshape(image.shape)), cuts(len(a), a.size))
+        return image
+
+    def _sums(
+        self, fields: dict[str, NDArray[np.float64]], box: Box, light: tuple[float, int]
+    ) -> ImagingSums:
+        return ImagingSums(fields, self.setup.model.grid.window(box), self.setup.imaging.normalise, light)
+
+
+def _add(total: NDArray, a: NDArray, some: slice) -> None:
+    total[some] += a[some]
+
+
+def _copy(target: NDArray, a: NDArray, some: slice) -> None:
+    target[some] = a[some]
+
+
+def light_of(sums: Mapping[str, NDArray], before: float = 0.0) -> float:
+    """Return `before` plus the illumination of a shot's planes, one value after the other; 0 where it has none."""
+    return fixedmath.total(sums[ILLUMINATION], before) if ILLUMINATION in sums else before

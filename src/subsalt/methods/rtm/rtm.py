@@ -1,0 +1,291 @@
+"""Reverse time migration of one shot.
+
+The source wavefield goes forward and leaves a snapshot of the imaged field every `image_step` steps; the receiver
+wavefield goes backward in time by the same propagator (the discrete operator is its own adjoint) and is correlated
+with them. Time index n of the source field meets time index N - n of the reversed receiver field, N time steps in all.
+How the snapshots are there when they are wanted, a `Scheme` says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
+from subsalt.checkpoint.storage import Scratch, StoreCounts
+from subsalt.earth.grid import Box
+from subsalt.errors import ConfigError, DataError
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.executor import image_by_scheme
+from subsalt.methods.rtm.filters import ramp
+from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sweeps import Shooting
+from subsalt.methods.rtm.traces import end_taper, receiver_area, to_propagation, velocity_at
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.halo import Traffic
+from subsalt.propagation.propagator import Propagator
+from subsalt.timing import Phases
+
+#: called with the fraction of the shot that is done, 0 to 1
+Progress = Callable[[float], None]
+
+
+@dataclass
+class ShotImage:
+    """What one shot adds to the image.
+
+    Parameters
+    ----------
+    shot : int
+        Its id.
+    box : Box
+        Window on the model grid.
+    sums : dict of ndarray, shape of the box, float32
+        Accumulated fields of the imaging condition.
+    point_steps : int
+        Points of both wavefields that were computed, layer included, of all their time steps: those that a wave has not
+        reached are not.
+    grid_point_steps : int
+        Grid points times time steps of both wavefields.
+    seconds : float
+        Wall time.
+    traffic : Traffic
+        What this rank's exchanges of ghost planes took.
+    counts : Counts
+        Steps, states and snapshots of this rank; what `counts_of` says of its scheme unless something was damaged.
+    storage : StoreCounts
+        What this rank moved to and from files.
+    recomputed : int
+        Time steps done again because something on disk was damaged.
+    resumed : int
+        Time steps that a restart point saved.
+    """
+
+    shot: int
+    box: Box
+    sums: dict[str, NDArray[np.float32]]
+    point_steps: int
+    seconds: float
+    traffic: Traffic = field(default_factory=Traffic)
+    counts: Counts = field(default_factory=Counts)
+    storage: StoreCounts = field(default_factory=StoreCounts)
+    recomputed: int = 0
+    resumed: int = 0
+    grid_point_steps: int = 0
+
+
+def migrate_shot(
+    setup: MigrationSetup,
+    shot: Shot,
+    traces: NDArray[np.float32],
+    *,
+    rows: NDArray[np.intp] | None = None,
+    group: Comm | None = None,
+    pool: SnapshotPool | None = None,
+    phases: Phases | None = None,
+    progress: Progress | None = None,
+    scheme: Scheme | None = None,
+    scratch: Scratch | None = None,
+) -> ShotImage:
+    """Migrate one shot; collective over the group that shares it.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Shared choices.
+    shot : Shot
+        Positions.
+    traces : ndarray, (nr, nt), float32
+        Records of the shot; those of `rows` only.
+    rows : ndarray, optional
+        Receivers that `traces` are of: at least those of this rank (`slabs.share_of`), ascending; all when None.
+    group : Comm, optional
+        The ranks that share the shot. Each gets its part of the window; bits and all are those of one process.
+    pool : SnapshotPool, optional
+        Reused over shots.
+    phases : Phases, optional
+        Takes the seconds of `setup`, `traces`, `source`, `receivers`.
+    progress : callable, optional
+        Called now and then with the fraction done.
+    scheme : Scheme, optional
+        How the source wavefield comes to meet the receiver wavefield; all snapshots in memory when None. The image has
+        the same bits whatever it is, but for ``boundary`` and compressed scratch.
+    scratch : Scratch, optional
+        Where the scheme writes. With restart points its files stay, for the caller to remove once the result is safe.
+
+    Returns
+    -------
+    ShotImage
+
+    Raises
+    ------
+    DataError
+        When traces are not finite or have the wrong shape.
+    NumericalFailure
+        When a wavefield is no longer finite.
+    """
+    begin = time.perf_counter()
+    clock = phases or Phases()
+    with clock("traces"), nullcontext() if group is None else group.together():
+        samples = receiver_samples(setup, shot, traces, rows)
+    with clock("setup"), nullcontext() if group is None else group.together():
+        prop = propagator_of(setup, shot, group)
+        source = prop.source(shot.src[None], setup.signature[None])
+        receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
+        condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
+    steps = setup.axis.nt - 1
+    scheme = scheme or Scheme("store", steps, setup.image_step)
+    if (scheme.steps, scheme.image_step) != (steps, setup.image_step):
+        raise ConfigError(
+            f"a scheme for {scheme.steps} steps, every {scheme.image_step}th imaged; shot {shot.id} has {steps} steps, "
+            f"every {setup.image_step}th imaged",
+            "make the scheme from the setup of the shots",
+            code="E870",
+        )
+    shooting = Shooting(prop, source, receivers, condition, setup.image_step * setup.axis.dt, prop.group)
+    planned = counts_of(scheme)
+    report = _Report(progress, planned.source_steps + planned.receiver_steps)
+    # the memory of the wavefields is given back in it
+    with clock("setup"), prop:
+        done = image_by_scheme(
+            shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
+        )
+    with clock("taper"):
+        found = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
+        for weight in window_taper(setup, prop.window, prop.image_box):
+            for a in found.values():
+                a *= weight
+        sums = {name: np.asarray(a, dtype=np.float32) for name, a in found.items()}
+    seconds = time.perf_counter() - begin
+    counts = done.counts
+    grid_point_steps = (
+        counts.source_steps + counts.receiver_steps + done.recomputed - done.resumed
+    ) * prop.point_count
+    return ShotImage(
+        shot.id,
+        prop.image_box,
+        sums,
+        prop.points_advanced,
+        seconds,
+        prop.traffic,
+        counts,
+        done.storage,
+        done.recomputed,
+        done.resumed,
+        grid_point_steps,
+    )
+
+
+def propagator_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> Propagator:
+    """Return the propagator of both wavefields of a shot in its window; collective over the group that shares it."""
+    positions = np.concatenate([shot.src[None], shot.rcv])
+    return Propagator(
+        setup.model,
+        setup.propagation,
+        setup.axis.dt,
+        window=setup.window(shot),
+        points=positions,
+        taper_at=positions,
+        group=group,
+    )
+
+
+def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
+    """Return weights along x and y that bring a shot's fields to zero at those edges of its window inside the model.
+
+    Parameters
+    ----------
+    window : Box
+        Of the shot, on the model grid.
+    part : Box, optional
+        The planes of it that the weights are wanted for; all when None.
+
+    Notes
+    -----
+    Correlation and illumination get the same weight, so that the sum over shots is a weighted mean without seams
+    where a window ends; a Laplacian over such a seam would draw a stripe. The ramp takes the outer quarter of the
+    aperture.
+    """
+    grid, aperture = setup.model.grid, setup.imaging.aperture
+    if not aperture:
+        return []
+    out = []
+    for axis in (0, 1) if grid.ndim == 3 else (0,):
+        n = window.shape[axis]
+        cells = min(0.25 * aperture / grid.spacing3[axis], 0.25 * n)
+        index = np.arange(n, dtype=np.float64)
+        weight = np.ones(n)
+        if window.lo[axis] > 0:
+            weight = weight * ramp((index + 1.0) / (cells + 1.0))
+        if window.hi[axis] < grid.shape3[axis]:
+            weight = weight * ramp((n - index) / (cells + 1.0))
+        shape = [1, 1, 1]
+        shape[axis] = n
+        out.append(weight.astype(np.float32).reshape(shape))
+    if part is not None:
+        out[0] = out[0][part.lo[0] - window.lo[0] : part.hi[0] - window.lo[0]]
+    return out
+
+
+def receiver_samples(
+    setup: MigrationSetup,
+    shot: Shot,
+    traces: NDArray[np.float32],
+    rows: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
+    """Return what is injected at the receivers, or at some `rows` of them, (nr, nt), reversed in time.
+
+    Notes
+    -----
+    ``adjoint`` injects the data. ``reflectivity`` injects ``-(2 / v_r) dd/dt dA`` with v_r the velocity at the receiver
+    and dA the area (2-D: length) it stands for, which makes the back-propagated amplitude that of the up-going wave.
+    """
+    count = len(shot.rcv) if rows is None else len(rows)
+    if traces.shape != (count, setup.record.nt):
+        raise DataError(
+            f"shot {shot.id}: traces have shape {traces.shape}, "
+            f"{count} receivers with {setup.record.nt} samples are expected",
+            "check the survey's time axis",
+            code="E305",
+        )
+    if not np.isfinite(traces).all():
+        bad = int((~np.isfinite(traces)).any(axis=1).sum())
+        raise DataError(
+            f"shot {shot.id}: {bad} of {len(traces)} traces hold values that are not finite",
+            'zero them with [data] dead_traces = "zero"',
+            code="E306",
+        )
+    imaging = setup.imaging
+    traces = end_taper(traces, setup.record, 1.0 / setup.wavelet.f0)
+    reflectivity = imaging.mode == "reflectivity"
+    mapping = to_propagation(
+        setup.record, setup.axis, time_dispersion=setup.propagation.time_dispersion, derivative=reflectivity
+    )
+    samples = mapping.apply(traces.astype(np.float64))
+    if reflectivity:
+        some = slice(None) if rows is None else rows
+        area = receiver_area(shot, setup.model.grid.ndim)[some]
+        weight = -2.0 / velocity_at(setup.model, shot.rcv[some]) * area
+        samples = samples * weight[:, None]
+    return samples[:, ::-1]
+
+
+class _Report:
+    """Turn the steps done into rare calls of a progress function."""
+
+    def __init__(self, call: Progress | None, total: int) -> None:
+        self.call, self.total, self.told = call, max(1, total), 0
+        self.every = max(1, total // 100)
+
+    def reached(self, done: int) -> None:
+        """Tell that `done` steps of all are done, a hundred times at most."""
+        if self.call is not None and done - self.told >= self.every:
+            self.told = done
+            self.call(min(1.0, done / self.total))

@@ -1,0 +1,330 @@
+"""Both wavefields of a shot, advanced as the tasks of a scheme say; what fails its check on disk is computed again.
+
+The bits of the image do not depend on the scheme: the illumination adds up while the source wavefield passes a sample
+for the first time, in the order of time, and products are added sample by sample from the last to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise
+
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.live import Place, StateSlots
+from subsalt.checkpoint.scheme import Counts, Scheme
+from subsalt.checkpoint.tasks import Task, receiver_time, steps_of
+from subsalt.errors import SnapshotDamaged
+from subsalt.kernels.problem import State
+from subsalt.methods.rtm.conditions import Condition
+from subsalt.methods.rtm.restart import Point, RestartPoints
+from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
+from subsalt.parallel.comm import Comm
+from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.segment import Snapshots, Source
+from subsalt.timing import Phases
+
+
+@dataclass
+class Shooting:
+    """What the wavefields of a shot are made of.
+
+    Parameters
+    ----------
+    prop : Propagator
+        Of both.
+    source, receivers : Source
+        What makes them.
+    condition : Condition
+        What adds up the image.
+    scale : float
+        k dt, the time that a sample stands for.
+    group : Comm, optional
+        The ranks that share the shot.
+    """
+
+    prop: Propagator
+    source: Source
+    receivers: Source
+    condition: Condition
+    scale: float
+    group: Comm | None = None
+
+    def anywhere(self, here: bool) -> bool:
+        """Return whether something is so on any rank of the group; collective."""
+        return here if self.group is None else bool(self.group.max(int(here)))
+
+
+class Sweeps:
+    """The tasks of a shot, done.
+
+    Parameters
+    ----------
+    shooting : Shooting
+        What is advanced.
+    scheme : Scheme
+        What the tasks belong to.
+    samples : Samples
+        Of the source wavefield.
+    kept : SampleFile, optional
+        Where the samples of the receiver wavefield go.
+    slots : StateSlots, optional
+        Of ``revolve``.
+    states : tuple of State
+        Source and receiver wavefield; the same one when the source is over before the receivers begin.
+    clock : Phases
+        Takes the seconds.
+    reached : callable
+        Called with the steps done so far.
+    points : RestartPoints, optional
+        Where restart points are written.
+    """
+
+    def __init__(
+        self,
+        shooting: Shooting,
+        scheme: Scheme,
+        samples: Samples,
+        kept: SampleFile | None,
+        slots: StateSlots | None,
+        states: tuple[State, State],
+        clock: Phases,
+        reached: Callable[[int], None],
+        points: RestartPoints | None = None,
+    ) -> None:
+        self.shooting, self.scheme, self.samples, self.kept, self.slots = (
+            shooting,
+            scheme,
+            samples,
+            kept,
+            slots,
+        )
+        self.source, self.receivers = states
+        self.clock, self.reached, self.points = clock, reached, points
+        self.receiving = False
+        self.source_steps = self.receiver_steps = 0
+        self._before = Counts()
+        #: what damage has cost
+        self.recomputed = 0
+        self._spare: State | None = None
+
+    def do(self, tasks: Iterable[Task], point: Point | None = None) -> None:
+        """Do tasks one after the other, those after a restart point; collective over the group."""
+        first = 0 if point is None else point.task + 1
+        with self.clock("schedule"):
+            for number, (task, after) in enumerate(
+                pairwise(chain(islice(tasks, first, None), [None])), first
+            ):
+                assert task is not None
+                if task.kind == "forward":
+                    with self.clock("source"):
+                        self._forward(task)
+                elif task.kind == "take":
+                    with self.clock("source"):
+                        self._copy_out(self.samples.take(task.last))
+                elif task.kind == "receive":
+                    with self.clock("receivers"):
+                        self._receive(task)
+                elif task.kind == "rest":
+                    with self.clock("source"):
+                        self.source.clear()
+                elif task.kind == "point":
+                    assert self.points is not None
+                    with self.clock("restart points"):
+                        self.points.write(self.here(number))
+                else:
+                    with self.clock("states"):
+                        self._slot(task, after)
+
+    def here(self, task: int) -> Point:
+        """Return where the sweeps stand after a task."""
+        state = self.receivers if self.receiving else self.source
+        places = self.slots.places if self.slots is not None else []
+        return Point(task, self.receiving, state.it, places, self.counts())
+
+    def go_on(self, point: Point) -> None:
+        """Stand where a restart point says; the arrays are as they were then."""
+        self.receiving, self._before = point.receiving, point.counts
+        (self.receivers if point.receiving else self.source).it = point.it
+        if self.slots is not None:
+            self.slots.adopt(point.places)
+
+    def counts(self) -> Counts:
+        """Return what was done, as counted while doing it; with what a restart point says was done before."""
+        return self._counts() + self._before
+
+    def _counts(self) -> Counts:
+        slots, files = self.slots, [f for f in (self.samples.file, self.kept) if f is not None]
+        stored, loaded = (slots.stored, slots.loaded) if slots is not None else ({}, {})
+        return Counts(
+            self.source_steps,
+            self.receiver_steps,
+            stored.get("memory", 0),
+            stored.get("disk", 0),
+            loaded.get("memory", 0),
+            loaded.get("disk", 0),
+            sum(f.written for f in files),
+            self.samples.file.read if self.samples.file is not None else 0,
+            self.points.written if self.points is not None else 0,
+            self.points.states_written if self.points is not None else 0,
+        )
+
+    # the source wavefield
+
+    def _forward(self, task: Task) -> None:
+        """Advance the source wavefield from sample to sample."""
+        numbers = range(task.first + 1, task.last + 1)
+        wanted, new = task.wanted, task.new
+        with self.clock("snapshots"):
+            rooms = self.samples.rooms(numbers, wanted=wanted, new=new)
+        self._advance_source(self.source, steps_of(self.scheme, task), rooms, numbers if new else ())
+        self.source_steps += steps_of(self.scheme, task)
+        if rooms:
+            with self.clock("snapshots"):
+                self.samples.made(numbers, wanted=wanted, new=new)
+
+    def _advance_source(
+        self, state: State, steps: int, rooms: dict[int, NDArray], new: Iterable[int] = ()
+    ) -> None:
+        """Advance a source wavefield; fill `rooms` by sample, and add up the energy of the samples `new`."""
+        shooting, k = self.shooting, self.scheme.image_step
+        wanted = shooting.condition.snapshots({}, shooting.scale)
+        fields: dict[int, NDArray | None] = {i * k: None for i in new} if wanted.energy is not None else {}
+        if new:
+            fields |= {i * k: room for i, room in rooms.items()}
+            snapshots = Snapshots(wanted.box, fields, wanted.energy, wanted.scale)
+        else:
+            snapshots = Snapshots(wanted.box, {i * k: room for i, room in rooms.items()})
+        done, before = self.source_steps + self.receiver_steps + self.recomputed, state.it
+        shooting.prop.advance(
+            state,
+            steps,
+            sources=[shooting.source],
+            snapshots=snapshots if snapshots.fields else None,
+            progress=lambda it: self.reached(done + it - before),
+        )
+
+    def _copy_out(self, out: NDArray) -> None:
+        """Copy the imaged field of the source wavefield as it stands."""
+        prop = self.shooting.prop
+        if prop.interior.size:
+            prop.kernels.snapshot(prop.problem, self.source.curr, out, prop.interior)
+
+    def _slot(self, task: Task, after: Task | None) -> None:
+        """Store, load or drop a state; `after` is the next task."""
+        slots = self.slots
+        assert slots is not None
+        assert task.level
+        if task.kind == "store":
+            slots.store(task.level, task.slot, task.block, self.source)
+        elif task.kind == "drop":
+            slots.drop(task.level, task.slot)
+        elif task.level == "memory" and self._last_use(after):
+            slots.take(task.slot, task.block, self.source)
+        elif not self._loaded(Place(task.level, task.slot, task.block)):
+            self._make_again(Place(task.level, task.slot, task.block))
+
+    def _last_use(self, after: Task | None) -> bool:
+        """Return whether a state that is loaded now is not loaded again: its own block is visited next.
+
+        Not where others know the arrays of the wavefield (the exchange of a group), or still write the slot (a restart
+        point before it is dropped).
+        """
+        own = after is not None and after.kind == "take"
+        return own and self.shooting.group is None and self.points is None
+
+    def _loaded(self, place: Place) -> bool:
+        """Make the source wavefield what a slot holds; return whether that went well on all ranks."""
+        assert self.slots is not None
+        damaged = False
+        try:
+            self.slots.load(*place, self.source)
+        except SnapshotDamaged:
+            damaged = True
+        return place.level == "memory" or not self.shooting.anywhere(damaged)
+
+    def _make_again(self, place: Place) -> None:
+        """Compute the state of a slot that is damaged from the nearest earlier one that is not."""
+        assert self.slots is not None
+        for earlier in reversed(self.slots.places):
+            if earlier.block < place.block and self._loaded(earlier):
+                break
+        else:
+            self.source.clear()
+        steps = place.block * self.scheme.block * self.scheme.image_step - self.source.it
+        with self.clock("computing damaged data again"):
+            self._advance_source(self.source, steps, {})
+        self.recomputed += steps
+        self.slots.mend(*place, self.source)
+
+    # the receiver wavefield
+
+    def _receive(self, task: Task) -> None:
+        """Take the receiver wavefield back through samples, and add their products to the image."""
+        shooting, scheme = self.shooting, self.scheme
+        numbers = range(task.last, max(task.first, 1) - 1, -1)
+        if not self.receiving:
+            self.receiving = True
+            self.receivers.clear()
+            self.samples.expect(task.last)
+        with self.clock("snapshots"):
+            fields = self._source_samples(numbers)
+            rooms = {} if self.kept is None else {i: self.kept.room(i) for i in numbers}
+        at = {i: receiver_time(scheme, i) for i in numbers}
+        for i, room in rooms.items():
+            if at[i] == 0:  # at rest, before any step
+                room[...] = 0
+        correlation = shooting.condition.correlation({at[i]: u for i, u in fields.items()}, shooting.scale)
+        snapshots = Snapshots(correlation.box, {at[i]: room for i, room in rooms.items()})
+        done, before = self.source_steps + self.receiver_steps + self.recomputed, self.receivers.it
+        steps = steps_of(scheme, task)
+        if steps:  # none for the last sample, when it is the last time step too: it meets a field at rest
+            shooting.prop.advance(
+                self.receivers,
+                steps,
+                sources=[shooting.receivers],
+                snapshots=snapshots if rooms else None,
+                correlation=correlation if fields else None,
+                progress=lambda it: self.reached(done + it - before),
+            )
+        self.receiver_steps += steps
+        with self.clock("snapshots"):
+            for i in rooms:
+                assert self.kept is not None
+                self.kept.put(i)
+            self.samples.imaged(numbers)
+
+    def _source_samples(self, numbers: range) -> dict[int, NDArray]:
+        """Return source samples; of damaged ones, all that come before are made again."""
+        asked = self.samples.on_file(numbers)
+        found, damaged = self.samples.get(numbers)
+        if not asked or not self.shooting.anywhere(bool(damaged)):
+            return found
+        self.samples.give_back()
+        return self._make_samples_again(numbers)
+
+    def _make_samples_again(self, numbers: range) -> dict[int, NDArray]:
+        """Return samples computed anew from the start; the ones before them are written anew on the way.
+
+        One more sweep then mends a whole file, however much of it is damaged. What is asked for comes from memory:
+        should the device spoil what it is given again, the next piece meets it.
+        """
+        prop, file, k = self.shooting.prop, self.samples.file, self.scheme.image_step
+        assert file is not None
+        if self._spare is None:
+            self._spare = prop.new_state()
+        self._spare.clear()
+        first, last = numbers[-1], numbers[0]
+        with self.clock("computing damaged data again"):
+            for a in range(0, first - 1, self.scheme.piece):
+                some = range(a + 1, min(a + self.scheme.piece, first - 1) + 1)
+                self._advance_source(self._spare, len(some) * k, {i: file.room(i) for i in some})
+                for i in some:
+                    file.put(i)
+            rooms = SnapshotPool().take(prop.kernels, len(numbers), prop.interior.shape, prop.dtype, "memory")
+            found = dict(zip(numbers, rooms, strict=True))
+            self._advance_source(self._spare, last * k - self._spare.it, found)
+        self.recomputed += last * k
+        self.samples.expect(first - 1)
+        return found

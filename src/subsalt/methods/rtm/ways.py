@@ -1,0 +1,144 @@
+"""The strategy of every shot of a survey on this process alone, without a run directory: for arrays in and out."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.choice import Choice, Limits, Rates, choose
+from subsalt.checkpoint.footprint import Sizes
+from subsalt.checkpoint.storage import Scratch
+from subsalt.errors import ConfigError, MemoryPlanError
+from subsalt.host import available_memory
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.device_memory import device_memory
+from subsalt.methods.rtm.memory import check_memory, domain_of, largest_shots, shot_memory
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.propagation.options import CheckpointOptions
+
+#: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
+POINTS, DISK = 3e8, 1.5e8
+
+#: the same of a GPU, with bytes per second of a copy in its memory and over its link
+GPU_POINTS, GPU_COPY, LINK = 2e10, 4e11, 2e10
+
+#: part of the free memory of a GPU that is left alone
+MARGIN = 0.02
+
+
+def on_device(setup: MigrationSetup) -> bool:
+    """Return whether wavefields are in the memory of a GPU."""
+    return kernels.get(setup.propagation.device).OWN_MEMORY
+
+
+def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
+    """Return the bytes of the GPU of this process that are left beside the largest of some shots."""
+    from subsalt.kernels.cuda import library
+
+    sums = len(condition_of(setup.imaging.condition).accumulators)
+    bare = 0
+    for shot in shots:
+        domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
+        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
+        bare = max(bare, sum(need.values()))
+    return int((1 - MARGIN) * library.free_memory()[0]) - bare
+
+
+@dataclass
+class Ways:
+    """How each shot is done.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        What all shots share.
+    options : CheckpointOptions
+        What is asked for.
+    limits : Limits
+        Bytes there are for snapshots and states.
+    scratch : Scratch or None
+        Where files go.
+    """
+
+    setup: MigrationSetup
+    options: CheckpointOptions
+    limits: Limits
+    scratch: Scratch | None
+
+    @classmethod
+    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> Ways:
+        """Return the ways of a survey.
+
+        Raises
+        ------
+        MemoryPlanError
+            When the largest shot fits by none.
+        ConfigError
+            When something is to be kept: that needs a run directory.
+        """
+        if options.keep != "none" or options.restart_every:
+            raise ConfigError(
+                "keep and restart_every are for runs: nothing stays of a migration of arrays",
+                "leave them out, or migrate a job",
+                code="E664",
+            )
+        have, several = available_memory(), len(shots) > 1
+        worst = largest_shots(setup, shots)
+        there = on_device(setup)
+        bare = (shot_memory(setup, s, several=several, kept={}, on_device=there) for s in worst)
+        room = have - max(sum(need.values()) for need in bare)
+        folders = [Path(d) for d in options.directories]
+        disk = min((shutil.disk_usage(d).free for d in folders), default=0)
+        scratch = (
+            Scratch(uuid.uuid4().hex, folders, options.threads or 2, options.direct, options.compression)
+            if folders
+            else None
+        )
+        if scratch is not None:
+            scratch.tolerance = options.tolerance
+        device = device_room(setup, worst) if there else 0
+        ways = cls(setup, options, Limits(room, disk, device), scratch)
+        choice = ways.choice(worst[0])
+        if not choice.fits:
+            if options == CheckpointOptions() and not there:
+                check_memory(setup, shots, have)
+            raise MemoryPlanError(
+                f"{choice.best.name} {choice.best.problem}",
+                "name folders in CheckpointOptions(directories=...), or reduce aperture",
+                code="E988" if choice.lacks_device else "E610",
+            )
+        return ways
+
+    def choice(self, shot: Shot) -> Choice:
+        """Return what a shot does."""
+        setup = self.setup
+        sizes = Sizes(
+            setup.axis.nt - 1,
+            setup.image_step,
+            snapshot_bytes(setup, shot),
+            state_bytes(setup, shot),
+            shell_bytes(setup, shot),
+            level_bytes(setup, shot),
+            on_device=on_device(setup),
+            state_held=0 if on_device(setup) else held_state_bytes(setup, shot),
+        )
+        domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
+        rates = Rates(domain.held.size / POINTS, DISK, DISK)
+        if sizes.on_device:
+            rates = replace(rates, step=domain.held.size / GPU_POINTS, copy=GPU_COPY, down=LINK, up=LINK)
+        return choose(self.options, sizes, self.limits, rates)
+
+    def of_shot(self, shot: Shot) -> dict[str, Any]:
+        """Return what `migrate_shot` is told of a shot."""
+        return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
+
+    def over(self, shot: Shot) -> None:
+        """Remove what a shot left on disk."""
+        if self.scratch is not None:
+            self.scratch.remove(shot.id)
