@@ -38,7 +38,8 @@ from facts import machine  # noqa: E402
 
 import subsalt as ss  # noqa: E402
 from subsalt import __version__  # noqa: E402
-from subsalt.io import segy, volume  # noqa: E402
+from subsalt.io.segy.writing import write_survey  # noqa: E402
+from subsalt.io.volumes import volume  # noqa: E402
 
 SHAPE, SAMPLES = (125, 1151, 1231), 800
 LAYER, SPACING = 12, 12.5
@@ -143,7 +144,7 @@ def write_shot(path: Path, shape: tuple[int, ...], samples: int, dt: float) -> N
         a = (np.float32(np.pi * F0) * (t[None] - arrival[:, None])) ** 2
         return ((1 - 2 * a) * np.exp(-a)).astype(np.float32)
 
-    segy.write_survey(path, survey, traces)
+    write_survey(path, survey, traces)
 
 
 def job_text(asked: argparse.Namespace, dt: float) -> str:

@@ -30,10 +30,13 @@ from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
-from subsalt.io import volume
-from subsalt.io.headers import Fix
-from subsalt.io.prestack import open_traces
-from subsalt.io.segy import read_survey, scan, write_image, write_survey
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.segy_image import write_image
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 GRID = Grid((4, 3, 8), (10.0, 10.0, 5.0))

@@ -55,7 +55,7 @@ class Module:
     Parameters
     ----------
     name : str
-        With dots, such as ``subsalt.io.volume``.
+        With dots, such as ``subsalt.io.volumes.volume``.
     lines : int
     tree : ast.Module
     is_package : bool

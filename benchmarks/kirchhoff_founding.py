@@ -42,8 +42,8 @@ from facts import machine  # noqa: E402
 from subsalt import __version__, analytic  # noqa: E402
 from subsalt.acquisition.survey import TimeAxis  # noqa: E402
 from subsalt.acquisition.wavelet import ricker  # noqa: E402
-from subsalt.io.prestack_write import write_traces  # noqa: E402
-from subsalt.io.rev1 import trace_rows  # noqa: E402
+from subsalt.io.prestack.writing import write_traces  # noqa: E402
+from subsalt.io.segy.rev1 import trace_rows  # noqa: E402
 from subsalt.lab import page_cache  # noqa: E402
 from subsalt.lab.launcher import Launcher  # noqa: E402
 

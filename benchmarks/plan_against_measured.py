@@ -31,7 +31,8 @@ from facts import machine
 
 import subsalt as ss
 from subsalt import __version__
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.lab.made_traces import MadeTraces
 from subsalt.lab.model.compare import MATTERS
@@ -112,7 +113,7 @@ def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     ]
     noise = np.random.default_rng(1).standard_normal((shots, len(rcv), samples)).astype(np.float32)
     survey = ss.Survey.from_arrays(src, rcv, nt=samples, dt=0.004, data=noise)
-    segy.write_survey(folder / "shots.sgy", survey)
+    write_survey(folder / "shots.sgy", survey)
     files = "\n".join(f'{v} = "{v}.rsf"' for v in VOLUMES[medium])
     line = "" if len(shape) == 3 else f"line = {json.dumps('2d')}"
     how = f"[checkpoint]\n{STRATEGIES[kept]}\n" if STRATEGIES[kept] else ""

@@ -81,7 +81,7 @@ def published() -> Match:
 
 def ours(run: Path) -> Match:
     """Measure the image of a run directory on the grid of the true model."""
-    from subsalt.io import volume
+    from subsalt.io.volumes import volume
 
     image = volume.read(run / "image.rsf")
     with np.load(DATA / "models" / "marmousi_vti_12p5m.npz") as f:

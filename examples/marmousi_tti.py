@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from reflector_depths import Depths, Reflector, ideal_image, measure, sharpened
 
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.view.style import clip_limit
 

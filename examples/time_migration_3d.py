@@ -17,8 +17,8 @@ import numpy as np
 import subsalt
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.analytic import Diffractor, Plane, primaries
-from subsalt.io.image_traces import open_image_traces
-from subsalt.io.segy import write_survey
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes.time_image import open_image_traces
 
 SPEED = 2000.0
 F0 = 30.0

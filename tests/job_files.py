@@ -10,7 +10,8 @@ import pytest
 
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 
 GRID = Grid((81, 51), (10.0, 10.0))
 
@@ -36,7 +37,7 @@ def velocity():
 
 def write_files(folder, survey_=None):
     """Write shots.sgy, vp.rsf, epsilon.rsf and delta.rsf into `folder`."""
-    segy.write_survey(folder / "shots.sgy", survey_ or survey())
+    write_survey(folder / "shots.sgy", survey_ or survey())
     volume.write(folder / "vp.rsf", GRID, velocity())
     volume.write(folder / "epsilon.rsf", GRID, np.full(GRID.shape, 0.1, np.float32))
     volume.write(folder / "delta.rsf", GRID, np.full(GRID.shape, 0.05, np.float32))

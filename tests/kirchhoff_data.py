@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.io.raw import raw_bytes
-from subsalt.io.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
-from subsalt.io.text_header import encode_text
+from subsalt.io.files import raw_bytes
+from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
+from subsalt.io.segy.text_header import encode_text
 
 
 def ricker(t, f0):

@@ -7,7 +7,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import DataError, GeometryError
-from subsalt.io.time_slices import TimeSlices, write_slices
+from subsalt.io.prestack.time_slices import TimeSlices, write_slices
 from subsalt.propagation.dense import dense_source, touching
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator

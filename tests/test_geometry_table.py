@@ -7,7 +7,7 @@ import pytest
 
 from job_files import MIGRATE, survey, write_files, write_job
 from subsalt.errors import GeometryError
-from subsalt.io import segy
+from subsalt.io.segy.writing import write_survey
 from subsalt.job.job import Job
 from subsalt.plan.checking import check_job
 
@@ -22,7 +22,7 @@ def folder(tmp_path):
     wrong = dataclasses.replace(
         right, shots=[dataclasses.replace(s, src=s.src + 1e5, rcv=s.rcv[::-1] * 7.0) for s in right.shots]
     )
-    segy.write_survey(tmp_path / "shots.sgy", wrong)
+    write_survey(tmp_path / "shots.sgy", wrong)
     with (tmp_path / "s.csv").open("w") as file:
         file.write("shot,sx,sy,sz\n")
         file.writelines(f"{s.id},{s.src[0]},0,{s.src[2]}\n" for s in right.shots)

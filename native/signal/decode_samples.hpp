@@ -2,7 +2,7 @@
 //
 //   out[i][late[i] + k] = value of sample k of the trace that begins at raw + at[i],   zero elsewhere in row i
 //
-// Each value is that of subsalt.io.samples.decode, bit for bit: converted in double where float cannot hold it, and
+// Each value is that of subsalt.io.segy.samples.decode, bit for bit: converted in double where float cannot hold it, and
 // rounded once. IBM System/360: (-1)^s 16^(e - 64) f / 2^24, one sign bit, seven bits of exponent, 24 of fraction; the
 // product is exact in double, and what float cannot hold becomes infinite.
 //

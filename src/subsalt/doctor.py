@@ -286,14 +286,14 @@ def gpu_agrees() -> tuple[bool, str]:
 
 def restart_identity() -> tuple[bool, str]:
     """Migrate two small shots at once, and with a stop between them: the images must have the same bytes."""
-    from subsalt.io import segy
+    from subsalt.io.segy.writing import write_survey
     from subsalt.job.job import Job
     from subsalt.run.migrate import migrate_job
 
     with tempfile.TemporaryDirectory(prefix="subsalt-doctor-") as name:
         folder = Path(name)
         survey = _small_survey()
-        segy.write_survey(folder / "shots.sgy", survey)
+        write_survey(folder / "shots.sgy", survey)
         job = Job.from_dict(
             {
                 "data": {"files": "shots.sgy", "line": "2d"},

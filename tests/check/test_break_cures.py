@@ -9,11 +9,14 @@ import pytest
 from break_surveys import altered, layers, modelled
 
 from job_files import shared_data
+from subsalt.acquisition.first_breaks import first_breaks
 from subsalt.check.break_fits import reversed_order
-from subsalt.io import segy, volume
-from subsalt.io.first_breaks import first_breaks
-from subsalt.io.headers import Fix
-from subsalt.io.prestack import open_traces
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.methods import job_class
 from subsalt.plan.checking import check_job
@@ -42,8 +45,8 @@ def write(folder, change=None):
     """Write a streamer survey in two files, of shots 1 and 2 and of the others, and its model."""
     survey = modelled("streamer")[0]
     survey = survey if change is None else altered(survey, change)
-    segy.write_survey(folder / "a.sgy", survey.select([1, 2]))
-    segy.write_survey(folder / "b.sgy", survey.select([3, 4, 5]))
+    write_survey(folder / "a.sgy", survey.select([1, 2]))
+    write_survey(folder / "b.sgy", survey.select([3, 4, 5]))
     model = layers()
     volume.write(folder / "vp.rsf", model.grid, np.asarray(model.vp))
 
@@ -118,8 +121,8 @@ def test_channels_reversed_gives_the_places_back(tmp_path):
     write(tmp_path, lambda i, s: {"data": s.data[::-1]})
     files = [tmp_path / "a.sgy", tmp_path / "b.sgy"]
     fix = Fix(channels="reversed")
-    assert all(reversed_order(b) for b in first_breaks(segy.read_survey(files, ndim=2)))
-    mended = segy.read_survey(files, fix=fix, ndim=2)
+    assert all(reversed_order(b) for b in first_breaks(read_survey(files, ndim=2)))
+    mended = read_survey(files, fix=fix, ndim=2)
     assert not any(reversed_order(b) for b in first_breaks(mended))
     # the same places in a time migration, trace by trace
     table, plain = open_traces(files, fix=fix), open_traces(files)
@@ -133,7 +136,7 @@ def test_channels_reversed_gives_the_places_back(tmp_path):
 def test_polarity_changes_every_sample(tmp_path):
     write(tmp_path)
     files = [tmp_path / "a.sgy", tmp_path / "b.sgy"]
-    plain, turned = (segy.read_survey(files, fix=Fix(polarity=p), ndim=2) for p in (None, -1))
+    plain, turned = (read_survey(files, fix=Fix(polarity=p), ndim=2) for p in (None, -1))
     for a, b in zip(plain.shots, turned.shots, strict=True):
         assert np.array_equal(plain.traces(a), -turned.traces(b))
     rows = np.arange(5)
@@ -184,11 +187,11 @@ def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
     for at in range(3600, len(raw), 240 + 4 * ns):
         raw[at + 72 : at + 80], raw[at + 80 : at + 88] = raw[at + 80 : at + 88], raw[at + 72 : at + 80]
     path.write_bytes(bytes(raw))
-    (found,) = [f for f in segy.scan(path).findings if f.code == "W224"]
+    (found,) = [f for f in scan(path).findings if f.code == "W224"]
     assert "one receiver" in found.message
     named = dict(re.findall(r"(\w+_[xy]) = (\d+)", found.fix))
-    header = segy.HeaderBytes(**{name: int(byte) for name, byte in named.items()})
-    assert not [f for f in segy.scan(path, header).findings if f.code == "W224"]
+    header = HeaderBytes(**{name: int(byte) for name, byte in named.items()})
+    assert not [f for f in scan(path, header).findings if f.code == "W224"]
 
 
 @pytest.mark.shared_data

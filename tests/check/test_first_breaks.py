@@ -20,11 +20,11 @@ from break_surveys import (
     with_time,
 )
 
+from subsalt.acquisition.first_breaks import first_breaks, fit_line
 from subsalt.check.arrivals import bounds
 from subsalt.check.break_fits import onset
 from subsalt.check.first_breaks import breaks
 from subsalt.earth.model import EarthModel
-from subsalt.io.first_breaks import first_breaks, fit_line
 
 PERIOD = 1.0 / F0
 

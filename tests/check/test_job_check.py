@@ -13,7 +13,8 @@ import pytest
 from job_files import GRID, MIGRATE, shared_data, survey, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.maps import draw_gate, draw_map
 from subsalt.plan.checking import check_job
@@ -39,7 +40,7 @@ def rewrite(folder, name, values, grid=GRID):
 def far_receiver(folder):
     line = survey()
     line.shots[1].rcv[4, 0] += 10_000
-    segy.write_survey(folder / "shots.sgy", line)
+    write_survey(folder / "shots.sgy", line)
 
 
 def truncated(folder):
@@ -69,7 +70,7 @@ def unknown_format(folder):
 def above_surface(folder):
     line = survey()
     line.shots = [dataclasses.replace(s, rcv=s.rcv - [0, 0, 60.0]) for s in line.shots]
-    segy.write_survey(folder / "shots.sgy", line)
+    write_survey(folder / "shots.sgy", line)
 
 
 MISTAKES = {
@@ -320,7 +321,7 @@ def test_a_half_turn_in_single_precision_is_no_null_value(tmp_path):
 def spiked(folder):
     line = survey()
     line.shots[1].data[4, 60] = 1e4
-    segy.write_survey(folder / "shots.sgy", line)
+    write_survey(folder / "shots.sgy", line)
 
 
 def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):

@@ -10,7 +10,7 @@ from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.methods import read_job
 from subsalt.plan.checking import check_job

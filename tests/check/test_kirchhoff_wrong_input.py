@@ -11,7 +11,7 @@ from kirchhoff_jobs import CORNERS, areal, write_job
 from subsalt.cli import guard
 from subsalt.cli.app import app
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 
 
 def text(path, rows):

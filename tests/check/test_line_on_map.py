@@ -9,9 +9,11 @@ import pytest
 
 import job_files
 from job_files import GRID, survey, write_job
+from subsalt.acquisition.line import BESIDE, fit_stations
 from subsalt.earth.grid import Frame, Grid
-from subsalt.io import segy, volume
-from subsalt.io.line import BESIDE, fit_stations
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.maps import draw_map
 from subsalt.job.starter import write_job as init_job
@@ -47,7 +49,7 @@ def files(folder, frame, *, vp=None, model_frame=None, name="vp.rsf", grid=GRID,
     """Write a line of shots that lies in `frame`, and a model."""
     shots = line or survey()
     shots.frame = frame
-    segy.write_survey(folder / "shots.sgy", shots)
+    write_survey(folder / "shots.sgy", shots)
     volume.write(folder / name, grid, varying() if vp is None else vp, model_frame, name="vp")
 
 
@@ -131,7 +133,7 @@ def test_exchanged_axes_in_3d_are_found_in_any_frame(tmp_path):
     for shot in line.shots:
         shot.src = frame.to_world(shot.src[None])[0, [1, 0, 2]]
         shot.rcv = frame.to_world(shot.rcv)[:, [1, 0, 2]]
-    segy.write_survey(tmp_path / "shots.sgy", line)
+    write_survey(tmp_path / "shots.sgy", line)
     volume.write(tmp_path / "vp.rsf", grid, np.full(grid.shape, 2000.0, np.float32), frame)
     text = JOB.replace('"2d"', '"3d"').replace("10 Hz", "8 Hz")
     _, result = checked(tmp_path, text)
@@ -262,7 +264,7 @@ def test_line_x_or_y_says_where_x_is(tmp_path, name):
 
 def test_scan_names_the_line(tmp_path):
     files(tmp_path, REVERSED)
-    found = segy.scan(tmp_path / "shots.sgy")
+    found = scan(tmp_path / "shots.sgy")
     line = json.loads(json.dumps(found.to_dict()))["line"]
     np.testing.assert_allclose(line["start"], REVERSED.to_world(np.array([[50.0, 0, 0]]))[0, :2], atol=0.02)
     assert line["direction_deg"] == pytest.approx(np.degrees(0.7) + 180.0, abs=0.01)
@@ -271,7 +273,7 @@ def test_scan_names_the_line(tmp_path):
     assert f"from ({line['start'][0]:.2f}, {line['start'][1]:.2f})" in text
     assert "has to say where it is" in text
     files(tmp_path, Frame())
-    assert "it runs along map x, which is local x" in segy.scan(tmp_path / "shots.sgy").describe()
+    assert "it runs along map x, which is local x" in scan(tmp_path / "shots.sgy").describe()
 
 
 def test_init_writes_what_it_found_and_guesses_nothing(tmp_path):

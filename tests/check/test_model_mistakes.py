@@ -14,7 +14,8 @@ from subsalt.check.orientation import Along, thinned
 from subsalt.check.tilt_structure import FITS, misfits
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.plan.checking import check_job
 
@@ -46,7 +47,7 @@ def files(folder, **volumes):
     """Write shots and model files, vp as it should be unless it is given; return the lines of [model]."""
     line = survey(nt=301)
     if not (folder / "shots.sgy").exists():
-        segy.write_survey(folder / "shots.sgy", line)
+        write_survey(folder / "shots.sgy", line)
     given = {"vp": VP} | volumes
     for name, values in given.items():
         grid = GRID if values.shape == GRID.shape else Grid(values.shape, (10.0,) * values.ndim)
@@ -160,7 +161,7 @@ def test_a_grid_in_other_units_is_told_once(tmp_path, spacing, code):
 
 
 def test_samples_of_the_records_on_the_depth_axis(tmp_path):
-    segy.write_survey(tmp_path / "shots.sgy", survey(nt=161, dt=0.010))
+    write_survey(tmp_path / "shots.sgy", survey(nt=161, dt=0.010))
     assert "W431" in found(tmp_path, files(tmp_path))
 
 
@@ -176,7 +177,7 @@ def towed(folder):
     for i, shot in enumerate(line.shots):
         shot.id = i + 1
         shot.data = survey(1, nt=301).shots[0].data[:12]
-    segy.write_survey(folder / "shots.sgy", line)
+    write_survey(folder / "shots.sgy", line)
 
 
 def test_a_cable_in_rock(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from break_surveys import DT, altered, modelled
 
 from job_files import shared_data
-from subsalt.io import segy
+from subsalt.io.segy.writing import write_survey
 from subsalt.job.base import BaseJob
 from subsalt.job.methods import job_class
 from subsalt.plan.checking import check_job
@@ -31,7 +31,7 @@ def found(folder, change=None, fix="", dt=None):
     if dt is not None:
         survey = altered(survey, lambda i, s: {})
         survey.time = type(survey.time)(survey.time.nt, dt, survey.time.t0)
-    segy.write_survey(folder / "line.sgy", survey)
+    write_survey(folder / "line.sgy", survey)
     path = folder / "time.toml"
     path.write_text(JOB.replace("FIX", fix))
     job: BaseJob = job_class("kirchhoff").from_toml(path)
@@ -130,7 +130,7 @@ def test_events_at_equal_times_are_corrected_for_moveout(tmp_path):
 @pytest.mark.shared_data
 def test_real_gathers_before_and_after_the_correction(tmp_path):
     from subsalt.check.moveout import FLAT, MORE, flatness
-    from subsalt.io.prestack import LineGeometry, open_traces
+    from subsalt.io.prestack.table import LineGeometry, open_traces
 
     path = shared_data() / "segy" / "cdp601to610_be.su"
     table = open_traces(path, line=LineGeometry(spacing=13.335, first_cdp=601))

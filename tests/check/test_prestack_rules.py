@@ -11,10 +11,10 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.check import prestack as rules
 from subsalt.check import prestack_grid
 from subsalt.check.prestack_grid import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
-from subsalt.io.cdp_line import LineGeometry
-from subsalt.io.exclude import Exclusion
-from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.prestack import open_traces
+from subsalt.io.prestack.positions import LineGeometry
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.segy.exclude import Exclusion
+from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 NT, DT = 50, 0.004

@@ -12,13 +12,13 @@ import pytest
 from layouts import CLEAN, checkerboard, clip, context, finely_sampled, four_cables, stacked
 
 from subsalt import check
+from subsalt.acquisition.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet, ricker
 from subsalt.check import Parameter, SampledShot
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import Finding, ModelError
-from subsalt.io.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
 from subsalt.kernels import cores
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

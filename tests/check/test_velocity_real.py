@@ -5,7 +5,7 @@ import pytest
 from job_files import shared_data
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.velocity import velocity_findings
-from subsalt.io.volume_in_time import open_time_volume
+from subsalt.io.volumes.in_time import open_time_volume
 from subsalt.job.velocity_load import open_velocity
 from subsalt.job.velocity_section import VelocitySection
 from subsalt.methods.kirchhoff.image_grid import ImageGrid

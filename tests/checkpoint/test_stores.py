@@ -9,7 +9,7 @@ from scratch_faults import content
 
 from subsalt.checkpoint.storage import MemoryStore, Scratch, SnapshotDamaged
 from subsalt.errors import CannotCreateError
-from subsalt.io import scratch_files
+from subsalt.io import scratch as scratch_files
 
 
 @pytest.fixture

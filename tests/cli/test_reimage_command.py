@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "run"))
 
 from survey_case import job_of, make_survey
 
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.run.migrate import migrate_job
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from job_files import write_job
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 
 GRID = Grid((61, 41), (10.0, 10.0))

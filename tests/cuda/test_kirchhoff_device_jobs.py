@@ -14,7 +14,7 @@ import subsalt
 from kirchhoff_data import reflector_traces
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
-from subsalt.io.trace_blocks import TraceBlocks
+from subsalt.io.prestack.trace_blocks import TraceBlocks
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device

@@ -7,7 +7,7 @@ import tomllib
 import numpy as np
 from segy_maker import make_segy
 
-from subsalt.io.segy import scan
+from subsalt.io.scan.scan import scan
 from subsalt.job.data import header_options
 from subsalt.job.data_sections import DataSection
 

@@ -3,10 +3,9 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, MissingInputError
-from subsalt.io.export import export
-from subsalt.io.export_time import export_time, is_time_volume
-from subsalt.io.rsf import open_rsf
-from subsalt.io.time_volume import TimeVolume
+from subsalt.io.export import export, export_time, is_time_volume
+from subsalt.io.volumes.rsf import open_rsf
+from subsalt.io.volumes.time_image import TimeVolume
 
 TIME = TimeAxis(30, 0.004, 0.1)
 NUMBERS = np.array([(i, j) for i in (10, 12) for j in (5, 6, 7)])

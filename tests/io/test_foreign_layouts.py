@@ -8,9 +8,10 @@ from segy_maker import make_segy
 from shot_records import CHANNELS, NS, cured, found, pasted, problems, records, write
 
 from subsalt.errors import SegyError
-from subsalt.io.headers import Fix
-from subsalt.io.prestack import open_traces
-from subsalt.io.segy import read_survey, scan
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.reading import read_survey
 
 
 def ext(path, count, said, **more):

@@ -5,7 +5,7 @@ import pytest
 from shot_records import found, problems, records, write
 
 from subsalt.check.prestack import traces_apart
-from subsalt.io.prestack import open_traces
+from subsalt.io.prestack.table import open_traces
 
 XY = ("source_x", "source_y", "receiver_x", "receiver_y")
 

@@ -9,9 +9,16 @@ import pytest
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DiskError
 from subsalt.io.faults import FaultCounter, set_fault
-from subsalt.io.plane_file import BLOCK, ENTRY, PlaneFile, PlaneLayout, write_planes
-from subsalt.io.plane_npz import PlaneNpz, open_planes
 from subsalt.io.publish import publish_bytes
+from subsalt.io.volumes.plane_file import (
+    BLOCK,
+    ENTRY,
+    PlaneFile,
+    PlaneLayout,
+    PlaneNpz,
+    open_planes,
+    write_planes,
+)
 from subsalt.parallel.comm import single
 
 BOX = Box((10, 0, 0), (17, 3, 5))

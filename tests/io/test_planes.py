@@ -11,8 +11,9 @@ from segy_maker import make_segy
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Constant, Mapped, Planes
 from subsalt.errors import ModelError, ResourceError, SegyError
-from subsalt.io import faults, volume
-from subsalt.io.zarr_store import ZarrPlanes
+from subsalt.io import faults
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.zarr_store import ZarrPlanes
 
 RNG = np.random.default_rng(8)
 GRID = Grid((9, 4, 7), (10.0, 20.0, 5.0), (100.0, 0.0, 0.0))
@@ -244,7 +245,7 @@ def test_the_checksum_of_an_archive_counts(tmp_path):
 
 
 def test_a_long_text_is_cut_between_numbers(tmp_path, monkeypatch):
-    from subsalt.io import rsf as module
+    from subsalt.io.volumes import rsf as module
 
     monkeypatch.setattr(module, "_TEXT_BLOCK", 37)
     planes = opened(rsf(tmp_path, "ascii_float", TEXT))

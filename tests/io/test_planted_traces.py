@@ -6,11 +6,11 @@ from segy_maker import make_segy
 from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, pasted, problems, records, write
 
 from subsalt.errors import GeometryError, SegyError
-from subsalt.io.exclude import Exclusion, leave_out, runs, spans
-from subsalt.io.headers import Fix
-from subsalt.io.prestack import open_traces
-from subsalt.io.segy import read_survey, scan
-from subsalt.io.segy_read import refuse
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.reading import read_survey, refuse
 
 
 def test_records_in_order_have_no_finding(tmp_path):

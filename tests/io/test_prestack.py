@@ -6,11 +6,11 @@ import pytest
 from job_files import shared_data
 from kirchhoff_data import areal_positions, line_positions, make_survey, reflector_traces
 from subsalt.errors import ConfigError, DataError, GeometryError, MissingInputError, SegyError
-from subsalt.io.cdp_line import BinGeometry, LineGeometry
-from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.prestack import azimuths, open_traces
-from subsalt.io.repeats import find_repeats, first_of_repeats
-from subsalt.io.scan import scan
+from subsalt.io.prestack.positions import BinGeometry, LineGeometry
+from subsalt.io.prestack.table import azimuths, open_traces
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.shots import find_repeats, first_of_repeats
 
 OFFSETS = (100.0, 200.0, 300.0)
 DT = 0.004

@@ -10,9 +10,9 @@ TABLE = """
     from pathlib import Path
     from subsalt.parallel.comm import world
     from subsalt.errors import SubsaltError
-    from subsalt.io.cdp_line import LineGeometry
-    from subsalt.io.headers import Fix, HeaderBytes
-    from subsalt.io.prestack import open_traces
+    from subsalt.io.prestack.positions import LineGeometry
+    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.prestack.table import open_traces
     from subsalt.io.traffic import COUNTED
     from subsalt.parallel.relay import plain
     w, folder = world(), Path("FOLDER")

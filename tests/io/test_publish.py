@@ -192,9 +192,8 @@ def test_a_folder_is_published_whole(tmp_path, fault):
 # what else may write: the lock does it by its own rules, and heartbeats lie in memory, in a file without a name
 _ALLOWED = {
     "io/publish.py",
-    "io/temporary.py",
-    "io/scratch_files.py",
-    "io/together.py",
+    "io/scratch.py",
+    "io/shared_file.py",
     "run/lock.py",
     "parallel/heartbeat.py",
 }
@@ -291,7 +290,7 @@ import os, sys
 import numpy as np
 from subsalt.errors import SubsaltError
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 grid = Grid((60, 60, 100), (1.0, 1.0, 1.0))
 a = np.random.default_rng(0).standard_normal(grid.shape).astype(np.float32)
 for name in ("a.sgy", "a.rsf", "a.npz", "a.npy", "a.vti", "a.nc"):

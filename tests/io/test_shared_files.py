@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from subsalt.errors import SegyError
-from subsalt.io.segy import read_segy_volume, read_survey, scan
-from subsalt.io.volume import read
+from subsalt.io.scan.scan import scan
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.volumes.segy_volume import read_segy_volume
+from subsalt.io.volumes.volume import read
 
 ROOT = Path(os.environ.get("SUBSALT_SHARED_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 SEGY = ROOT / "segy"
@@ -131,7 +133,7 @@ def test_fine_spacing_and_depths_stored_upside_down():
 
 
 def _fix(**values):
-    from subsalt.io.segy import Fix
+    from subsalt.io.segy.headers import Fix
 
     return Fix(**values)
 

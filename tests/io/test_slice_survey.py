@@ -6,9 +6,8 @@ import pytest
 import subsalt
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import GeometryError
-from subsalt.io import slice_survey as module
-from subsalt.io.slice_survey import slice_survey
-from subsalt.io.time_slices import write_slices
+from subsalt.io.prestack import time_slices as module
+from subsalt.io.prestack.time_slices import slice_survey, write_slices
 from subsalt.io.traffic import COUNTED, Traffic
 
 NT, SHAPE = 41, (12, 10)

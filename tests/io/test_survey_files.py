@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from segy_maker import line_headers, make_segy
 
+from subsalt.acquisition.line import fit_line
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
 from subsalt.errors import CorruptionError, DataError, GeometryError, SegyError
-from subsalt.io import second_reader
-from subsalt.io.headers import Fix, HeaderBytes
-from subsalt.io.line import fit_line
-from subsalt.io.segy import read_survey, write_su, write_survey
+from subsalt.io.segy import rev1
+from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.segy.writing import write_su, write_survey
 
 RNG = np.random.default_rng(11)
 
@@ -407,7 +408,7 @@ def test_a_file_that_reads_back_differently_is_not_published(tmp_path, monkeypat
     survey = survey_3d()
     write_survey(tmp_path / name, survey)
     before = (tmp_path / name).read_bytes()
-    note = second_reader.Expectation.note
+    note = rev1.Expectation.note
 
     def forget(self, rows):
         # what was meant differs from what is written in one bit of the last sample
@@ -415,7 +416,7 @@ def test_a_file_that_reads_back_differently_is_not_published(tmp_path, monkeypat
         rows[-1, -1] ^= 1
         note(self, rows)
 
-    monkeypatch.setattr(second_reader.Expectation, "note", forget)
+    monkeypatch.setattr(rev1.Expectation, "note", forget)
     with pytest.raises(CorruptionError, match="samples of trace") as caught:
         write_survey(tmp_path / name, survey)
     assert caught.value.code == "E642"

@@ -5,9 +5,9 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
-from subsalt.io import strategy
-from subsalt.io.slice_feed import Ahead, Together, feed
-from subsalt.io.time_slices import TimeSlices, write_slices
+from subsalt.io import broadcast
+from subsalt.io.prestack.slice_reader import Ahead, Together, feed
+from subsalt.io.prestack.time_slices import TimeSlices, write_slices
 from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.parallel.comm import single
 
@@ -165,7 +165,7 @@ def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
     with TimeSlices(made) as s:
 
         def run():
-            brought = feed(s, 2, 6, range(NT), strategy.of("broadcast", single()))
+            brought = feed(s, 2, 6, range(NT), broadcast.of("broadcast", single()))
             assert isinstance(brought, Together)
             for it in range(NT):
                 np.testing.assert_array_equal(brought.next(), samples()[it, 2:6])
@@ -174,14 +174,14 @@ def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
             brought.close()
 
         assert counted(run) == Traffic(wanted=NT * 4 * NY * 4, read=NT * NX * NY * 4)
-        assert isinstance(feed(s, 0, 0, [], strategy.of("per-rank", single())), Ahead)
+        assert isinstance(feed(s, 0, 0, [], broadcast.of("per-rank", single())), Ahead)
 
 
 def test_pieces_of_planes_and_rows(made):
     with TimeSlices(made) as s:
         for lo, hi in ((0, NX), (2, 7), (3, 3), (8, 9)):
             # two planes a piece: the last piece is shorter
-            for reading in (strategy.PerRank(), strategy.Broadcast(single(), piece_bytes=2 * NY * 4)):
+            for reading in (broadcast.PerRank(), broadcast.Broadcast(single(), piece_bytes=2 * NY * 4)):
                 before = COUNTED.now()
                 out = reading.planes(s.slice(1), lo, hi)
                 np.testing.assert_array_equal(out, samples()[1, lo:hi])
@@ -193,7 +193,7 @@ def test_pieces_of_planes_and_rows(made):
         out[:] = table[rows]
 
     for rows in (np.array([0, 3, 4, 8]), np.array([], np.int64), np.arange(NX)):
-        for reading in (strategy.PerRank(), strategy.Broadcast(single(), piece_bytes=2 * NY * 4)):
+        for reading in (broadcast.PerRank(), broadcast.Broadcast(single(), piece_bytes=2 * NY * 4)):
             out = np.zeros((len(rows), NY), np.float32)
             reading.rows(read, NX, rows, out)
             np.testing.assert_array_equal(out, table[rows])
@@ -204,12 +204,12 @@ def test_what_the_reading_rank_met_is_raised_through_agreement():
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        strategy.Broadcast(single()).rows(read, 3, np.arange(2), np.zeros((2, 4), np.float32))
+        broadcast.Broadcast(single()).rows(read, 3, np.arange(2), np.zeros((2, 4), np.float32))
 
 
 def test_an_unknown_way_to_read_names_the_known():
     with pytest.raises(ConfigError, match="per-rank, broadcast"):
-        strategy.of("mpi-io", single())
+        broadcast.of("mpi-io", single())
 
 
 def test_redundancy():

@@ -9,9 +9,9 @@ import pytest
 
 from kirchhoff_data import line_positions, make_survey
 from subsalt.errors import DataError, ResourceError, SegyError
-from subsalt.io import trace_files
-from subsalt.io.prestack import open_traces
-from subsalt.io.trace_blocks import TraceBlocks, stream_bytes
+from subsalt.io.prestack import trace_files
+from subsalt.io.prestack.table import open_traces
+from subsalt.io.prestack.trace_blocks import TraceBlocks, stream_bytes
 from subsalt.io.traffic import TRACES
 
 NT = 50
@@ -145,7 +145,7 @@ def test_leaving_early_stops_the_thread(survey):
 def test_dead_traces_are_zeros_in_blocks(tmp_path):
     from segy_maker import line_headers, make_segy
 
-    from subsalt.io.headers import Fix
+    from subsalt.io.segy.headers import Fix
 
     kind = np.ones(12, int)
     kind[[2, 9]] = 2

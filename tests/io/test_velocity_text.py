@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ModelError
-from subsalt.io.velocity_text import read_velocity_text
+from subsalt.io.volumes.velocity_text import read_velocity_text
 
 
 def write(tmp_path, text, name="v.txt"):
@@ -159,7 +159,7 @@ def test_what_cannot_be_read(tmp_path, text, code, words):
 
 
 def test_a_file_of_the_real_kind_that_is_too_large_is_no_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("subsalt.io.velocity_text.LARGEST", 10)
+    monkeypatch.setattr("subsalt.io.volumes.velocity_text.LARGEST", 10)
     with pytest.raises(ModelError, match="too large"):
         read(tmp_path, "101 0 1500\n101 1 1600\n")
 

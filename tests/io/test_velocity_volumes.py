@@ -7,9 +7,9 @@ from segy_maker import make_segy
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError, SubsaltError
-from subsalt.io import volume, volume_in_time
-from subsalt.io.rsf import write_rsf
-from subsalt.io.volume_in_time import open_time_volume
+from subsalt.io.volumes import in_time, volume
+from subsalt.io.volumes.in_time import open_time_volume
+from subsalt.io.volumes.rsf import write_rsf
 from subsalt.job.velocity_load import open_velocity, velocity_files
 from subsalt.job.velocity_section import VelocitySection
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
@@ -89,7 +89,7 @@ def test_one_point_has_its_value_whatever_is_asked_with_it(segy, tmp_path):
 
 
 def test_a_large_volume_is_read_by_the_traces_around(segy, tmp_path, monkeypatch):
-    monkeypatch.setattr(volume_in_time, "SMALL", 10)
+    monkeypatch.setattr(in_time, "SMALL", 10)
     velocity = opened(tmp_path, file="v.sgy")
     few = GRID.positions()[:3]
     v, _ = velocity.at(few, TIME)
@@ -105,7 +105,7 @@ def test_a_large_volume_is_read_by_the_traces_around(segy, tmp_path, monkeypatch
 @pytest.mark.parametrize("form", ["npy", "fortran", "npz", "deflated", "rsf"])
 @pytest.mark.parametrize("section", [False, True])
 def test_traces_of_large_volumes_in_other_formats(tmp_path, monkeypatch, form, section):
-    monkeypatch.setattr(volume_in_time, "SMALL", 10)
+    monkeypatch.setattr(in_time, "SMALL", 10)
     cube = np.random.default_rng(9).uniform(1500, 3000, (6, 7, 9)).astype(np.float32)
     cube = cube[0] if section else cube
     steps, first = ((50.0, 0.1), (0.0, 0.0)) if section else ((50.0, 50.0, 0.1), (0.0, 0.0, 0.0))

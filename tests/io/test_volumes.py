@@ -10,10 +10,12 @@ from segy_maker import make_segy
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError, ModelError
-from subsalt.io import volume
 from subsalt.io.export import export
-from subsalt.io.npy import write_npz
-from subsalt.io.segy import read_segy_volume, read_volume, scan, write_image
+from subsalt.io.scan.scan import scan
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.npy import write_npz
+from subsalt.io.volumes.segy_image import write_image
+from subsalt.io.volumes.segy_volume import read_segy_volume, read_volume
 
 RNG = np.random.default_rng(5)
 GRIDS = [Grid((5, 4, 20), (12.5, 25, 8), (100, 200, 16)), Grid((30, 20), (12.5, 8 / 3), (100, 4))]

@@ -12,7 +12,7 @@ import subsalt
 from job_files import GRID, MIGRATE, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.schema import schema_text
 from subsalt.job.text import explain_key

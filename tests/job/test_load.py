@@ -6,7 +6,7 @@ import pytest
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
 from subsalt.errors import GeometryError
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job.data import mute, select_shots
 from subsalt.job.data_sections import MuteSection
 from subsalt.job.inputs import natural_key

@@ -7,7 +7,8 @@ import pytest
 
 from job_files import GRID, shared_data, survey, velocity, write_files
 from subsalt.errors import CannotCreateError, ConfigError, MissingInputError
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.job.starter import common_pattern, depth_of, dominant_frequency, round_down, write_job
 from subsalt.job.text import explain_key
@@ -70,7 +71,7 @@ def test_a_velocity_in_km_is_declared(tmp_path, monkeypatch):
 
 def test_many_files_of_one_folder_become_a_pattern(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    segy.write_survey(tmp_path / "shots", survey(6))
+    write_survey(tmp_path / "shots", survey(6))
     names = sorted(f"shots/{p.name}" for p in (tmp_path / "shots").iterdir())
     assert common_pattern(names) == "shots/*.sgy"
     assert common_pattern(names[1:]) == ""
@@ -152,7 +153,7 @@ def test_what_was_read_and_what_was_made_up(tmp_path, monkeypatch):
     line = survey()
     for shot in line.shots:
         shot.data = np.zeros_like(shot.data)
-    segy.write_survey(tmp_path / "zeros.sgy", line)
+    write_survey(tmp_path / "zeros.sgy", line)
     made = write_job(tmp_path / "b.toml", ["zeros.sgy"], vp="vp.rsf")
     assert "f0 15 Hz" in made.made_up
     assert "made up: the data do not tell" in made.text

@@ -8,7 +8,7 @@ from job_files import GRID, MIGRATE, write_files, write_job
 from subsalt.earth import tilt
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job import director
 from subsalt.job.job import Job
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.io.prestack import open_traces
+from subsalt.io.prestack.table import open_traces
 from subsalt.lab import scaling_tables, time_migrations
 from subsalt.lab.layouts import Layout
 from subsalt.lab.made_traces import MadeTraces

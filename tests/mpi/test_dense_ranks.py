@@ -8,7 +8,7 @@ import pytest
 from launch import MPI, run
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.io.time_slices import write_slices
+from subsalt.io.prestack.time_slices import write_slices
 
 pytestmark = MPI
 
@@ -18,13 +18,13 @@ PROGRAM = """
     from subsalt.parallel.comm import world
     from subsalt.propagation.dense import dense_source, touching
     from subsalt.earth.grid import Box, Grid
-    from subsalt.io import strategy
-    from subsalt.io.time_slices import TimeSlices
+    from subsalt.io import broadcast
+    from subsalt.io.prestack.time_slices import TimeSlices
     from subsalt.io.traffic import COUNTED
     from subsalt.earth.model import EarthModel
     from subsalt.propagation.options import PropagationOptions
     from subsalt.propagation.propagator import Propagator
-    from subsalt.io.shared_model import SharedModel
+    from subsalt.io.broadcast import SharedModel
 
     nt, shape, w = 12, (30, 9, 13), world()
     nx, ny, nz = shape
@@ -44,9 +44,9 @@ PROGRAM = """
 
     whole, _, _, everything = field(model, None, None)
     assert everything == (0, nx)
-    for name in strategy.NAMES:
+    for name in broadcast.NAMES:
         before = COUNTED.now()
-        reading = strategy.of(name, w)
+        reading = broadcast.of(name, w)
         own, lo, hi, (first, last) = field(model, w, reading)
         assert all(np.array_equal(o, f[lo:hi]) for o, f in zip(own, whole)), name
         # 4 planes beyond every cut
@@ -61,7 +61,7 @@ PROGRAM = """
             assert w.sum(moved.moved) == w.size * nt * 4 * ny * nx
 
         # a model that the first rank reads and sends: windows as of the model itself, also beyond its edges
-        shared = SharedModel(model, strategy.Broadcast(w, piece_bytes=5 * 3 * ny * nz * 4))
+        shared = SharedModel(model, broadcast.Broadcast(w, piece_bytes=5 * 3 * ny * nz * 4))
         assert shared.fastest == model.fastest and shared.medium == "vti"
         for box in (Box((lo - 3, -2, 0), (hi + 3, ny + 1, nz)), Box((nx + 2, 0, 0), (nx + 4, ny, nz))):
             got, want = shared.window(box), model.window(box)
@@ -73,7 +73,7 @@ PROGRAM = """
         raise OSError("gone")
 
     try:
-        strategy.Broadcast(w).rows(gone, 3, np.arange(1), np.zeros((1, 2), np.float32))
+        broadcast.Broadcast(w).rows(gone, 3, np.arange(1), np.zeros((1, 2), np.float32))
         raise SystemExit("nobody noticed")
     except OSError as e:
         assert "gone" in str(e)

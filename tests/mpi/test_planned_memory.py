@@ -6,7 +6,8 @@ import numpy as np
 from launch import MPI, run
 
 import subsalt as ss
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.plan import plan_job
 
@@ -40,7 +41,7 @@ def write(folder):
     rcv = [[x, y, 20.0] for y in (300.0, 600.0) for x in np.linspace(5.0, 1485.0, 30)]
     noise = np.random.default_rng(0).standard_normal((2, len(rcv), 46)).astype(np.float32)
     survey = ss.Survey.from_arrays(src, rcv, nt=46, dt=0.004, data=noise)
-    segy.write_survey(folder / "shots.sgy", survey)
+    write_survey(folder / "shots.sgy", survey)
     (folder / "job.toml").write_text(JOB)
     return folder / "job.toml"
 

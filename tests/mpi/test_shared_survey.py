@@ -5,15 +5,15 @@ from launch import needs_mpi, run
 
 from subsalt.acquisition.survey import Survey
 from subsalt.errors import SegyError
-from subsalt.io.segy import read_survey
+from subsalt.io.segy.reading import read_survey
 
 SURVEY = """
     import sys
     import numpy as np
     from subsalt.parallel.comm import world
     from subsalt.errors import SubsaltError
-    from subsalt.io.segy import read_survey
-    from subsalt.io.shared_survey import read_once
+    from subsalt.io.segy.reading import read_survey
+    from subsalt.io.segy.reading import read_once
     from subsalt.io.traffic import COUNTED
     from pathlib import Path
     w, folder = world(), Path("FOLDER")
@@ -46,7 +46,7 @@ SURVEY = """
 def test_all_ranks_have_the_survey_of_the_first(tmp_path, late):
     import numpy as np
 
-    from subsalt.io.segy import write_survey
+    from subsalt.io.segy.writing import write_survey
 
     rng = np.random.default_rng(4)
     for k, t0 in enumerate((0.0, 0.02 if late else 0.0)):

@@ -6,7 +6,7 @@ import numpy as np
 from launch import needs_mpi, run
 
 from job_files import MIGRATE, survey, write_files
-from subsalt.io.time_slices import write_slices
+from subsalt.io.prestack.time_slices import write_slices
 
 
 @needs_mpi

@@ -8,7 +8,7 @@ import pytest
 from launch import MPI, run
 
 from subsalt.earth.grid import Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 
 pytestmark = MPI
 
@@ -156,10 +156,10 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         from pathlib import Path
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
+        from subsalt.io.broadcast import Broadcast
         from subsalt.methods.rtm.setup import gate
-        from subsalt.io.strategy import Broadcast
         from subsalt.io.traffic import COUNTED
-        from subsalt.io.shared_model import SharedModel
+        from subsalt.io.broadcast import SharedModel
         from subsalt.earth import planes
         import test_streamed_model as cases
 
@@ -251,7 +251,8 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.methods.rtm.setup import gate
         from subsalt.plan import checking
         from subsalt.job.job import Job
-        import numpy, scipy.ndimage, subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volume, subsalt.job.opening
+        import numpy, scipy.ndimage
+        import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.opening
 
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

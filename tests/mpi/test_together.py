@@ -5,8 +5,8 @@ import pytest
 from launch import needs_mpi, run
 
 from subsalt.earth.grid import Box, Frame, Grid
-from subsalt.io import volume
-from subsalt.io.plane_file import PlaneLayout, write_planes
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
 from subsalt.parallel.comm import single
 
 GRID = Grid((11, 3, 7), (12.5, 10.0, 5.0), (100.0, 0.0, 0.0))
@@ -19,8 +19,8 @@ WRITE = """
     import numpy as np
     from subsalt.parallel.comm import world
     from subsalt.earth.grid import Box, Frame, Grid
-    from subsalt.io.plane_file import PlaneLayout, write_planes
-    from subsalt.io.volume_write import write_planes as write_volume
+    from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
+    from subsalt.io.volumes.writing import write_planes as write_volume
     w, folder = world(), Path(sys.argv[1] if len(sys.argv) > 1 else "FOLDER")
     grid = Grid((11, 3, 7), (12.5, 10.0, 5.0), (100.0, 0.0, 0.0))
     image = np.random.default_rng(2).normal(size=grid.shape).astype(np.float32)

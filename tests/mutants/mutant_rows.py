@@ -256,7 +256,7 @@ RUNS = [
     Mutant(
         "Runs",
         "partial image without fsync",
-        "src/subsalt/io/together.py",
+        "src/subsalt/io/shared_file.py",
         'ask("fsync", str(target))\n                os.fsync(fd)',
         'ask("fsync", str(target))',
         "io/test_plane_file.py",
@@ -291,7 +291,7 @@ SEGY = [
     Mutant(
         "SEG-Y",
         "scalar -100 ignored",
-        "src/subsalt/io/headers.py",
+        "src/subsalt/io/segy/headers.py",
         "return np.where(s < 0, v /",
         "return np.where((s < 0) & (s != -100), v /",
         "io/test_scan.py io/test_survey_files.py",
@@ -299,7 +299,7 @@ SEGY = [
     Mutant(
         "SEG-Y",
         "feet",
-        "src/subsalt/io/geometry.py",
+        "src/subsalt/io/segy/geometry.py",
         "FOOT = 0.3048",
         "FOOT = 0.3408",
         "io/test_scan.py io/test_survey_files.py",
@@ -307,7 +307,7 @@ SEGY = [
     Mutant(
         "SEG-Y",
         "sign of the elevation",
-        "src/subsalt/io/geometry.py",
+        "src/subsalt/io/segy/geometry.py",
         'gz = -fix.z_sign * get("receiver_elevation", zz)',
         'gz = fix.z_sign * get("receiver_elevation", zz)',
         "io/test_scan.py io/test_survey_files.py",
@@ -324,7 +324,7 @@ SEGY = [
     Mutant(
         "SEG-Y",
         "scalar of times 10000",
-        "src/subsalt/io/geometry.py",
+        "src/subsalt/io/segy/geometry.py",
         "(1, 10, 100, 1000, 10000)",
         "(1, 10, 100, 1000)",
         "io/test_scan.py",
@@ -433,7 +433,7 @@ OTHERS = [
     Mutant(
         "MPI",
         "order of collectives",
-        "src/subsalt/io/together.py",
+        "src/subsalt/io/shared_file.py",
         "    comm.agree(failure)\n    name = comm.bcast(None if temporary is None else temporary.name)",
         "    name = comm.bcast(temporary.name if temporary else None) if comm.is_root else None\n"
         "    comm.agree(failure)\n"

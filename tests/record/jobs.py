@@ -16,7 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "mpi")]
 from survey_jobs import LINE, VOLUME  # noqa: E402
 
 import kirchhoff_jobs as kirchhoff  # noqa: E402
-from subsalt.io import volume  # noqa: E402
+from subsalt.io.volumes import volume  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
 from subsalt.run.migrate import migrate_job, model_job  # noqa: E402
 

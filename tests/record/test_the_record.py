@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, digest, image_of  # noqa: E402
 from words import exit_codes, json_keys, options  # noqa: E402
 
-from subsalt.io import volume  # noqa: E402
+from subsalt.io.volumes import volume  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
 from subsalt.kernels import cpu  # noqa: E402
 from subsalt.plan import kirchhoff_layout  # noqa: E402

@@ -12,7 +12,8 @@ from survey_case import job_of, make_survey
 
 from kirchhoff_jobs import areal, write_job
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
-from subsalt.io import segy
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.segy.writing import write_survey
 from subsalt.job.methods import read_job
 from subsalt.job.setup import migration_setup, survey_of
 from subsalt.methods.rtm.image_sum import ImageSum
@@ -74,9 +75,9 @@ def test_a_mute_of_all_samples_is_named(survey, tmp_path, unchecked):
 def test_traces_of_zeros_are_named(survey, tmp_path, unchecked):
     (tmp_path / "shots").mkdir()
     for path in (survey / "shots").glob("*.sgy"):
-        line = segy.read_survey(path)
+        line = read_survey(path)
         shots = [dataclasses.replace(s, data=np.zeros_like(line.traces(s))) for s in line.shots]
-        segy.write_survey(tmp_path / "shots" / path.name, dataclasses.replace(line, shots=shots, reader=None))
+        write_survey(tmp_path / "shots" / path.name, dataclasses.replace(line, shots=shots, reader=None))
     fails(job_of(tmp_path), tmp_path / "run", "E845", 65, "samples of the traces are zero", "shots 1, 2, 3")
 
 

@@ -11,7 +11,7 @@ import pytest
 from survey_case import job_of, make_survey
 
 import subsalt
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.run.migrate import migrate_job
 from subsalt.run.reimage import Wish, reimage_run
 

@@ -301,7 +301,7 @@ def test_a_run_of_an_older_version_goes_on(survey: Path, undisturbed: str, tmp_p
     import hashlib
     import sqlite3
 
-    from subsalt.io.plane_file import PlaneFile
+    from subsalt.io.volumes.plane_file import PlaneFile
     from subsalt.view.run_image import read_run
 
     run = tmp_path / "run"

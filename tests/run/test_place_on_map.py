@@ -18,9 +18,10 @@ import job_files
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import FindingsError
-from subsalt.io import segy, volume
 from subsalt.io.export import export
-from subsalt.io.vti import open_vti
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.vti import open_vti
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.job import Job
 from subsalt.run.job_of_run import job_of_run
@@ -80,7 +81,7 @@ def write(
     folder.mkdir(exist_ok=True)
     shots = survey()
     shots.frame = frame
-    segy.write_survey(folder / "shots.sgy", shots)
+    write_survey(folder / "shots.sgy", shots)
     volume.write(folder / "vp.rsf", GRID, velocity() if vp is None else vp, model_frame, name="vp")
     text = JOB.format(data=data, formats=formats)
     return Job.from_toml(job_files.write_job(folder, text))
@@ -211,7 +212,7 @@ def test_a_survey_in_3d_with_a_frame_has_map_coordinates(tmp_path):
     )
     made.shots[0].data = np.random.default_rng(1).standard_normal((9, 41)).astype(np.float32)
     made.frame = frame
-    segy.write_survey(tmp_path / "shots.sgy", made)
+    write_survey(tmp_path / "shots.sgy", made)
     volume.write(tmp_path / "vp.rsf", grid, np.full(grid.shape, 2000.0, np.float32))
     key = f'line = "3d"\nframe = {{x0 = {x0}, y0 = {y0}, azimuth = {math.degrees(frame.azimuth)!r}}}'
     text = JOB.format(data=key, formats='["segy", "rsf"]').replace("f0 = 7", "f0 = 8")
@@ -240,7 +241,7 @@ def test_a_run_of_before_keeps_its_frame(tmp_path, monkeypatch, case):
     if case != "oblique":
         shots = survey()
         shots.shots[1].src[1] = 0.001
-        segy.write_survey(tmp_path / "shots.sgy", shots)
+        write_survey(tmp_path / "shots.sgy", shots)
     # version 0.7 wrote no frame into the ledger, and put x = 0 at the end of any line that is not on map x exactly
     with monkeypatch.context() as before:
         before.setattr("subsalt.run.migrate.keep_place", lambda job, *_: job.goes_on_at(BEFORE_FRAMES))

@@ -12,7 +12,7 @@ from survey_case import job_of, make_survey
 
 import subsalt
 from subsalt.errors import ConfigError, MissingInputError
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.run.migrate import migrate_job
 from subsalt.run.playback import movie_of
 from subsalt.run.reimage import Wish, reimage_run

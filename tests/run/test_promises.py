@@ -16,8 +16,8 @@ from small_run import MODEL as THREE
 import subsalt
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, DiskError
-from subsalt.io import volume
 from subsalt.io.publish import FaultCounter, make_folder, remove_leftovers, set_fault
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.run import provenance
 from subsalt.run.identity import input_changes

@@ -17,7 +17,7 @@ from survey_case import job_of, make_survey
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.run.migrate import migrate_job
 from subsalt.run.region import parse_region
 from subsalt.run.reimage import Wish, reimage_run

@@ -8,7 +8,8 @@ import pytest
 import subsalt as ss
 from subsalt.earth.model import EarthModel
 from subsalt.earth.streamed import StreamedModel
-from subsalt.io import segy, volume
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.plan import plan_job
 from subsalt.run.migrate import migrate_job
@@ -47,7 +48,7 @@ def folder(tmp_path_factory) -> Path:
     rcv = [[x, 10.0] for x in np.arange(0.0, 600.0, 20.0)]
     data = rng.standard_normal((2, len(rcv), 60)).astype(np.float32)
     survey = ss.Survey.from_arrays([[200.0, 20.0], [400.0, 20.0]], rcv, nt=60, dt=0.004, data=data)
-    segy.write_survey(made / "shots.sgy", survey)
+    write_survey(made / "shots.sgy", survey)
     (made / "held.toml").write_text(JOB)
     (made / "streamed.toml").write_text(JOB + "stream_model = true\n")
     return made

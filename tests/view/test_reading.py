@@ -8,8 +8,8 @@ from subsalt import view
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
 from subsalt.errors import CorruptionError, DataError, MissingInputError, ModelError
-from subsalt.io import volume
-from subsalt.io.segy import write_survey
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 from subsalt.view.run_image import filtered, partial_sum, read_run
 
 

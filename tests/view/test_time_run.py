@@ -11,8 +11,8 @@ from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.io import volume
-from subsalt.io.time_volume import TimeVolume
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.time_image import TimeVolume
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.methods.kirchhoff.partial import write_sums

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, pick, signed_offset
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.arrivals import bounds
 from subsalt.earth.model_like import ModelLike
-from subsalt.io.first_breaks import Line, ShotBreaks, fit_line, pick, signed_offset
 
 #: allowed beyond the bounds, as parts of a period and of the traveltime: to fit, and to fit once a mistake is undone
 LOOSE, STRICT = (0.75, 0.15), (0.5, 0.10)

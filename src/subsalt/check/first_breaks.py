@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
 from subsalt.check.context import Context, Parameter, error, ok, rule, warning
 from subsalt.check.layout import Layout
 from subsalt.check.moveout import energy_before
 from subsalt.check.shot_names import leave_out, named
 from subsalt.errors import Finding
-from subsalt.io.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
-from subsalt.io.header_cures import UNUSUAL
+from subsalt.io.scan.cures import UNUSUAL
 
 #: shots that are compared with the model; all others are compared with them
 MODEL_SHOTS = 40
@@ -253,7 +253,7 @@ def seen(found: Sequence[ShotBreaks]) -> str:
 
 def _expected(context: Context, found: Sequence[ShotBreaks]) -> str:
     """Return what the model and the wavelet let the lines be, for a message."""
-    from subsalt.io.first_breaks import fit_line
+    from subsalt.acquisition.first_breaks import fit_line
 
     lines = []
     for b in found[:5]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import fit_stations, to_local
 from subsalt.check.context import Context, SampledShot, error, ok, rule, slabs, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
@@ -17,13 +18,12 @@ from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
 from subsalt.earth.model import ModelLike
 from subsalt.errors import Finding
-from subsalt.io import header_cures
-from subsalt.io.exclude import leave_out, spans
-from subsalt.io.headers import Fix
-from subsalt.io.line import fit_stations, to_local
-from subsalt.io.scan import ScannedFile
-from subsalt.io.segy_read import TraceReader
-from subsalt.io.trace_rules import GAP_LENGTH
+from subsalt.io.scan import cures
+from subsalt.io.scan.scan import ScannedFile
+from subsalt.io.scan.traces import GAP_LENGTH
+from subsalt.io.segy.exclude import leave_out, spans
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.reading import TraceReader
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
@@ -156,14 +156,14 @@ def _tried(lay: Layout, context: Context) -> str:
     def good(files: list[ScannedFile], fix: Fix) -> bool:
         both = _stations(files)
         local = to_local(both, _fitted(files) if loose else frame)
-        ratios = [r for s in files if (r := header_cures.offset_ratio(s)) is not None]
+        ratios = [r for s in files if (r := cures.offset_ratio(s)) is not None]
         agree = all(0.8 <= r <= 1.25 for r in ratios)
         extent = float(np.ptp(local[:, 0])) if len(local) else 0.0
         widest = 0.05 * float(lay.high[0] - lay.low[0])
         return agree and lay.inside_share(local) > 0.99 and extent > widest
 
-    candidates = [{"scalar": v} for v in header_cures.SCALARS] + [{"unit": u} for u in ("ft", "m")]
-    return header_cures.cure(stations, scan.fix, candidates, good)
+    candidates = [{"scalar": v} for v in cures.SCALARS] + [{"unit": u} for u in ("ft", "m")]
+    return cures.cure(stations, scan.fix, candidates, good)
 
 
 def _fitted(files: list[ScannedFile]) -> Frame:

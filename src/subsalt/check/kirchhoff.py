@@ -15,7 +15,7 @@ from subsalt.errors import Finding
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.classes import Classes
     from subsalt.methods.kirchhoff.image_grid import ImageGrid
     from subsalt.methods.kirchhoff.options import KirchhoffOptions

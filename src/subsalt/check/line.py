@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import AXIS, BESIDE, GIVEN, JOB, MAP_X, NOBODY, RUN, described, heading
 from subsalt.check.context import Context, Parameter, error, ok, rule, slabs, warning
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding
-from subsalt.io.line import AXIS, BESIDE, GIVEN, JOB, MAP_X, NOBODY, RUN, described, heading
-from subsalt.io.trace_rules import GAP_LENGTH
+from subsalt.io.scan.traces import GAP_LENGTH
 
 #: values of a model that differ by less along x are one: what float32 rounds
 SAME = 1e-6
@@ -33,7 +33,7 @@ _WHY = {
 
 
 def line_of(context: Context) -> dict[str, Any]:
-    """Return the facts of a recorded line on a 2-D model (`subsalt.io.line.line_facts`), empty when it is none."""
+    """Return the facts of a recorded line on a 2-D model (`acquisition.line.line_facts`), empty when it is none."""
     survey, model = context.survey, context.model
     if survey is None or model is None or context.modelling or survey.ndim != 2 or model.grid.ndim != 2:
         return {}

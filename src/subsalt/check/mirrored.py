@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import ShotBreaks, spread
 from subsalt.check.arrivals import velocity
 from subsalt.check.break_fits import onset
 from subsalt.check.context import Context, rule, warning
@@ -22,7 +23,6 @@ from subsalt.check.orientation import tables_with
 from subsalt.check.shot_names import named
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
-from subsalt.io.first_breaks import ShotBreaks, spread
 
 #: shots that are compared, fewest of them, and most nodes along x
 SHOTS, FEWEST, NODES = 8, 3, 160

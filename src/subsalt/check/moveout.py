@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import FEWEST, dominant_period, spread
 from subsalt.check.arrivals import bounds
 from subsalt.check.context import Context, SampledShot, error, rule, warning
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
-from subsalt.io.first_breaks import FEWEST, dominant_period, spread
 
 #: factors of the rms velocity that are tried: structure and wrong velocities bend events
 FACTORS = (0.75, 0.85, 1.0, 1.15, 1.3)

@@ -16,7 +16,7 @@ from subsalt.methods.kirchhoff.stacking import leg, mute_weight
 from subsalt.methods.rtm.filters import ramp
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.image_grid import ImageGrid
     from subsalt.methods.kirchhoff.options import KirchhoffOptions
     from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity

@@ -12,16 +12,15 @@ from subsalt.check.prestack_grid import fold_facts, numbers_agree, on_the_grid
 from subsalt.check.repeated import one_place
 from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
-from subsalt.io.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.files import InputFile
-from subsalt.io.headers import Fix
-from subsalt.io.odd_files import odd_files
-from subsalt.io.prestack import TraceTable
-from subsalt.io.repeats import find_repeats
-from subsalt.io.scan_findings import sample_findings
-from subsalt.io.shots import SAME_PLACE
-from subsalt.io.statistics import sample_statistics
-from subsalt.io.trace_rules import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.prestack.table import TraceTable
+from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
+from subsalt.io.scan.findings import sample_findings
+from subsalt.io.scan.odd_files import odd_files
+from subsalt.io.scan.statistics import sample_statistics
+from subsalt.io.scan.traces import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.shots import SAME_PLACE, find_repeats
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.image_grid import ImageGrid

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.check.break_fits import reversed_order
 from subsalt.check.context import error, ok, warning
@@ -15,12 +16,11 @@ from subsalt.check.first_breaks import WATER
 from subsalt.check.moveout import Velocity, corrected_findings, flatness
 from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
-from subsalt.io.exclude import Exclusion, runs
-from subsalt.io.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
-from subsalt.io.geometry import FOOT
+from subsalt.io.segy.exclude import Exclusion, runs
+from subsalt.io.segy.geometry import FOOT
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
 #: field records and gathers that are looked at

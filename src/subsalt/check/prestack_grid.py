@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import error, ok, warning
 from subsalt.errors import Finding
-from subsalt.io.prestack import TraceTable
+from subsalt.io.prestack.table import TraceTable
 from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.acquisition.survey import Shot
 from subsalt.check.context import Context, SampledShot
-from subsalt.io.first_breaks import ShotBreaks
 
 #: numbers and files that are listed
 LISTED, FILES = 6, 2

@@ -18,7 +18,7 @@ from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Buffer, Outcome, Pool, Ticket
 from subsalt.errors import SubsaltError
 from subsalt.io.faults import ask
-from subsalt.io.os_errors import explain_os_error
+from subsalt.io.publish import explain_os_error
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from subsalt.checkpoint.record import Identity, Layout
 from subsalt.checkpoint.store import Store, record_of
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.checkpoint.transfers import Buffer, Pool
-from subsalt.io import scratch_files
-from subsalt.io.temporary import remove as discard
+from subsalt.io import scratch
+from subsalt.io.publish import remove as discard
 
 #: what a store may hold: snapshots of a wavefield, states, what a shot goes on from, or shells of the source wavefield
 Name = Literal["source", "receiver", "states", "restart", "shells"]
@@ -211,7 +211,7 @@ class Scratch:
         if self._pool is not None:
             self._pool.stop()
             self._pool = None
-        scratch_files.wait_for_closing()
+        scratch.wait_for_closing()
 
     def __enter__(self) -> Scratch:
         return self
@@ -221,8 +221,8 @@ class Scratch:
 
     def _make(self, shot: int) -> list[Path]:
         for directory in self.directories:
-            scratch_files.own_folder(Path(directory))
-        return [scratch_files.own_folder(folder) for folder in self.folders(shot)]
+            scratch.own_folder(Path(directory))
+        return [scratch.own_folder(folder) for folder in self.folders(shot)]
 
     def _clear(self, folders: Sequence[Path], restart: bool) -> int:
         """Empty the folders of a shot but for what stays; return the bytes that were freed."""
@@ -233,7 +233,7 @@ class Scratch:
         for name in names:
             if INDEX.fullmatch(name):
                 staying |= {name, name.removesuffix(".json") + ".snap"}
-        return sum(scratch_files.clear_folder(folder, staying) for folder in folders)
+        return sum(scratch.clear_folder(folder, staying) for folder in folders)
 
 
 def _names(folder: Path) -> list[str]:

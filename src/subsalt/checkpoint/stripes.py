@@ -6,9 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from subsalt.io import scratch_files
-from subsalt.io.os_errors import explain_os_error, human
-from subsalt.io.temporary import remove
+from subsalt.io import scratch
+from subsalt.io.publish import explain_os_error, human, remove
 
 #: room is asked for in pieces of at least this many bytes
 PIECE = 64 << 20
@@ -44,9 +43,9 @@ class Stripes:
                 fd, works = -1, direct
                 if resume:
                     with suppress(FileNotFoundError):
-                        fd, works = scratch_files.reopen(path, direct, writing)
+                        fd, works = scratch.reopen(path, direct, writing)
                 if fd < 0 and writing:
-                    fd, works = scratch_files.create(path, direct)
+                    fd, works = scratch.create(path, direct)
                 self._fds.append(fd)
                 self._direct.append(works)
         except BaseException as e:
@@ -97,7 +96,7 @@ class Stripes:
                 continue
             path = self.paths[i]
             try:
-                scratch_files.allocate(self._fds[i], path, have, end - have)
+                scratch.allocate(self._fds[i], path, have, end - have)
             except OSError as e:
                 raise explain_os_error(e, path, end - have) from e
             self._room[i] = end
@@ -107,13 +106,13 @@ class Stripes:
         for fd, path in zip(self._fds, self.paths, strict=True):
             try:
                 if fd >= 0:
-                    scratch_files.sync_data(fd, path)
+                    scratch.sync_data(fd, path)
             except OSError as e:
                 raise explain_os_error(e, path) from e
 
     def close(self) -> None:
         """Close the files; more than once is fine. Those that were removed are closed in the background."""
-        close = scratch_files.close_removed if self._removed else os.close
+        close = scratch.close_removed if self._removed else os.close
         while self._fds:
             fd = self._fds.pop()
             if fd >= 0:

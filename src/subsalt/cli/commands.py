@@ -61,15 +61,16 @@ def scan(
     files: list[Path], preset: str, as_json: bool, first_breaks: bool = False, picture: Path | None = None
 ) -> None:
     """Describe SEG-Y and SU files, and their first breaks when asked."""
-    from subsalt.io import segy
+    from subsalt.io.scan.scan import scan
+    from subsalt.io.segy.headers import HeaderBytes
 
     if picture is not None and not first_breaks:
         raise ConfigError(
             "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
         )
     out = Out(as_json)
-    header = segy.HeaderBytes.preset(preset)
-    result = segy.scan(files, header)
+    header = HeaderBytes.preset(preset)
+    result = scan(files, header)
     out.say(result.describe())
     if first_breaks:
         from subsalt.cli import first_breaks_command

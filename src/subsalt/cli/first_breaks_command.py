@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from subsalt.cli.output import Out
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.first_breaks import Line, ShotBreaks
     from subsalt.acquisition.survey import Survey
-    from subsalt.io.first_breaks import Line, ShotBreaks
-    from subsalt.io.headers import HeaderBytes
+    from subsalt.io.segy.headers import HeaderBytes
 
 #: shots of the table; --json holds all that were picked
 SHOWN = 20
@@ -26,7 +26,7 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
     picture : Path, optional
         PNG to write; ``first-breaks.png`` in this folder when left out.
     """
-    from subsalt.io.first_breaks import first_breaks
+    from subsalt.acquisition.first_breaks import first_breaks
     from subsalt.view.first_breaks import first_breaks as draw
 
     survey, places = _survey(files, header)
@@ -54,15 +54,15 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
 def _survey(files: Sequence[Path], header: HeaderBytes) -> tuple[Survey, str]:
     """Return the survey of the files, by coordinates, or by offsets where there are none; and which."""
     from subsalt.errors import GeometryError
-    from subsalt.io import segy
+    from subsalt.io.segy.reading import read_survey
 
     try:
-        return segy.read_survey(files, header), "coordinates"
+        return read_survey(files, header), "coordinates"
     except GeometryError as error:
         if error.code not in ("E322", "E323"):
             raise
         try:
-            return segy.read_survey(files, header, ndim=2, receivers="offset"), "byte 37"
+            return read_survey(files, header, ndim=2, receivers="offset"), "byte 37"
         except GeometryError:
             raise error from None
 

@@ -49,7 +49,7 @@ def view(what: Path, target: Path | None, asked: Options, show: bool, as_json: b
 
 def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
-    from subsalt.io.export_time import is_time_volume
+    from subsalt.io.export import is_time_volume
     from subsalt.view.reading import is_gathers, named
     from subsalt.view.time_run import is_time_run, read_time_run
 

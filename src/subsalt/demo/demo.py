@@ -20,8 +20,8 @@ from scipy.ndimage import gaussian_filter
 from subsalt.demo.model import GRID, REFLECTORS, Reflector, true_model
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, DemoFailure, Finding
-from subsalt.io import volume
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.report import write as write_report

@@ -8,9 +8,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from subsalt.errors import DataError, MissingInputError, ResourceError, SegyError
 from subsalt.io.faults import ask
 from subsalt.io.traffic import COUNTED
+
+
+def raw_bytes(array: NDArray) -> memoryview:
+    """Return the bytes of a C-contiguous array; writing to them changes the array."""
+    if not array.flags.c_contiguous:
+        raise ValueError("the array is not C-contiguous")
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
 class InputFile:

@@ -14,8 +14,10 @@ import errno
 import hashlib
 import io
 import os
+import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,11 +26,151 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import SubsaltError
+from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
 from subsalt.io.faults import FaultCounter, FaultHook, ask, set_fault
-from subsalt.io.os_errors import explain_os_error, free_bytes, human
-from subsalt.io.raw import raw_bytes
-from subsalt.io.temporary import TEMPORARY, explained, open_temporary, remove, sync_folder
+from subsalt.io.files import raw_bytes
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+_CANNOT_CREATE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.EEXIST,
+}
+
+
+def human(nbytes: float) -> str:
+    """Return a size in B, kB, MB, GB or TB."""
+    value = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def free_bytes(path: str | os.PathLike[str]) -> int:
+    """Return the bytes an ordinary user may still write where `path` lies (the nearest folder that
+    exists).
+    """
+    folder = Path(path).absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        info = os.statvfs(folder)
+    except OSError:
+        return 0
+    return info.f_bavail * info.f_frsize
+
+
+def explain_os_error(
+    error: OSError, path: str | os.PathLike[str], need: int = 0, have: int | None = None
+) -> ResourceError:
+    """Return the error of ours that says what the system refused, where, and what to do.
+
+    Parameters
+    ----------
+    error : OSError
+        What the system said.
+    path : path-like
+        The file or folder that was to be written.
+    need : int
+        Bytes the file needs altogether, if known.
+    have : int, optional
+        Bytes there were room for; asked from the file system when left out.
+    """
+    code = error.errno or errno.EIO
+    what = f"{os.strerror(code)} (errno {code})"
+    if code in _FULL:
+        room = free_bytes(path) if have is None else have
+        limit = ""
+        if code == errno.EFBIG:
+            limit = ", file size limit"
+        elif code == errno.EDQUOT:
+            limit = ", quota"
+        found: ResourceError = DiskError(
+            f"disk full{limit}: need {human(need)}, have {human(room)} at {path}",
+            "free space, or choose another folder; then start the same command again",
+            code="E621",
+        )
+    elif code in _CANNOT_CREATE:
+        found = CannotCreateError(
+            f"cannot create {path}: {what}",
+            "check that the folder exists and that you may write there",
+            code="E630",
+        )
+    else:
+        found = DiskError(
+            f"cannot write {path}: {what}", "check the disk; then start the same command again", code="E620"
+        )
+    found.errno = code
+    return found
+
+
+#: names of temporary files and folders: of `atomic_write` and `publish_folder`, and of no user's file
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}\.(tmp|old)", re.DOTALL)
+
+
+@contextmanager
+def explained(target: Path, need: int) -> Iterator[None]:
+    """Turn an `OSError` of the system into one of ours."""
+    try:
+        yield
+    except SubsaltError:
+        raise
+    except OSError as e:
+        raise explain_os_error(e, target, need) from e
+
+
+def open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
+    """Create the temporary file beside `target`; return its name and descriptor."""
+    refuse_special(target)
+    if size is not None and target.parent.is_dir() and size > free_bytes(target.parent):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+    temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
+    ask("open", str(temporary))
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return temporary, os.open(temporary, flags, 0o666)
+
+
+def refuse_special(target: Path) -> None:
+    """Never replace a folder, device or pipe by a file."""
+    with suppress(FileNotFoundError):
+        kind = os.stat(target).st_mode
+        if stat.S_ISDIR(kind):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if not stat.S_ISREG(kind):
+            raise CannotCreateError(
+                f"{target} is a device, pipe or socket, not a file", "give the name of a file", code="E630"
+            )
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename durable; file systems that cannot sync a folder (EINVAL) are left alone."""
+    ask("fsync-folder", str(folder))
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it can be removed."""
+    with suppress(OSError):
+        ask("unlink", str(path))
+        os.unlink(path)
+
 
 __all__ = [
     "FaultCounter",

@@ -138,7 +138,7 @@ def _writable_formats(job: Job) -> None:
     last.
     """
     if job.data is not None and "zarr" in job.output.formats:
-        from subsalt.io.zarr_store import require_zarr
+        from subsalt.io.volumes.zarr_store import require_zarr
 
         require_zarr()
 
@@ -201,11 +201,11 @@ def _survey(job: Job) -> Any:
 
 
 def _scan(job: Job) -> Any:
-    from subsalt.io import segy
+    from subsalt.io.scan.scan import scan
 
     assert job.data is not None
     header, fix = header_options(job.data)
-    found = segy.scan(data_files(job), header, fix)
+    found = scan(data_files(job), header, fix)
     if job.data.geometry is not None:
         found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
     if job.data.receivers == "offset":  # the coordinates of receivers do not count

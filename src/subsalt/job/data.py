@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import GIVEN, JOB, RUN
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.io.line import GIVEN, JOB, RUN
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.geometry_table import numbered_headers, place
@@ -24,22 +24,22 @@ from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Shot, Survey, TimeAxis, TraceSource
-    from subsalt.io.cdp_line import LineGeometry
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.positions import LineGeometry
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.job.data_sections import DataSection, MuteSection, PrestackDataSection, TracesSection
     from subsalt.job.job import Job
 
 
 def header_options(section: TracesSection) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
-    from subsalt.io import segy
+    from subsalt.io.segy.headers import Fix, HeaderBytes
 
-    header = segy.HeaderBytes.preset(section.preset)
+    header = HeaderBytes.preset(section.preset)
     fixes = section.fix.model_dump(exclude_none=True)
     fixes["trace_ids"] = tuple(section.fix.trace_ids) if section.fix.trace_ids else None
     # whole files are left out before any is opened, see `data_files`
     exclude = tuple(e for e in section.excluded() if not e.whole_file)
-    fix = segy.Fix(
+    fix = Fix(
         **fixes,
         dead=section.dead_traces,
         nan=section.bad_traces,
@@ -82,13 +82,13 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
     comm : Comm, optional
         Ranks that all want it: the first one reads the headers of all traces. Then this is collective.
     """
-    from subsalt.io.shared_survey import read_once
+    from subsalt.io.segy.reading import read_once
 
     section = job.data
     if section is None:
         raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
     if section.slices is not None:
-        from subsalt.io.slice_survey import slice_survey
+        from subsalt.io.prestack.time_slices import slice_survey
 
         files = data_files(job)
         place, _ = frame_given(job, frame)
@@ -100,7 +100,7 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
 
 def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
     """Return the selected shots of SEG-Y or SU files, untreated."""
-    from subsalt.io import segy
+    from subsalt.io.segy.reading import read_survey
 
     header, fix = header_options(section)
     files = data_files(job)
@@ -109,12 +109,12 @@ def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
     before = job.run_place == BEFORE_FRAMES
     along: Any = section.line if section.line in ("x", "y") else "project"
     if section.geometry is not None:
-        numbers = segy.read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
+        numbers = read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
         tables = (job.resolve(section.geometry.shots), job.resolve(section.geometry.receivers))
         along = "project" if before else along
         survey = place(numbers, *tables, ndim, frame, line=along, exact=before)
     else:
-        survey = segy.read_survey(
+        survey = read_survey(
             files,
             header,
             fix,
@@ -191,7 +191,7 @@ def mute(
 
 def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
     """Return the line of `[data] cdp_line`, None without one."""
-    from subsalt.io.cdp_line import LineGeometry
+    from subsalt.io.prestack.positions import LineGeometry
 
     line = section.cdp_line
     if line is None:
@@ -213,9 +213,9 @@ def open_prestack(
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
     """
-    from subsalt.io.cdp_line import BinGeometry
-    from subsalt.io.prestack import open_traces
-    from subsalt.io.repeats import first_of_repeats
+    from subsalt.io.prestack.positions import BinGeometry
+    from subsalt.io.prestack.table import open_traces
+    from subsalt.io.segy.shots import first_of_repeats
 
     header, fix = header_options(section)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)

@@ -20,7 +20,7 @@ from subsalt.job.types import (
 )
 
 if TYPE_CHECKING:
-    from subsalt.io.exclude import Exclusion
+    from subsalt.io.segy.exclude import Exclusion
 
 
 class MuteSection(Section):
@@ -173,7 +173,7 @@ class TracesSection(Section):
 
     def excluded(self) -> tuple[Exclusion, ...]:
         """Return the entries of `exclude` in the form of the readers."""
-        from subsalt.io.exclude import Exclusion
+        from subsalt.io.segy.exclude import Exclusion
 
         return tuple(
             Exclusion(entry.file, **{"shots" if k == "shot" else k: v for k, v in entry.ranges().items()})
@@ -188,7 +188,7 @@ class TracesSection(Section):
     @field_validator("bytes")
     @classmethod
     def _values_exist(cls, value: dict[str, int]) -> dict[str, int]:
-        from subsalt.io.headers import HeaderBytes
+        from subsalt.io.segy.headers import HeaderBytes
 
         for name in value:
             if name not in HeaderBytes.names():

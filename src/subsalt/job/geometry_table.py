@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import fit_stations, line_facts, settled, to_local
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Frame
 from subsalt.errors import GeometryError
-from subsalt.io.line import fit_stations, line_facts, settled, to_local
 from subsalt.job.tables import read_table
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.io.line import LINE_WIDTH, fit_line
 from subsalt.methods.kirchhoff import placing
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.image_grid import ImageGrid, Lines
 from subsalt.methods.kirchhoff.placing import Placement
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.job.kirchhoff_sections import KirchhoffSection, LinesSection, TimesSection
 
 #: part of a sample by which the last time may miss the time axis: texts in ms are not exact in s

@@ -52,7 +52,7 @@ def data_files(job: BaseJob) -> list[Path]:
     GeometryError
         When an entry names no file of them, or none is left.
     """
-    from subsalt.io.exclude import refuse_unmatched
+    from subsalt.io.segy.exclude import refuse_unmatched
 
     found = expand_files(job, job.data.files)
     whole = [e for e in job.data.excluded() if e.whole_file]

@@ -22,7 +22,7 @@ from subsalt.parallel.relay import plain
 from subsalt.propagation import devices
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.job.kirchhoff_job import KirchhoffJob
 
 

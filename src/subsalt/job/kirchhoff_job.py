@@ -14,7 +14,7 @@ from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffPara
 from subsalt.job.velocity_section import VelocitySection
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.classes import Classes
     from subsalt.methods.kirchhoff.image_grid import ImageGrid
     from subsalt.methods.kirchhoff.options import KirchhoffOptions

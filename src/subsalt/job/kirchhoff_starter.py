@@ -17,7 +17,7 @@ from subsalt.job.starter import InitResult, common_pattern, expand, refuse_exist
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
 
 #: bins of a survey whose headers have no line numbers, m
 BIN = 25.0
@@ -101,8 +101,8 @@ class _Survey:
     """What the files tell; a part that cannot be read leaves its default, and is said."""
 
     def __init__(self, paths: list[Path], preset: str, cdp_spacing: float | None) -> None:
-        from subsalt.io import segy
-        from subsalt.io.prestack import LineGeometry, open_traces
+        from subsalt.io.prestack.table import LineGeometry, open_traces
+        from subsalt.io.segy.headers import HeaderBytes
         from subsalt.job.image_grid import is_line
 
         self.findings: list[Finding] = []
@@ -110,7 +110,7 @@ class _Survey:
         self.made_up: list[str] = []
         self.table: TraceTable | None = None
         self.line = False
-        header = segy.HeaderBytes.preset(preset)
+        header = HeaderBytes.preset(preset)
         try:
             if cdp_spacing is None:
                 table = open_traces(paths, header)

@@ -24,7 +24,7 @@ from subsalt.job.volumes import Turned
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.acquisition.wavelet import Wavelet
-    from subsalt.io.volume import OpenVolume
+    from subsalt.io.volumes.volume import OpenVolume
     from subsalt.job.job import Job
     from subsalt.job.model_sections import GridSection, ModelSection, ValueSection
 
@@ -59,7 +59,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
 
 def open_file(job: Job, name: str) -> OpenVolume:
     """Open the file of one parameter of `[model]`."""
-    from subsalt.io import volume
+    from subsalt.io.volumes import volume
 
     section: ValueSection = getattr(job.model, name)
     path = existing(job.resolve(section.file or ""), f"model.{name}.file")

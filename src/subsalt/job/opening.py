@@ -18,9 +18,8 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import angle_problems, raise_problems, value_problems
 from subsalt.earth.planes import Constant, Held, Mapped, Planes
 from subsalt.earth.streamed import Files, Form, StreamedModel
-from subsalt.io.shared_headers import heard, tell
 from subsalt.io.traffic import COUNTED
-from subsalt.io.volume import suffix_of
+from subsalt.io.volumes.volume import heard, suffix_of, tell
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
 from subsalt.job.load import frame_of_model, job_grid, load_parameters, open_file, refuse_other_grids

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from subsalt.acquisition.line import MAP_X, described
 from subsalt.check.context import Parameter, summarise
 from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.earth.grid import Frame
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
-from subsalt.io.line import MAP_X, described
 from subsalt.job import toml_out, units
 from subsalt.job.inputs import PARAMETERS
 from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
@@ -118,32 +118,34 @@ class _Guess:
     """What the files tell about the survey; a part that cannot be read leaves its default."""
 
     def __init__(self, paths: list[Path], preset: str) -> None:
-        from subsalt.io import segy
+        from subsalt.io.scan.scan import scan
+        from subsalt.io.segy.headers import Fix, HeaderBytes
+        from subsalt.io.segy.reading import read_survey
 
-        header = segy.HeaderBytes.preset(preset)
-        self.scan = segy.scan(paths, header)
+        header = HeaderBytes.preset(preset)
+        self.scan = scan(paths, header)
         self.read: list[str] = []
         self.made_up: list[str] = []
         self.fix: dict[str, object] = {}
         if any(f.code == "W243" for f in self.scan.findings):
             # tried before it is written: the receivers must come to lie where they belong
-            turned = segy.scan(paths, header, segy.Fix(z_sign=-1))
+            turned = scan(paths, header, Fix(z_sign=-1))
             if not any(f.code in ("W242", "W243") for f in turned.findings):
                 self.scan, self.fix = turned, {"z_sign": -1}
-        fix = segy.Fix(**self.fix)  # type: ignore[arg-type]
+        fix = Fix(**self.fix)  # type: ignore[arg-type]
         self.findings: list[Finding] = [f for f in self.scan.findings if f.level != "ok"]
         self.survey: Any = None
         self.peak = 0.0
         self.receivers = "coordinates"
         try:
             try:
-                self.survey = segy.read_survey(paths, header, fix)
+                self.survey = read_survey(paths, header, fix)
             except GeometryError as error:
                 # receivers without coordinates can be placed along the line where offsets and sources are
                 # known
                 if error.code != "E322" or not self.scan.offsets[1]:
                     raise
-                self.survey = segy.read_survey(paths, header, fix, receivers="offset")
+                self.survey = read_survey(paths, header, fix, receivers="offset")
                 self.receivers = "offset"
             shot = self.survey.shots[len(self.survey.shots) // 2]
             self.peak = dominant_frequency(self.survey.traces(shot), self.survey.time.dt)
@@ -298,7 +300,7 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
 
 def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:
     """Return the frame that model files give, and the files that vary along x."""
-    from subsalt.io import volume
+    from subsalt.io.volumes import volume
 
     frame, varying = None, []
     for name, text in model.items():
@@ -333,7 +335,7 @@ def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object
     name = relative(text, folder)
     if kind == "fraction":
         return name
-    from subsalt.io import volume
+    from subsalt.io.volumes import volume
 
     path = Path(text)
     try:

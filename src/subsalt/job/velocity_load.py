@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
-from subsalt.io.geometry import FOOT
-from subsalt.io.headers import HeaderBytes
-from subsalt.io.velocity_rows import TextFunctions
-from subsalt.io.velocity_text import read_velocity_text
-from subsalt.io.volume_in_time import TimeVolume, is_volume, open_time_volume
+from subsalt.io.segy.geometry import FOOT
+from subsalt.io.segy.headers import HeaderBytes
+from subsalt.io.volumes.in_time import TimeVolume, is_volume, open_time_volume
+from subsalt.io.volumes.velocity_text import TextFunctions, read_velocity_text
 from subsalt.job.load import known_unit, to_si
 from subsalt.job.velocity_section import LONGEST
 from subsalt.methods.kirchhoff.image_grid import ImageGrid

@@ -147,7 +147,7 @@ class TimeFileSection(Section):
     @field_validator("bytes")
     @classmethod
     def _bytes_exist(cls, value: dict[str, int]) -> dict[str, int]:
-        from subsalt.io.headers import HeaderBytes
+        from subsalt.io.segy.headers import HeaderBytes
 
         for name in value:
             if name not in HeaderBytes.names():

@@ -1,4 +1,4 @@
-"""Samples of many SEG-Y traces to float32 in one compiled pass; `subsalt.io.samples.decode` is the same in NumPy."""
+"""Samples of many SEG-Y traces to float32 in one compiled pass; `io.segy.samples.decode` is the same in NumPy."""
 
 from __future__ import annotations
 

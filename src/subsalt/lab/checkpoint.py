@@ -19,7 +19,7 @@ import numpy as np
 from subsalt.checkpoint.scheme import counts_of
 from subsalt.checkpoint.storage import Scratch
 from subsalt.host import available_memory, usable_cores
-from subsalt.io.os_errors import human
+from subsalt.io.publish import human
 from subsalt.kernels import prepare
 from subsalt.lab import checkpoint_rows, page_cache
 from subsalt.lab.checkpoint_case import Case

@@ -16,7 +16,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
-from subsalt.io.os_errors import human
+from subsalt.io.publish import human
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -16,8 +16,7 @@ from typing import Any
 
 from subsalt.errors import SubsaltError
 from subsalt.host import usable_cores
-from subsalt.io.os_errors import human
-from subsalt.io.publish import publish_text
+from subsalt.io.publish import human, publish_text
 from subsalt.lab.asked import wrong
 from subsalt.lab.io_case import GHOSTS, Case
 from subsalt.lab.io_files import files, refuse_too_large

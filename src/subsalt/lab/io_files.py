@@ -14,10 +14,9 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import DiskError, MemoryPlanError
 from subsalt.host import machine_facts
-from subsalt.io.os_errors import free_bytes, human
-from subsalt.io.publish import make_folder
-from subsalt.io.time_slices import write_slices
-from subsalt.io.volume import write
+from subsalt.io.prestack.time_slices import write_slices
+from subsalt.io.publish import free_bytes, human, make_folder
+from subsalt.io.volumes.volume import write
 from subsalt.lab.io_case import SETS, VOLUMES, Case
 
 SPACING = 10.0

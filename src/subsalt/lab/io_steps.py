@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.earth.model import EarthModel
-from subsalt.io.slice_feed import Feed
-from subsalt.io.time_slices import TimeSlices
+from subsalt.io.prestack.slice_reader import Feed
+from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.kernels.problem import State
 from subsalt.lab.io_case import BLOCK, Case
 from subsalt.lab.io_files import DT, RANGES, SPACING, grid_of

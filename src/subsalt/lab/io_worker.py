@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
-from subsalt.io import strategy
-from subsalt.io.raw import raw_bytes
-from subsalt.io.slice_feed import Feed, feed
-from subsalt.io.strategy import Reading
-from subsalt.io.time_slices import TimeSlices
-from subsalt.io.together import write_together
+from subsalt.io import broadcast
+from subsalt.io.broadcast import Reading
+from subsalt.io.files import raw_bytes
+from subsalt.io.prestack.slice_reader import Feed, feed
+from subsalt.io.prestack.time_slices import TimeSlices
+from subsalt.io.shared_file import write_together
 from subsalt.io.traffic import COUNTED, Traffic
-from subsalt.io.volume import open_volume
+from subsalt.io.volumes.volume import open_volume
 from subsalt.kernels import prepare
 from subsalt.lab import page_cache
 from subsalt.lab.io_case import GHOSTS, SETS, VOLUMES, WAYS, Case
@@ -96,7 +96,7 @@ class Worker:
     def sample(self, way: str, *, cold: bool) -> dict[str, Any]:
         """Run once; return the times and bytes of this rank, and the hash of its planes of the image."""
         dropped = self._prepare_cache(cold)
-        reading, clock = strategy.of(way, self.comm), Clock()
+        reading, clock = broadcast.of(way, self.comm), Clock()
         self._wait()
         begin = time.perf_counter()
         with clock.phase("init"):

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Grid
 from subsalt.errors import DiskError
-from subsalt.io import segy, volume
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.segy.writing import write_survey
+from subsalt.io.volumes import volume
 
 #: m between grid points, and between receivers along x and y
 SPACING, RECEIVERS = 10.0, (20.0, 40.0)
@@ -152,7 +153,7 @@ class MadeSurvey:
         for name in self.volumes:
             values = np.broadcast_to(self.plane(name), self.grid)
             volume.write(folder / f"{name}.rsf", grid, values)
-        segy.write_survey(folder / "shots.sgy", self.survey(), self.traces)
+        write_survey(folder / "shots.sgy", self.survey(), self.traces)
         return sorted(f for f in folder.iterdir() if f.is_file())
 
     def write_job(self, path: Path, threads: int, ranks_per_shot: int | str) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.io.prestack_write import write_traces
+from subsalt.io.prestack.writing import write_traces
 from subsalt.io.publish import publish_text
 
 #: m between bins; m/s; s between samples; peak frequency in Hz

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage import Scratch, Store, StoreCounts, file_bytes
 from subsalt.errors import DiskError
-from subsalt.io.os_errors import free_bytes, human
+from subsalt.io.publish import free_bytes, human
 from subsalt.lab import page_cache
 from subsalt.lab.memory import wrong_answer
 

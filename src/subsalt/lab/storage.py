@@ -17,7 +17,7 @@ from typing import Any
 
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.host import available_memory, machine_facts, usable_cores
-from subsalt.io.os_errors import free_bytes, human
+from subsalt.io.publish import free_bytes, human
 from subsalt.lab import storage_fio, storage_own, storage_rows
 from subsalt.lab.fio import CURE, Fio
 from subsalt.lab.load import Watch

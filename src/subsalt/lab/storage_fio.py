@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from subsalt.errors import SubsaltError
-from subsalt.io.os_errors import explain_os_error
+from subsalt.io.publish import explain_os_error
 from subsalt.lab import storage_rows
 from subsalt.lab.fio import Answer, Fio, unreadable
 from subsalt.lab.memory import wrong_answer

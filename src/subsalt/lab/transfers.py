@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.io.faults import ask
-from subsalt.io.os_errors import explain_os_error
+from subsalt.io.publish import explain_os_error
 from subsalt.lab.memory import wrong_answer
 from subsalt.lab.page_cache import storage_bytes
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.footprint import disk_traffic
-from subsalt.io.os_errors import free_bytes
+from subsalt.io.publish import free_bytes
 from subsalt.lab.machine import Machine
 from subsalt.lab.mounts import mount_of
 from subsalt.lab.storage_rates import ways_measured

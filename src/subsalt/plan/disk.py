@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.io.plane_file import PlaneLayout
+from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.memory import FLOAT
 from subsalt.methods.rtm.setup import MigrationSetup

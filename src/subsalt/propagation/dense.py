@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition import injection
 from subsalt.errors import GeometryError
-from subsalt.io.slice_feed import Feed, feed
-from subsalt.io.strategy import PerRank, Reading
-from subsalt.io.time_slices import TimeSlices
+from subsalt.io.broadcast import PerRank, Reading
+from subsalt.io.prestack.slice_reader import Feed, feed
+from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.propagation.propagator import Propagator
 from subsalt.propagation.segment import Source
 

@@ -11,8 +11,7 @@ import os
 from pathlib import Path
 
 from subsalt.io.faults import ask
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.temporary import explained, remove, sync_folder
+from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
 from subsalt.run.lock import RunLock
 
 PREVIOUS = "previous"

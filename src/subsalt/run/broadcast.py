@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
-from subsalt.io import strategy
-from subsalt.io.shared_model import SharedModel
-from subsalt.io.strategy import Broadcast
+from subsalt.io import broadcast
+from subsalt.io.broadcast import Broadcast, SharedModel
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
@@ -23,7 +22,7 @@ Setup = TypeVar("Setup", MigrationSetup, ModellingSetup)
 
 def reading_of(io: str, group: Comm) -> Broadcast | None:
     """Return what reads for a group by `[parallel] io`; None where every rank reads for itself, or is alone."""
-    reading = strategy.of(io, group)
+    reading = broadcast.of(io, group)
     return reading if isinstance(reading, Broadcast) and group.size > 1 else None
 
 

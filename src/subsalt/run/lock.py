@@ -13,8 +13,7 @@ from pathlib import Path
 
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
-from subsalt.io.os_errors import explain_os_error
-from subsalt.io.publish import write_all
+from subsalt.io.publish import explain_os_error, write_all
 
 NAME = "run.lock"
 

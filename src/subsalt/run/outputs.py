@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from subsalt import __version__
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box, Grid
-from subsalt.io import volume
 from subsalt.io.publish import make_folder, sha256_file
-from subsalt.io.segy_image import map_image
-from subsalt.io.volume_write import PLANE_FORMATS, write_planes
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.segy_image import map_image
+from subsalt.io.volumes.writing import PLANE_FORMATS, write_planes
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import refuse_region

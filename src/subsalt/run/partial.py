@@ -7,8 +7,7 @@ from pathlib import Path
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.io.plane_file import PlaneFile, PlaneLayout, write_planes
-from subsalt.io.plane_npz import PlaneNpz, open_planes
+from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, PlaneNpz, open_planes, write_planes
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import Comm
 

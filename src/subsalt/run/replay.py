@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.kept import KeptWavefield
-from subsalt.io.unnamed import UnnamedFile
+from subsalt.io.scratch import UnnamedFile
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.rtm import receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup

@@ -11,8 +11,8 @@ import numpy as np
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import CannotCreateError, MemoryPlanError
 from subsalt.io.publish import sha256_file
-from subsalt.io.rev1 import choose_scalar
-from subsalt.io.volume_write import PLANE_FORMATS
+from subsalt.io.segy.rev1 import choose_scalar
+from subsalt.io.volumes.writing import PLANE_FORMATS
 from subsalt.methods.rtm.memory import available_memory
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.io.image_traces import ImageTraces, open_image_traces
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
 from subsalt.methods.kirchhoff.scan_measure import Flatness, best_scales
 
 if TYPE_CHECKING:

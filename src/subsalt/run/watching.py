@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from subsalt.io.os_errors import free_bytes, human
+from subsalt.io.publish import free_bytes, human
 from subsalt.run.ledger import peek
 from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import read_progress

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.errors import GeometryError
-from subsalt.io.first_breaks import ShotBreaks
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
 
@@ -29,7 +29,7 @@ def first_breaks(
     Parameters
     ----------
     found : sequence of ShotBreaks
-        Of `subsalt.io.first_breaks.first_breaks`.
+        Of `subsalt.acquisition.first_breaks.first_breaks`.
     path : path
         PNG to write.
     title, run_id : str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.line import LINE_WIDTH, fit_line
+from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, fit, legend, png_path
@@ -17,7 +17,7 @@ from subsalt.view.style import Length
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
 
 #: cells of the fold along the longer side, and bars of the histogram of offsets
 CELLS, BARS = 120, 40

@@ -59,7 +59,7 @@ class Frames:
             self.levels: NDArray[np.int8] = np.zeros((count, *self.shape), dtype=np.int8)
             self._file = None
         else:
-            from subsalt.io.unnamed import UnnamedFile
+            from subsalt.io.scratch import UnnamedFile
 
             self._file = UnnamedFile(folder)
 

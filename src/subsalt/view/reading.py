@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.earth.model import EarthModel
 from subsalt.errors import MissingInputError, ModelError, SegyError
-from subsalt.io.export_time import is_time_volume
-from subsalt.io.image_traces import open_image_traces
+from subsalt.io.export import is_time_volume
+from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
@@ -95,7 +95,7 @@ def picture(
     if traces and is_time_volume(source):
         return time_file(source, target, at=at, clip=clip)
     if traces and holds_shots(source):
-        from subsalt.io.segy import read_survey
+        from subsalt.io.segy.reading import read_survey
 
         title = f"shots of {source.name}"
         return [gathers(read_survey(source), target, ids=shots, draw=draw, clip=clip, title=title)]
@@ -223,7 +223,7 @@ def is_gathers(path: Path) -> bool:
 
 def holds_shots(path: Path) -> bool:
     """Return whether a SEG-Y or SU file holds shots rather than a volume: with sources and receivers."""
-    from subsalt.io.segy import scan
+    from subsalt.io.scan.scan import scan
 
     found = scan(path)
     return found.has_sources and (found.has_receivers or tuple(found.offsets) != (0.0, 0.0))
@@ -232,9 +232,9 @@ def holds_shots(path: Path) -> bool:
 def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:
     """Return the first traces of a SEG-Y or SU file, their time axis, and how many there are."""
     from subsalt.io.files import InputFile
-    from subsalt.io.headers import Fix, HeaderBytes
-    from subsalt.io.scan import open_headers
-    from subsalt.io.trace_headers import read_traces
+    from subsalt.io.scan.scan import open_headers
+    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.trace_headers import read_traces
 
     with InputFile(path) as file:
         one = open_headers(file, HeaderBytes(), Fix())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
-from subsalt.io.frames import frame_from
+from subsalt.io.volumes.planes import frame_from
 
 # arrays of an NPZ that are drawn when none is named
 NPZ_KEYS = ("image", "vp", "values")
@@ -21,7 +21,7 @@ NPZ_KEYS = ("image", "vp", "values")
 
 def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArray, str | None]:
     """Return grid, frame, values and name of a volume; of an NPZ image or vp unless `key` says which."""
-    from subsalt.io import volume
+    from subsalt.io.volumes import volume
 
     try:
         found = volume.read(path, key=key)
@@ -165,7 +165,7 @@ def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64],
     CorruptionError
         When a file cannot be read or does not lie on the grid.
     """
-    from subsalt.io.plane_npz import open_planes
+    from subsalt.io.volumes.plane_file import open_planes
 
     correlation, light = np.zeros(grid.shape3), np.zeros(grid.shape3)
     for path in files:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import CorruptionError, DataError, SubsaltError
-from subsalt.io.image_traces import ImageTraces, open_image_traces
-from subsalt.io.rsf import open_rsf
+from subsalt.io.volumes.rsf import open_rsf
+from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.partial import SumsFile, read_sums
 from subsalt.methods.kirchhoff.sums import rows_of

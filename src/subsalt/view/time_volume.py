@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import SegyError
-from subsalt.io.image_traces import ImageTraces
+from subsalt.io.volumes.time_image import ImageTraces
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from planted.trace_files import Layout, TraceFile, write
 from planted.worlds import World
 from subsalt.earth.grid import Frame, Grid
-from subsalt.io import volume
+from subsalt.io.volumes import volume
 from subsalt.job import toml_out
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from subsalt.errors import DeviceError, DiskError, MissingInputError
 from subsalt.host import usable_cores
-from subsalt.io.os_errors import explain_os_error, free_bytes, human
-from subsalt.io.publish import publish_text
+from subsalt.io.publish import explain_os_error, free_bytes, human, publish_text
 from subsalt.lab import launcher
 from subsalt.lab.asked import wrong
 from subsalt.lab.collectives.hint_sets import Hints

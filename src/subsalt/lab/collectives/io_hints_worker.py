@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.raw import raw_bytes
-from subsalt.io.together import write_together
+from subsalt.io.files import raw_bytes
+from subsalt.io.shared_file import write_together
 from subsalt.lab import page_cache
 from subsalt.parallel.comm import Comm, world
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import kernels
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
-from subsalt.io.prestack import TraceFiles, TraceTable, azimuths
+from subsalt.io.prestack.table import TraceFiles, TraceTable, azimuths
 from subsalt.methods.kirchhoff.classes import Classes, trace_weights
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import migrate_block, select, start, trace_block, velocities

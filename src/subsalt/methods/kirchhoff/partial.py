@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.io.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
+from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.sums import Sums, rows_of
 from subsalt.parallel.comm import single

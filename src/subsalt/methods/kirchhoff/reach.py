@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.prestack import TraceTable
+from subsalt.io.prestack.table import TraceTable
 
 #: traces looked at in one piece: temporaries stay within a few MB
 _PIECE = 1 << 17

@@ -14,7 +14,7 @@ from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 if TYPE_CHECKING:
-    from subsalt.io.prestack import TraceTable
+    from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
 
 

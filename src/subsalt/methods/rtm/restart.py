@@ -21,8 +21,7 @@ from subsalt.checkpoint.pieces import STAMP, Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
 from subsalt.checkpoint.storage import Scratch, StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
-from subsalt.io.publish import publish_text
-from subsalt.io.temporary import remove
+from subsalt.io.publish import publish_text, remove
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.samples import SampleFile
 from subsalt.parallel.comm import Comm

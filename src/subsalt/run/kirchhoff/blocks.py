@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.io.trace_blocks import TraceBlocks
+from subsalt.io.prestack.trace_blocks import TraceBlocks
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import migrate_block, select, start
 from subsalt.methods.kirchhoff.partial import write_sums

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.raw import raw_bytes
-from subsalt.io.rsf import data_of, header_text
-from subsalt.io.second_reader import Expectation
-from subsalt.io.time_volume import TimeVolume
+from subsalt.io.files import raw_bytes
+from subsalt.io.segy.rev1 import Expectation
+from subsalt.io.volumes.rsf import data_of, header_text
+from subsalt.io.volumes.time_image import TimeVolume
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.run.kirchhoff.assemble import Piece

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import __version__
-from subsalt.io.npy import write_npz
 from subsalt.io.publish import make_folder, publish_text, sha256_file
-from subsalt.io.together import write_together
+from subsalt.io.shared_file import write_together
+from subsalt.io.volumes.npy import write_npz
 from subsalt.methods.kirchhoff.engine import antialias_spacing
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.parallel.comm import Comm

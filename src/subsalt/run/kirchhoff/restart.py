@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import CorruptionError
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.temporary import remove
+from subsalt.io.publish import make_folder, publish_text, remove
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.partial import read_sums, write_sums
 from subsalt.methods.kirchhoff.sums import Sums

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.io.volume_in_time import TimeVolume
+from subsalt.io.volumes.in_time import TimeVolume
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.line_numbers import numbers_of, snapped
 from subsalt.methods.kirchhoff.velocity.fields import Array, Field

@@ -1,0 +1,278 @@
+"""The headers of many prestack files, each rank a part of them: columns of one number per trace, and facts.
+
+Positions need some 200 bytes per trace while headers are turned into them, so that is done a piece at a time; what
+remains is `COLUMNS`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import Finding
+from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
+from subsalt.io.scan.scan import ScannedFile, header_for
+from subsalt.io.segy.exclude import excluded, matched, refuse_unmatched
+from subsalt.io.segy.geometry import POSITION_NAMES, bin_positions, column, positions, trace_kinds
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.layout import find_layout
+from subsalt.io.segy.sampling import settle_dt
+from subsalt.io.segy.trace_headers import read_headers
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.relay import plain
+
+#: traces whose headers become positions at one time
+_PIECE = 1 << 18
+#: traces of a file, spread over it, that answer what its coordinates are
+_SAMPLE = 1000
+
+_NAMES = (*POSITION_NAMES, "inline", "crossline", "cdp_x", "cdp_y")
+
+#: what is kept of every usable trace: dtype and numbers per trace
+COLUMNS: dict[str, tuple[type, int]] = {
+    "number": (np.int64, 1),
+    "src": (np.float64, 2),
+    "rcv": (np.float64, 2),
+    "said": (np.float64, 1),
+    "delay": (np.float64, 1),
+    "cdp": (np.int32, 1),
+    "ffid": (np.int32, 1),
+    "channel": (np.int32, 1),
+}
+#: what is kept where any trace has it: line numbers and positions of bins
+BINNING: dict[str, tuple[type, int]] = {
+    "inline": (np.int32, 1),
+    "crossline": (np.int32, 1),
+    "bin_x": (np.float64, 1),
+    "bin_y": (np.float64, 1),
+}
+_KEPT = COLUMNS | BINNING
+
+
+@dataclass
+class PrestackScan:
+    """What the headers of all files say.
+
+    Parameters
+    ----------
+    layouts : list of FileLayout
+        The files in the given order; their findings are those of the files.
+    stamps : list of int
+        When each file was changed last, ns.
+    first : ndarray, (n files + 1,), int64
+        Number of the first trace of each file.
+    columns : dict of ndarray
+        One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
+        Those of `BINNING` are there only where they are not zero everywhere.
+    dead, auxiliary, excluded : int
+        Traces of these kinds in all files.
+    kept_dead : ndarray, int64
+        Numbers of dead traces among the usable ones.
+    elevations : dict
+        ``source`` and ``receiver``: smallest and largest height z, positive down, m.
+    scalars : list of int
+        Of the coordinates (byte 71), as traces spread over the files have them.
+    """
+
+    layouts: list[FileLayout]
+    stamps: list[int]
+    first: NDArray[np.int64]
+    columns: dict[str, NDArray[Any]]
+    dead: int
+    auxiliary: int
+    excluded: int
+    kept_dead: NDArray[np.int64]
+    elevations: dict[str, tuple[float, float]]
+    scalars: list[int]
+
+
+def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
+    """Return what the headers of files say, each rank having read a part. Collective.
+
+    Raises
+    ------
+    SubsaltError
+        On all ranks, when a file cannot be read.
+    """
+    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
+    first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
+    part = _Part(fix, first)
+    with comm.together():
+        lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
+        for f, layout in enumerate(layouts):
+            a, b = max(lo, int(first[f])), min(hi, int(first[f + 1]))
+            if a < b:
+                with InputFile(layout.path) as file:
+                    for start in range(a, b, _PIECE):
+                        some = _some_traces(layout, start - int(first[f]), min(b, start + _PIECE) - start)
+                        part.read(file, f, some, header_for(layout, header), start)
+    told = comm.allgather(plain(part.facts()))
+    columns = {}
+    for name, (_, width) in _KEPT.items():
+        if name in COLUMNS or any(name in one["binning"] for one in told):
+            flat = comm.allgather_array(part.column(name).reshape(-1))
+            columns[name] = flat.reshape(-1, 2) if width == 2 else flat
+    refuse_unmatched(fix.exclude, {i for one in told for i in one["matched"]})
+    intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
+    for one in told:
+        for f, found in one["intervals"].items():
+            intervals[int(f)] |= set(found)
+    for f, layout in enumerate(layouts):
+        settle_dt(layout, header_for(layout, header), sorted(intervals[f]))
+    return PrestackScan(
+        layouts,
+        stamps,
+        first,
+        columns,
+        sum(one["dead"] for one in told),
+        sum(one["auxiliary"] for one in told),
+        sum(one["excluded"] for one in told),
+        comm.allgather_array(part.dead_numbers()),
+        {
+            name: (min(one[name][0] for one in told), max(one[name][1] for one in told))
+            for name in ("source", "receiver")
+        },
+        scalars,
+    )
+
+
+def _open_files(
+    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm
+) -> tuple[list[FileLayout], list[int], list[int]]:
+    """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
+    told: list[dict[str, Any]] = []
+    with comm.together():
+        for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
+            with InputFile(path) as file:
+                layout = find_layout(file, header, fix)
+                some = _sampled(file, layout, header, fix)
+                layout.findings += coordinate_findings(some, fix)
+                # the text of 40 lines is of no use here, and there may be thousands of files
+                told.append(
+                    plain(asdict(replace(layout, text=[])))
+                    | {
+                        "stamp": os.fstat(file.fd).st_mtime_ns,
+                        "sensors": sensors(some),
+                        "scalars": sorted({int(v) for v in column(some.values, "coordinate_scalar", 1)}),
+                    }
+                )
+    told = [one for several in comm.allgather(told) for one in several]
+    stamps = [one.pop("stamp") for one in told]
+    scalars = sorted({v for one in told for v in one.pop("scalars")})
+    kinds = [one.pop("sensors") for one in told]
+    layouts = []
+    for one in told:
+        findings = [Finding(**f) for f in one.pop("findings")]
+        layouts.append(FileLayout(**one | {"revision": tuple(one["revision"])}, findings=findings))
+    if layouts:
+        together = zip((lay.path for lay in layouts), kinds, strict=True)
+        layouts[0].findings += components_between(list(together), fix)
+    return layouts, stamps, scalars
+
+
+def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix) -> ScannedFile:
+    """Return headers and positions of traces spread over a file, as if it had no others."""
+    picks = np.unique(np.linspace(0, layout.n_traces - 1, min(_SAMPLE, layout.n_traces)).astype(np.int64))
+    raw = np.empty((len(picks), TRACE_HEADER), np.uint8)
+    for row, trace in zip(raw, picks, strict=True):
+        file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
+    view = raw.view(header_for(layout, header).dtype(layout.endian)).reshape(-1)
+    values = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
+    some = replace(layout, n_traces=len(picks))
+    dead, auxiliary = trace_kinds(values, len(picks), fix)
+    out = _left_out(fix, layout.path, picks, values)
+    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out, header)
+
+
+def _left_out(
+    fix: Fix, path: str, number: NDArray[np.int64], values: dict[str, NDArray]
+) -> NDArray[np.bool_]:
+    """Return which traces of a file the user leaves out."""
+    n = len(number)
+    return excluded(fix.exclude, path, number, column(values, "ffid", n), column(values, "channel", n))
+
+
+def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
+    """Return a part of a file as a file that begins later and ends earlier."""
+    return replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
+
+
+class _Part:
+    """The traces whose headers this rank reads."""
+
+    def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
+        self._fix, self._first = fix, first
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _KEPT}
+        self._dead_numbers: list[NDArray[np.int64]] = []
+        self._dead = self._auxiliary = self._excluded = 0
+        self._matched = np.zeros(len(fix.exclude), bool)
+        self._intervals: dict[int, set[int]] = {}
+        self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
+
+    def read(self, file: InputFile, f: int, some: FileLayout, header: HeaderBytes, start: int) -> None:
+        """Add some traces of file `f`, of which the first has number `start`."""
+        n = some.n_traces
+        values = read_headers(file, some, header, _NAMES)
+        dead, auxiliary = trace_kinds(values, n, self._fix)
+        found = positions(values, some, self._fix)
+        use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
+        out = _left_out(self._fix, some.path, np.arange(start, start + n) - self._first[f], values)
+        if out.any():
+            self._matched |= matched(
+                self._fix.exclude,
+                some.path,
+                np.arange(start, start + n) - self._first[f],
+                column(values, "ffid", n),
+                column(values, "channel", n),
+            )
+        use &= ~out
+        self._excluded += int(out.sum())
+        self._dead += int(dead.sum())
+        self._auxiliary += int(auxiliary.sum())
+        self._intervals.setdefault(f, set()).update(int(v) for v in np.unique(column(values, "dt", n))[:1000])
+        number = np.arange(start, start + n, dtype=np.int64)
+        self._dead_numbers.append(number[use & dead])
+        for name, points in (("source", found.src), ("receiver", found.rcv)):
+            if use.any():
+                z = points[use, 2]
+                self._z[name] = [min(self._z[name][0], float(z.min())), max(self._z[name][1], float(z.max()))]
+        bins = dict(zip(("bin_x", "bin_y"), bin_positions(values, some, self._fix), strict=True))
+        kept = bins | {
+            "number": number,
+            "src": found.src[:, :2],
+            "rcv": found.rcv[:, :2],
+            "said": found.offset,
+            "delay": found.delay,
+        }
+        for name, (kind, _) in _KEPT.items():
+            values_of = kept[name] if name in kept else column(values, name, n)
+            self._pieces[name].append(values_of[use].astype(kind))
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of all that was added, and let go of its pieces."""
+        kind, width = _KEPT[name]
+        pieces = self._pieces.pop(name)
+        return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
+
+    def dead_numbers(self) -> NDArray[np.int64]:
+        """Return the numbers of dead traces that are kept."""
+        return np.concatenate([np.empty(0, np.int64), *self._dead_numbers])
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the ranks add up, as JSON."""
+        return {
+            "dead": self._dead,
+            "auxiliary": self._auxiliary,
+            "excluded": self._excluded,
+            "matched": [int(i) for i in np.flatnonzero(self._matched)],
+            "intervals": {str(f): sorted(v) for f, v in self._intervals.items()},
+            "binning": [name for name in BINNING if any(piece.any() for piece in self._pieces[name])],
+            **self._z,
+        }

@@ -1,0 +1,347 @@
+"""Dense traces in time slices: one plane (nx, ny) of samples per time sample, as a wavefield on a plane is kept; and
+surveys read from them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.grid import Frame
+from subsalt.errors import DataError, GeometryError
+from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.traffic import COUNTED, TRACES
+from subsalt.io.volumes.rsf import read_header
+
+_LENGTHS = {"": 1.0, "m": 1.0, "km": 1000.0, "ft": 0.3048}
+_TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def _wrong(message: str, fix: str) -> DataError:
+    return DataError(message, fix, code="E771")
+
+
+class TimeSlices:
+    """Samples on the nodes of a horizontal plane, slice after slice in a file.
+
+    Parameters
+    ----------
+    path : path-like
+        The ``.rsf`` header.
+    rsf_outside : bool
+        Let the header name data outside its folder.
+
+    Attributes
+    ----------
+    time : TimeAxis
+        The samples.
+    shape : tuple of int
+        (nx, ny), or (nx,) in 2-D.
+    spacing, origin : tuple of float
+        Of the nodes, m, in the same order.
+
+    Raises
+    ------
+    DataError
+        When the axes are not y, x, t, or the file has not exactly the size they need.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, rsf_outside: bool = False) -> None:
+        self.path = Path(path)
+        header = read_header(path, allow_outside=rsf_outside)
+        count = next((i - 1 for i in range(1, 10) if f"n{i}" not in header.keys), 9)
+        # the reader drops long axes of one point; here one time sample, or one line, is a size like any other
+        axes = [*header.axes, *_ones(header.keys, len(header.axes), count)]
+        labels = [a[3].lower() for a in axes]
+        if (
+            len(axes) not in (2, 3)
+            or labels[-1] not in ("t", "time")
+            or labels[-2] not in ("", "x", "inline")
+        ):
+            said = ", ".join(f"n{i + 1}={a[0]} {a[3] or 'without label'}" for i, a in enumerate(axes))
+            raise _wrong(
+                f"{path} has the axes {said}: not slices of time",
+                'order the samples as n1 = y, n2 = x, n3 = time (2-D: n1 = x, n2 = time), with label3="t"',
+            )
+        form = header.keys.get("data_format", "native_float")
+        if form not in ("native_float", "xdr_float") or header.keys.get("esize", "4") != "4":
+            raise _wrong(
+                f"{path}: data_format = {form!r}, esize = {header.keys.get('esize', '4')}",
+                "time slices are 4-byte floats, native_float or xdr_float",
+            )
+        self._stored = np.dtype("<f4" if form == "native_float" else ">f4")
+        self.time = _time(path, axes[-1])
+        across = axes[-2::-1]
+        self.shape = tuple(a[0] for a in across)
+        unknown = [a[4] for a in across if a[4] not in _LENGTHS]
+        if unknown or any(a[1] <= 0 for a in across if a[0] > 1):
+            raise _wrong(
+                f"{path}: steps {[a[1] for a in across]} in {[a[4] for a in across]}",
+                "give steps above 0 in m, km or ft",
+            )
+        self.spacing = tuple(a[1] * _LENGTHS[a[4]] for a in across)
+        self.origin = tuple(a[2] * _LENGTHS[a[4]] for a in across)
+        self._offset = header.offset
+        self._file = InputFile(header.data, DataError)
+        need = self.time.nt * self.slice_bytes
+        if self._file.size - self._offset != need:
+            found = self._file.size - self._offset
+            self.close()
+            raise _wrong(
+                f"{header.data} holds {found} bytes of samples, {self.time.nt} slices of "
+                f"{' x '.join(map(str, self.shape))} need {need} ({human(need)})",
+                "check n1, n2, n3, and that the copy is complete",
+            )
+
+    @property
+    def slice_bytes(self) -> int:
+        """Bytes of one slice."""
+        return 4 * math.prod(self.shape)
+
+    def read(self, it: int, lo: int, hi: int, out: NDArray[np.float32]) -> None:
+        """Fill `out` (hi - lo, ...) with sample `it` at the x positions lo ... hi - 1.
+
+        Raises
+        ------
+        DataError
+            When a sample is not finite.
+        ResourceError, SegyError
+            When the file cannot be read, or ends early.
+        """
+        COUNTED.add(wanted=out.nbytes)
+        self._fill(it, lo, hi, out)
+
+    def _fill(self, it: int, lo: int, hi: int, out: NDArray[np.float32]) -> None:
+        """As `read`; what was wanted is counted elsewhere."""
+        if not (0 <= it < self.time.nt and 0 <= lo <= hi <= self.shape[0]):
+            raise IndexError(f"sample {it}, x {lo} ... {hi} of {self.time.nt} slices of {self.shape}")
+        each = self.slice_bytes // self.shape[0]
+        self._file.read_into(self._offset + it * self.slice_bytes + lo * each, raw_bytes(out))
+        if not self._stored.isnative:
+            out.byteswap(inplace=True)
+        good = np.isfinite(out)
+        if not good.all():
+            first = [int(v[0]) for v in np.nonzero(~good)]
+            raise DataError(
+                f"{self.path}: {int((~good).sum())} samples of slice {it} are not finite, the first at x position "
+                f"{lo + first[0]}" + (f", y position {first[1]}" if len(first) > 1 else ""),
+                "correct the data",
+                code="E250",
+            )
+
+    def slice(self, it: int) -> Slice:
+        """Return sample `it` as planes along x, for `subsalt.io.broadcast`."""
+        return Slice(self, it)
+
+    def positions(self, depth: float, lo: int = 0, hi: int | None = None) -> NDArray[np.float64]:
+        """Return the nodes at the x positions lo ... hi - 1, (n, 3), m; x slowest, as in a slice.
+
+        Parameters
+        ----------
+        depth : float
+            Their z, m.
+        lo, hi : int
+            Range of x positions; all when left out.
+        """
+        x = self.origin[0] + self.spacing[0] * np.arange(lo, self.shape[0] if hi is None else hi)
+        y = (
+            self.origin[1] + self.spacing[1] * np.arange(self.shape[1])
+            if len(self.shape) == 2
+            else np.zeros(1)
+        )
+        out = np.empty((len(x), len(y), 3))
+        out[..., 0], out[..., 1], out[..., 2] = x[:, None], y[None, :], depth
+        return out.reshape(-1, 3)
+
+    def close(self) -> None:
+        """Close the file; more than once is fine."""
+        self._file.close()
+
+    def __enter__(self) -> TimeSlices:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Slice:
+    """One sample of a `TimeSlices`, as planes along x; `Reading.planes` counts what was wanted."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, slices: TimeSlices, it: int) -> None:
+        self.slices, self.it, self.shape = slices, it, slices.shape
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the x positions lo ... hi - 1."""
+        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
+        self.slices._fill(self.it, lo, hi, out)
+        return out
+
+
+def _ones(keys: dict[str, str], have: int, count: int) -> list[tuple[int, float, float, str, str]]:
+    """Return the axes of one point that `read_header` left away."""
+    return [
+        (
+            1,
+            float(keys.get(f"d{i}", "1")),
+            float(keys.get(f"o{i}", "0")),
+            keys.get(f"label{i}", ""),
+            keys.get(f"unit{i}", ""),
+        )
+        for i in range(have + 1, count + 1)
+    ]
+
+
+def _time(path: object, axis: tuple[int, float, float, str, str]) -> TimeAxis:
+    nt, dt, t0, _, unit = axis
+    if unit not in _TIMES or not dt > 0:
+        raise _wrong(f"{path}: the step of time is {dt:g} {unit}", "give one above 0, in s, ms or us")
+    return TimeAxis(nt, dt * _TIMES[unit], t0 * _TIMES[unit])
+
+
+def write_slices(
+    path: str | os.PathLike[str],
+    slices: Iterable[NDArray],
+    time: TimeAxis,
+    shape: Sequence[int],
+    spacing: Sequence[float],
+    origin: Sequence[float] | None = None,
+) -> None:
+    """Write time slices: the header, and the samples beside it as ``NAME.rsf@``; one slice in memory at a time.
+
+    Parameters
+    ----------
+    slices : iterable of ndarray, shape
+        `time.nt` of them, in order of time.
+    time : TimeAxis
+        The samples, s.
+    shape : sequence of int
+        (nx, ny), or (nx,) in 2-D.
+    spacing, origin : sequence of float
+        Of the nodes, m; the origin is 0 when left out.
+
+    Raises
+    ------
+    DataError
+        When a slice has another shape, or there are fewer or more.
+    """
+    target = Path(path)
+    data = target.with_name(target.name + "@")
+    shape = tuple(shape)
+    origin = (0.0,) * len(shape) if origin is None else tuple(origin)
+    lines = ["# written by subsalt: one slice per time sample"]
+    rows = [*zip(shape, spacing, origin, "xy"[: len(shape)], strict=True)][::-1]
+    for i, (n, d, o, label) in enumerate(rows, 1):
+        lines.append(f'n{i}={n} d{i}={float(d)!r} o{i}={float(o)!r} label{i}="{label}" unit{i}="m"')
+    i = len(rows) + 1
+    lines.append(f'n{i}={time.nt} d{i}={time.dt!r} o{i}={time.t0!r} label{i}="t" unit{i}="s"')
+    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    count = 0
+    with atomic_write(data, size=time.nt * 4 * math.prod(shape)) as f:
+        for values in slices:
+            if np.shape(values) != shape or count == time.nt:
+                raise _wrong(
+                    f"{path}: slice {count} has shape {np.shape(values)}, {time.nt} of {shape} were announced",
+                    "give one slice of that shape per time sample",
+                )
+            f.write(raw_bytes(np.ascontiguousarray(values, dtype="<f4")))
+            count += 1
+        if count != time.nt:
+            raise _wrong(f"{path}: {count} slices came, {time.nt} were announced", "give one per time sample")
+    publish_text(target, "\n".join(lines) + "\n")
+
+
+#: bytes of slices that are held while they are turned into traces
+BLOCK_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class SliceReader:
+    """Reads traces of a shot from its slices; opens the file for that long only.
+
+    Parameters
+    ----------
+    files : dict of int to Path
+        By shot id.
+    """
+
+    files: dict[int, Path]
+
+    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the traces (len(rows), nt) of a shot, of all nodes when `rows` is None.
+
+        Of every slice the x positions from the first to the last node are read, and nothing else.
+        """
+        with TimeSlices(self.files[shot.id]) as slices:
+            each = slices.shape[1] if len(slices.shape) == 2 else 1
+            some = np.arange(len(shot.rcv)) if rows is None else np.asarray(rows)
+            nt = slices.time.nt
+            out = np.empty((len(some), nt), np.float32)
+            if not len(some):
+                return out
+            lo, hi = int(some.min()) // each, int(some.max()) // each + 1
+            count = max(1, BLOCK_BYTES // (4 * each * (hi - lo)))
+            block = np.empty((count, hi - lo, *slices.shape[1:]), np.float32)
+            for first in range(0, nt, count):
+                last = min(nt, first + count)
+                for k in range(first, last):
+                    slices.read(k, lo, hi, block[k - first])
+                out[:, first:last] = block[: last - first].reshape(last - first, -1)[:, some - lo * each].T
+            TRACES.add(wanted=out.nbytes, read=nt * (hi - lo) * each * 4)
+        return out
+
+
+def slice_survey(
+    files: Sequence[Path], sources: Sequence[Sequence[float]], depth: float, frame: Frame | None = None
+) -> Survey:
+    """Return the survey of shots recorded on planes; the samples stay in the files.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        One file of time slices per shot; shots are numbered from 1.
+    sources : sequence of (x, y, z) or (x, z)
+        Where each shot was, m.
+    depth : float
+        Of the nodes, m.
+    frame : Frame, optional
+        Where the local coordinates of the slices lie on the map: those of the model.
+
+    Raises
+    ------
+    GeometryError
+        When there is not one source per file, or the files differ in dimension or time axis.
+    """
+    if len(sources) != len(files):
+        raise GeometryError(
+            f"{len(files)} files of time slices, {len(sources)} sources",
+            "give one source per file: [data.slices] sources = [[x, y, z], ...]",
+            code="E776",
+        )
+    shots: list[Shot] = []
+    first: TimeSlices | None = None
+    for number, (path, source) in enumerate(zip(files, sources, strict=True), 1):
+        with TimeSlices(path) as slices:
+            first = first or slices
+            ndim = len(slices.shape) + 1
+            if (slices.time, len(slices.shape)) != (first.time, len(first.shape)) or len(source) != ndim:
+                raise GeometryError(
+                    f"{path}: {ndim}-D slices with {slices.time}, source {list(source)}; "
+                    f"{first.path}: {len(first.shape) + 1}-D with {first.time}",
+                    "shots of one survey have one time axis and dimension; a source has (x, y, z), in 2-D (x, z)",
+                    code="E776",
+                )
+            shots.append(Shot(number, np.asarray(source, dtype=np.float64), slices.positions(depth)))
+    assert first is not None
+    reader = SliceReader({s.id: Path(p) for s, p in zip(shots, files, strict=True)})
+    names = [str(p) for p in files]
+    return Survey(shots, first.time, len(first.shape) + 1, frame or Frame(), reader, names)

@@ -1,0 +1,200 @@
+"""A file whose stations do not lie as those of the others, and the one mistake in its headers that explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import Finding
+from subsalt.io.segy.geometry import FOOT
+
+if TYPE_CHECKING:
+    from subsalt.io.scan.traces import TraceSet
+
+Points = NDArray[np.float64]
+Mistake = Callable[[Points, Points], tuple[Points, Points]]
+
+#: files that a survey needs before one of them can be odd, and files of which larger surveys are judged
+FEWEST, MOST = 5, 2000
+#: surveys in order in which a file lies otherwise by chance
+ALARM = 0.01
+#: station intervals by which spreads may differ and still have their stations at the same places
+STATIONS = 0.5
+
+_SWAPPED = [1, 0]
+#: what mends the stations of a file: in words, the bytes, the correction
+MISTAKES: tuple[tuple[str, str, Mistake], ...] = (
+    (
+        "x and y were exchanged in this file",
+        "bytes 73 and 77, 81 and 85",
+        lambda s, r: (s[:, _SWAPPED], r[:, _SWAPPED]),
+    ),
+    (
+        "x and y of the receivers were exchanged in this file",
+        "bytes 81 and 85",
+        lambda s, r: (s, r[:, _SWAPPED]),
+    ),
+    (
+        "x and y of the sources were exchanged in this file",
+        "bytes 73 and 77",
+        lambda s, r: (s[:, _SWAPPED], r),
+    ),
+    (
+        "source and receiver were exchanged in this file",
+        "bytes 73 and 77 with 81 and 85",
+        lambda s, r: (r, s),
+    ),
+    (
+        "the coordinates of this file were in feet, which its header calls metres",
+        "bytes 73 to 88, unit in byte 3255",
+        lambda s, r: (s * FOOT, r * FOOT),
+    ),
+    (
+        "the coordinates of this file were in metres, which its header calls feet",
+        "bytes 73 to 88, unit in byte 3255",
+        lambda s, r: (s / FOOT, r / FOOT),
+    ),
+)
+
+
+class _Stations:
+    """Spreads of all files; that of one is its box (4 bounds) and the extent of its sources (2), m."""
+
+    def __init__(self, ends: list[tuple[Points, Points]]) -> None:
+        self.fixed = np.array([_spread(s, r, moving=False) for s, r in ends])
+        self.moving = np.array([_spread(s, r, moving=True) for s, r in ends])
+        self.middle = np.array([s.mean(axis=0) for s, _ in ends])
+        self.interval = float(np.median([_interval(r) for _, r in ends]))
+
+    def judged(self, i: int) -> _Judge:
+        """Return how file `i` is judged: by all others."""
+        fixed, moving, middle = (np.delete(v, i, axis=0) for v in (self.fixed, self.moving, self.middle))
+        return _Judge(fixed, moving, middle, STATIONS * self.interval)
+
+
+class _Judge:
+    """Says whether a file lies as others do."""
+
+    def __init__(self, fixed: NDArray, moving: NDArray, middle: Points, room: float) -> None:
+        # a spread that stays, or one that moves with its sources: whichever the others share more closely
+        usual = {k: _apart(v) for k, v in ((False, fixed), (True, moving))}
+        self.moves = usual[True] <= usual[False]
+        self.usual = usual[self.moves]
+        self.spreads = moving if self.moves else fixed
+        box = self.spreads[:, :4]
+        self.extent = float(np.median(np.hypot(box[:, 2] - box[:, 0], box[:, 3] - box[:, 1])))
+        self.middle = middle
+        self.step = _apart(middle)
+        self.room = room
+        # of n files in order, distances to the nearest fall off as exp(-d): the largest of n is ln(n), and one file in
+        # n**c is c times as far; with n + 1 of them looked at, one survey in `1 / ALARM` has such a file by chance
+        n = len(middle)
+        self.times = float(np.log((n + 1) / ALARM) / np.log(n))
+
+    def off(self, src: Points, rcv: Points) -> tuple[float, float]:
+        """Return how far spread and sources of a file lie from the nearest of those of the others, m."""
+        mine = _spread(src, rcv, self.moves)
+        away = np.abs(self.middle - src.mean(axis=0)).max(axis=1).min()
+        return float(np.abs(self.spreads - mine).max(axis=1).min()), float(away)
+
+    def differs(self, src: Points, rcv: Points) -> bool:
+        """Return whether a file lies otherwise than all others."""
+        spread, away = self.off(src, rcv)
+        # another line of the same survey lies beside it, by less than its own length
+        beside = max(self.times * self.step, 0.5 * self.extent)
+        return spread > self.times * self.usual + self.room or away > beside
+
+    def fits(self, src: Points, rcv: Points) -> bool:
+        """Return whether a file lies as the others do."""
+        spread, away = self.off(src, rcv)
+        # at an end of the line, or beside a gap, the nearest may be two steps away
+        return spread <= self.usual + self.room and away <= 2 * self.step + self.room
+
+
+def _interval(rcv: Points) -> float:
+    """Return the median distance of receivers that follow one another, m."""
+    step = np.hypot(*np.diff(rcv, axis=0).T)
+    return float(np.median(step[step > 0])) if step.any() else 0.0
+
+
+def _spread(src: Points, rcv: Points, moving: bool) -> NDArray[np.float64]:
+    there = rcv - src if moving else rcv
+    return np.concatenate([there.min(axis=0), there.max(axis=0), np.ptp(src, axis=0)])
+
+
+def _apart(rows: NDArray) -> float:
+    """Return the largest distance of any row from its nearest other one, by the largest component."""
+    found = 0.0
+    for i, row in enumerate(rows):
+        d = np.abs(rows - row).max(axis=1)
+        d[i] = np.inf
+        found = max(found, float(d.min()))
+    return found
+
+
+def odd_files(t: TraceSet) -> Iterator[Finding]:
+    """Yield a warning for each file that lies otherwise than all others, when one mistake in it explains that.
+
+    Parameters
+    ----------
+    t : TraceSet
+        Live traces of shot records.
+
+    Notes
+    -----
+    Of more than `MOST` files, nothing is said: every file is compared with every other one.
+    """
+    files = np.unique(t.file)
+    if not FEWEST <= len(files) <= MOST:
+        return
+    order = np.argsort(t.file, kind="stable")
+    cuts = np.searchsorted(t.file[order], files[1:])
+    ends = [(t.src[rows, :2], t.rcv[rows, :2]) for rows in np.split(order, cuts)]
+    stations = _Stations(ends)
+    # one odd file at most is expected: of several, each would be the measure of the others
+    for i in _suspects(stations):
+        judge, (src, rcv) = stations.judged(i), ends[i]
+        if not judge.differs(src, rcv):
+            continue
+        fits = [(words, where, mend(src, rcv)) for words, where, mend in MISTAKES]
+        good = [(sum(judge.off(*m)), words, where) for words, where, m in fits if judge.fits(*m)]
+        if good:
+            words, where = _likeliest([g[1:] for g in sorted(good)], ends[i], t.offset[t.file == files[i]])
+            spread, away = judge.off(src, rcv)
+            path = t.paths[files[i]]
+            yield Finding(
+                "W360",
+                "warning",
+                f"{path}: stations do not lie as those of the other {len(files) - 1} files do (spread other by up to "
+                f"{spread:.4g} m, sources {away:.4g} m from the nearest): they lie as if {words} ({where})",
+                f"mend the headers of this file ({where}); {t.cure(np.flatnonzero(t.file == files[i]))} leaves it out",
+                {"file": path, "spread_off_m": spread, "sources_off_m": away, "cause": words},
+            )
+
+
+def _suspects(stations: _Stations) -> list[int]:
+    """Return the files whose spread or sources lie farthest from those of any other."""
+    found = set()
+    for rows in (stations.fixed, stations.moving, stations.middle):
+        off = np.empty(len(rows))
+        for i, row in enumerate(rows):
+            d = np.abs(rows - row).max(axis=1)
+            d[i] = np.inf
+            off[i] = d.min()
+        found.add(int(np.argmax(off)))
+    return sorted(found)
+
+
+def _likeliest(good: list[tuple[str, str]], ends: tuple[Points, Points], said: NDArray) -> tuple[str, str]:
+    """Return the first mistake that the offsets of the headers, when they say something, do not contradict."""
+    mends = {words: mend for words, _, mend in MISTAKES}
+    if len(said) and np.ptp(np.abs(said)) > 0:
+        for words, where in good:
+            src, rcv = mends[words](*ends)
+            distance = np.hypot(*(rcv - src).T)
+            if np.abs(distance - np.abs(said)).max() <= 0.02 * float(distance.max()) + 2.0:
+                return words, where
+    return good[0]

@@ -1,0 +1,469 @@
+"""Traces that are missing, there twice, without a header, or far from all others: named by file, shot and trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import Finding
+from subsalt.io.scan.odd_files import odd_files
+from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
+from subsalt.io.segy.geometry import column
+from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.shots import SAME_PLACE, find_repeats, shot_table
+
+if TYPE_CHECKING:
+    from subsalt.io.prestack.table import TraceTable
+    from subsalt.io.scan.scan import ScannedFile
+
+#: share of the channels of a shot that may be missing without a word
+FEW_MISSING = 0.05
+#: factor by which nominal offsets differ from distances at most
+NOMINAL = 1.1
+#: a gap between two groups of stations, over the extent of both, and in m, that no survey has
+GAP, GAP_LENGTH = 10.0, 50_000.0
+
+
+@dataclass
+class TraceSet:
+    """The live traces of many files side by side: numbers and positions, and what names them.
+
+    Parameters
+    ----------
+    paths : list of str
+        The files.
+    file, number : ndarray, int
+        File of each trace, and its number there from 0.
+    offset : ndarray
+        Of the headers, m.
+    present : tuple of ndarray
+        Field records, channels and sources of these traces and of those that are dead or left out, and which of them
+        count.
+    """
+
+    paths: list[str]
+    file: NDArray[np.int64]
+    number: NDArray[np.int64]
+    ffid: NDArray
+    channel: NDArray
+    offset: NDArray[np.float64]
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+    present: tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.bool_]]
+
+    @classmethod
+    def of_files(cls, scanned: list[ScannedFile]) -> TraceSet:
+        """Return the live traces of scanned files."""
+
+        def rows(pick: Callable[[ScannedFile], NDArray], there: bool = False) -> NDArray:
+            return np.concatenate([pick(s)[~s.auxiliary if there else s.live] for s in scanned])
+
+        def values(name: str) -> Callable[[ScannedFile], NDArray]:
+            return lambda s: column(s.values, name, s.layout.n_traces)
+
+        return cls(
+            [s.layout.path for s in scanned],
+            np.repeat(np.arange(len(scanned)), [int(s.live.sum()) for s in scanned]),
+            np.concatenate([np.flatnonzero(s.live) for s in scanned]),
+            rows(values("ffid")),
+            rows(values("channel")),
+            rows(lambda s: s.positions.offset),
+            rows(lambda s: s.positions.src),
+            rows(lambda s: s.positions.rcv),
+            (
+                rows(values("ffid"), True),
+                rows(values("channel"), True),
+                rows(lambda s: s.positions.src, True),
+                rows(lambda s: s.live, True),
+            ),
+        )
+
+    @classmethod
+    def of_table(cls, table: TraceTable) -> TraceSet:
+        """Return the traces of a table."""
+        file = np.searchsorted(table.files.first, table.number, side="right") - 1
+        return cls(
+            table.files.paths,
+            file,
+            table.number - table.files.first[file],
+            table.ffid,
+            table.channel,
+            table.offset,
+            table.src,
+            table.rcv,
+            (table.ffid, table.channel, table.src, np.ones(len(table), bool)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def path(self, row: int) -> str:
+        """Return the file of a trace."""
+        return self.paths[self.file[row]]
+
+    def where(self, rows: NDArray[np.int64], most: int = 3) -> str:
+        """Return the traces as ``a.sgy traces 3-12 (shot 7)``, by files."""
+        parts = []
+        files = np.unique(self.file[rows])
+        for f in files[:most]:
+            own = rows[self.file[rows] == f]
+            shots = np.unique(self.ffid[own])
+            shot = f" (shot {spans(shots.tolist())})" if shots.any() else ""
+            many = "traces" if len(own) > 1 else "trace"
+            parts.append(f"{self.paths[f]} {many} {spans((self.number[own] + 1).tolist())}{shot}")
+        return "; ".join(parts) + (f"; and in {len(files) - most} more files" if len(files) > most else "")
+
+    def repeated_records(self, most: int = 3) -> str:
+        """Return the field records that stand for sources at several places, with their files."""
+        _, first, member = np.unique(self.ffid, return_index=True, return_inverse=True)
+        away = np.abs(self.src[:, :2] - self.src[first[member], :2]).max(axis=1) > SAME_PLACE
+        records = np.unique(self.ffid[away])
+        files = np.unique(self.file[np.isin(self.ffid, records[:most])])
+        names = ", ".join(Path(self.paths[f]).name for f in files[:most])
+        more = f" and {len(files) - most} more" * (len(files) > most)
+        return f"record {spans(records.tolist())} in {names}{more}"
+
+    def cure(self, rows: NDArray[np.int64]) -> str:
+        """Return the key that leaves the traces out; files of which nothing would be left are named as a whole."""
+        traces = []
+        for f in np.unique(self.file[rows]):
+            own = rows[self.file[rows] == f]
+            whole = len(own) == int((self.file == f).sum())
+            traces.append((self.paths[f], None if whole else (self.number[own] + 1).tolist()))
+        return leave_out(traces)
+
+    def first(self, rows: NDArray[np.int64]) -> list[dict[str, object]]:
+        """Return the first traces for programs."""
+        return [
+            {"file": self.path(int(i)), "shot": int(self.ffid[i]), "trace": int(self.number[i]) + 1}
+            for i in rows[:50]
+        ]
+
+
+def trace_rules(scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+    """Yield what the headers of all files make odd about single traces of shot records."""
+    t = TraceSet.of_files(scanned)
+    if not len(t):
+        return
+    none = without_coordinates(t)
+    yield from none
+    yield from repeated(t, fix)
+    yield from missing(t)
+    yield from offsets_by_trace(t)
+    if not none:
+        yield from ends_apart(t)
+        yield from far_away(t)
+        yield from odd_files(t)
+
+
+def without_coordinates(t: TraceSet) -> list[Finding]:
+    """Return an error for traces whose coordinates are all zero while others have some."""
+    zero = ~(t.src[:, :2].any(axis=1) | t.rcv[:, :2].any(axis=1))
+    if not zero.any() or zero.all():
+        return []
+    # a receiver at its source at the origin of the map is one trace of its shot, and says so
+    shots, member, counts = np.unique(t.ffid, return_inverse=True, return_counts=True)
+    zeros = np.bincount(member, zero)
+    at_origin = np.ones(len(shots), bool)
+    np.logical_and.at(at_origin, member, ~t.src[:, :2].any(axis=1))
+    several = len(shots) > 1 or bool(t.ffid.any())
+    honest = (zeros == 1) & at_origin & (counts > 1) if several else (zeros == 1) & at_origin
+    said = np.ptp(t.offset) > 0
+    rows = np.flatnonzero(zero & ~(honest[member] & ((t.offset == 0) | ~said)))
+    if not len(rows):
+        return []
+    return [
+        Finding(
+            "E235",
+            "error",
+            f"{len(rows)} of {len(t)} traces have no coordinates (bytes 73 to 88 are zero), others have: "
+            f"{t.where(rows)}; "
+            "they would lie at map 0, 0",
+            f"mend their headers or copy the files anew; to leave them out: {t.cure(rows)}",
+            {"count": len(rows), "traces": t.first(rows)},
+        )
+    ]
+
+
+def repeated(t: TraceSet, fix: Fix) -> Iterator[Finding]:
+    """Yield what is to be said of traces that are there twice."""
+    if fix.duplicates == "first":
+        return
+    found = find_repeats(t)
+    rows = found.same
+    if len(rows):
+        first = int(found.first[0])
+        text = (
+            f"{len(rows)} of {len(t)} traces are there twice, with one field record, channel and place: field record "
+            f"{t.ffid[rows[0]]} channel {t.channel[rows[0]]}: {t.path(first)} trace {t.number[first] + 1} and "
+            f"{t.path(int(rows[0]))} trace {t.number[rows[0]] + 1}"
+        )
+        evidence = {"count": len(rows), "traces": t.first(rows)}
+        if fix.duplicates == "keep":
+            yield Finding("W728", "warning", text, "they are all used, as [data] duplicates says", evidence)
+        else:
+            cure = 'name each file once; [data] duplicates = "first" leaves the others out, "keep" uses all'
+            yield Finding("E728", "error", text, cure, evidence)
+    yield from shots_twice(t)
+
+
+def shots_twice(t: TraceSet) -> Iterator[Finding]:
+    """Yield an error for shots with another number at the source and the receivers of an earlier one."""
+    if not t.ffid.any():
+        return
+    numbers, first, member = np.unique(t.ffid, return_index=True, return_inverse=True)
+    place = np.round(t.src[first] / SAME_PLACE).astype(np.int64)
+    _, group = np.unique(place, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    order = np.argsort(member, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(member))[:-1])
+    twice: list[int] = []
+    pair = (0, 0)
+    for g in np.flatnonzero(np.bincount(group) > 1):
+        shots = np.flatnonzero(group == g)
+        for k in shots[1:]:
+            a, b = parts[shots[0]], parts[k]
+            if len(a) == len(b) and (np.abs(t.rcv[a] - t.rcv[b]) <= SAME_PLACE).all():
+                pair = pair if twice else (int(numbers[shots[0]]), int(numbers[k]))
+                twice.append(int(numbers[k]))
+    if twice and len(twice) <= 0.5 * len(numbers):
+        cure = str(Exclusion(shots=runs(twice)))
+        yield Finding(
+            "W263",
+            "warning",
+            f"{len(twice)} shots have the source and all receivers of another: shot {pair[1]} those of shot {pair[0]} "
+            f"({t.where(parts[int(np.searchsorted(numbers, pair[1]))])})",
+            f"they count double in the image; if one is a copy: [data] exclude = [{cure}]",
+            {"shots": twice[:50]},
+        )
+
+
+def missing(t: TraceSet) -> Iterator[Finding]:
+    """Yield findings for shots that lack channels that their neighbours have."""
+    if not t.ffid.any() and not t.src[:, :2].any():
+        return
+    # traces that are dead, or left out on purpose, are not missing
+    ffid, numbers, src, live = t.present
+    # CDP gathers hold parts of shots: nothing is missing there
+    if 1 + np.count_nonzero(np.diff(ffid)) > 1.5 * len(np.unique(ffid)):
+        return
+    table = shot_table(ffid, src, "auto")
+    counts = np.bincount(table.member)
+    left = int((~live).sum())
+    whole = np.bincount(table.member, live) > 0
+    if len(counts) < 3:
+        return
+    usual = int(np.bincount(counts).argmax())
+    yield from _holes(table.ids, table.member, numbers, counts, np.where(whole, left, len(live)))
+    # traces left out without a number may be those that a shot lacks
+    short = whole & (counts < usual * (1 - FEW_MISSING)) & (usual - counts > left)
+    if usual < 4 or (counts == usual).mean() < 0.6 or not 0 < short.sum() <= 0.2 * len(counts) + 1:
+        return
+    named = np.unique(numbers[np.isin(table.member, np.flatnonzero(counts == usual))])
+    for k in np.flatnonzero(short)[:20]:
+        lacking = np.setdiff1d(named, numbers[table.member == k]) if len(named) == usual else named[:0]
+        which = f"; channels {spans(lacking.tolist())} are missing" if len(lacking) else ""
+        if len(lacking) and _inside(numbers[table.member == k]):
+            continue
+        leave = f"; to image without the shot: [data] exclude = [{{shot = {table.ids[k]}}}]"
+        yield Finding(
+            "W255",
+            "warning",
+            f"shot {table.ids[k]} has {counts[k]} traces, {usual} are usual ({int((counts == usual).sum())} of "
+            f"{len(counts)} shots){which}",
+            "look for the rest: the file may have been cut between traces"
+            + (leave if table.key == "ffid" else ""),
+            {
+                "shot": int(table.ids[k]),
+                "traces": int(counts[k]),
+                "usual": usual,
+                "channels": lacking[:50].tolist(),
+            },
+        )
+
+
+def _inside(channels: NDArray) -> bool:
+    """Return whether numbers between the first and the last are missing, so many that they are said elsewhere."""
+    lacking = int(np.ptp(channels)) + 1 - len(np.unique(channels))
+    return lacking >= max(2, FEW_MISSING * (len(channels) + lacking))
+
+
+def _holes(
+    ids: NDArray[np.int64],
+    member: NDArray[np.int64],
+    channel: NDArray,
+    counts: NDArray,
+    forgiven: NDArray[np.int64],
+) -> Iterator[Finding]:
+    """Yield one finding for shots with numbers missing between their first and last channel, more than `forgiven`."""
+    order = np.lexsort((channel, member))
+    shot, number = member[order], channel[order].astype(np.int64)
+    step = np.where(np.diff(shot) == 0, np.diff(number), 1)
+    if not channel.any() or (step > 1).sum() == 0 or np.median(step[np.diff(shot) == 0]) != 1:
+        return
+    lacking = np.bincount(shot[1:], np.maximum(step - 1, 0), minlength=len(ids)).astype(int)
+    bad = np.flatnonzero(
+        (lacking >= 2) & (lacking > forgiven) & (lacking >= FEW_MISSING * (lacking + counts))
+    )
+    if not len(bad) or (lacking[bad] > 4 * counts[bad]).any():
+        return
+    k = int(bad[0])
+    own = np.unique(channel[member == k])
+    gone = np.setdiff1d(np.arange(own[0], own[-1] + 1), own)
+    some = len(bad) <= 0.5 * len(ids)
+    leave = (
+        f"; to image without them: [data] exclude = [{Exclusion(shots=runs(ids[bad].tolist()))}]"
+        if some
+        else ""
+    )
+    yield Finding(
+        "W255",
+        "warning",
+        f"{len(bad)} of {len(ids)} shots lack channels between their first and last: shot {ids[k]} has {counts[k]} of "
+        f"{counts[k] + lacking[k]}, channels {spans(gone.tolist())} are missing",
+        f"look for the rest: traces were lost on the way, or taken out by an editor{leave}",
+        {"shots": ids[bad][:50].tolist(), "shot": int(ids[k]), "channels": gone[:50].tolist()},
+    )
+
+
+def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
+    """Yield a warning when each field record has one receiver and many sources."""
+    by_source, by_receiver = (shot_table(t.ffid, p, "ffid") for p in (t.src, t.rcv))
+    if len(by_source.ids) < 2 or by_source.spread <= SAME_PLACE or by_receiver.spread > SAME_PLACE:
+        return
+    yield Finding(
+        "W224",
+        "warning",
+        f"each of {len(by_source.ids)} field records (byte 9) has one receiver and sources up to "
+        f"{by_source.spread:,.1f} m apart: sources and receivers are exchanged in the headers, or these are receiver "
+        "gathers",
+        "if they are exchanged: [data] bytes = { source_x = 81, source_y = 85, receiver_x = 73, receiver_y = 77 }; "
+        "receiver gathers are taken by source position as they are",
+        {"spread_m": by_source.spread},
+    )
+
+
+def in_two_zones(low: float, high: float) -> bool:
+    """Return whether offsets from `low` to `high`, m, are those of sources and receivers in two map zones.
+
+    They then hardly vary: a wrong scalar multiplies the smallest and the largest alike.
+    """
+    return low > max(GAP_LENGTH, GAP * (high - low))
+
+
+def ends_apart(t: TraceSet) -> Iterator[Finding]:
+    """Yield an error when every receiver lies far from its source: the two are in different zones."""
+    if not (t.src[:, :2].any() and t.rcv[:, :2].any()):
+        return
+    distance = np.hypot(*(t.rcv[:, :2] - t.src[:, :2]).T)
+    low, high = float(distance.min()), float(distance.max())
+    if not in_two_zones(low, high):
+        return
+    said = np.abs(t.offset)
+    words = f"; offsets (byte 37) are {said.min():g} to {said.max():g} m" if said.any() else ""
+    yield Finding(
+        "E380",
+        "error",
+        f"all {len(t)} receivers lie {low / 1000:,.1f} to {high / 1000:,.1f} km from their sources{words}: source "
+        "coordinates (bytes 73, 77) and receiver coordinates (bytes 81, 85) are in different map zones or datums",
+        "project both to one zone, or say where the receivers are: [data.bytes] receiver_x, receiver_y",
+        {"distance_m": [low, high], "offsets_m": [float(said.min()), float(said.max())]},
+    )
+
+
+def far_away(t: TraceSet) -> Iterator[Finding]:
+    """Yield an error for traces whose stations lie far from all others: another zone, or another scalar."""
+    rows = apart(0.5 * (t.src[:, :2] + t.rcv[:, :2]))
+    if rows is not None:
+        yield far_finding(rows[0], rows[1], len(t), t.where(rows[0]), t.cure(rows[0]), t.first(rows[0]))
+
+
+def far_finding(
+    rows: NDArray[np.int64], distance: float, n: int, where: str, cure: str, first: list[dict[str, object]]
+) -> Finding:
+    """Return the finding for traces that lie far from all others."""
+    return Finding(
+        "E243",
+        "error",
+        f"{len(rows)} of {n} traces lie {distance / 1000:,.0f} km from the others: {where}",
+        "if they belong to this survey, their coordinates are in another zone or under another scalar (byte 71): mend "
+        f"their headers; to leave them out: {cure}",
+        {"count": len(rows), "distance_m": distance, "traces": first},
+    )
+
+
+def apart(points: NDArray[np.float64]) -> tuple[NDArray[np.int64], float] | None:
+    """Return the rows of the smaller of two groups of points (n, 2) that lie far apart, and how far; else None."""
+    best: tuple[NDArray[np.int64], float] | None = None
+    for axis in range(2):
+        order = np.argsort(points[:, axis], kind="stable")
+        x = points[order, axis]
+        if len(x) < 2:
+            return None
+        k = int(np.argmax(np.diff(x)))
+        gap = float(x[k + 1] - x[k])
+        extent = float((x[k] - x[0]) + (x[-1] - x[k + 1]))
+        if gap > max(GAP_LENGTH, GAP * extent) and (best is None or gap > best[1]):
+            low, high = order[: k + 1], order[k + 1 :]
+            best = (np.sort(low if len(low) < len(high) else high), gap)
+    return best
+
+
+def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
+    """Yield a warning for single traces whose offset (byte 37) is not the distance of their coordinates."""
+    from subsalt.io.prestack.positions import OFFSET_SLACK
+
+    if not (t.src[:, :2].any() and t.rcv[:, :2].any()):
+        return
+    said = np.abs(t.offset)
+    d = t.rcv[:, :2] - t.src[:, :2]
+    distance = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
+    wrong = np.abs(said - distance) > OFFSET_SLACK[0] + OFFSET_SLACK[1] * distance
+    # where no word is set, there is nothing to compare
+    if not wrong.any() or np.ptp(t.offset) == 0:
+        return
+    if wrong.mean() > 0.2:
+        yield from _offsets_without_rule(said, distance, int(wrong.sum()))
+        return
+    rows = np.flatnonzero(wrong)
+    worst = int(rows[np.argmax(np.abs(said - distance)[rows])])
+    yield Finding(
+        "W226",
+        "warning",
+        f"offsets (byte 37) are not the distances of the coordinates in {len(rows)} of {len(t)} traces: "
+        f"{t.where(rows)}; {t.path(worst)} trace {t.number[worst] + 1}: offset {t.offset[worst]:g} m, coordinates "
+        f"{distance[worst]:.1f} m apart",
+        f"the coordinates count; if these are wrong: {t.cure(rows)}; if the offsets are: [data.bytes] offset = 0",
+        {"count": len(rows), "traces": t.first(rows)},
+    )
+
+
+def _offsets_without_rule(
+    said: NDArray[np.float64], distance: NDArray[np.float64], wrong: int
+) -> Iterator[Finding]:
+    """Yield a warning for offsets that mostly are not the distances, though they are about as large.
+
+    Another scalar or unit is told by the ratio of all; nominal offsets are off by a few per cent.
+    """
+    both = (said > 0) & (distance > 0)
+    # many writers leave 0 or 1 in byte 37
+    if both.mean() < 0.5:
+        return
+    ratio = said[both] / distance[both]
+    typical = float(np.exp(np.median(np.abs(np.log(ratio)))))
+    if not 0.8 <= float(np.median(ratio)) <= 1.25 or typical < NOMINAL:
+        return
+    yield Finding(
+        "W226",
+        "warning",
+        f"offsets (byte 37) are not the distances of the coordinates in {wrong} of {len(said)} traces: they are other "
+        f"ones by a factor of {typical:.3g} in the median, some larger, some smaller, which no scalar or unit explains",
+        "the coordinates count; check that traces and headers belong together (byte 13, channel); if the offsets are "
+        "wrong: [data.bytes] offset = 0",
+        {"count": wrong, "factor": typical},
+    )

@@ -1,0 +1,1 @@
+"""SEG-Y and SU: headers, layouts, sample formats, geometry; surveys read and written."""

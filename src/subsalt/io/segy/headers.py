@@ -1,0 +1,321 @@
+"""Where the header values of SEG-Y and SU traces lie, and what the user says about a file that lies.
+
+Byte numbers are 1-based, as in the standard. Every one can be overridden; 0 says that the file does not have
+the value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import ConfigError, Finding
+from subsalt.io.segy.exclude import Exclusion
+from subsalt.io.segy.samples import FORMATS
+
+TRACE_HEADER = 240
+
+#: values of two bytes; all others have four. Unsigned where the standard's sign would lose a large value.
+_SHORT = {
+    "trace_id": "i2",
+    "elevation_scalar": "i2",
+    "coordinate_scalar": "i2",
+    "coordinate_units": "i2",
+    "delay": "i2",
+    "ns": "u2",
+    "dt": "u2",
+    "shot_point_scalar": "i2",
+    "time_scalar": "i2",
+}
+
+
+@dataclass(frozen=True)
+class HeaderBytes:
+    """First byte of each trace-header value, from 1; 0 means that it is absent."""
+
+    ffid: int = 9
+    channel: int = 13
+    source_point: int = 17
+    cdp: int = 21
+    trace_id: int = 29
+    offset: int = 37
+    receiver_elevation: int = 41
+    source_elevation: int = 45
+    source_depth: int = 49
+    elevation_scalar: int = 69
+    coordinate_scalar: int = 71
+    source_x: int = 73
+    source_y: int = 77
+    receiver_x: int = 81
+    receiver_y: int = 85
+    coordinate_units: int = 89
+    delay: int = 109
+    ns: int = 115
+    dt: int = 117
+    cdp_x: int = 181
+    cdp_y: int = 185
+    inline: int = 189
+    crossline: int = 193
+    shot_point: int = 197
+    shot_point_scalar: int = 201
+    time_scalar: int = 215
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            byte = getattr(self, f.name)
+            last = TRACE_HEADER + 1 - self.width(f.name)
+            if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte <= last:
+                raise ConfigError(
+                    f"header byte {f.name} = {byte!r}",
+                    f"use 1 to {last}, or 0 when the file has no such value",
+                )
+
+    @staticmethod
+    def width(name: str) -> int:
+        """Bytes the value `name` takes."""
+        return 2 if name in _SHORT else 4
+
+    @classmethod
+    def preset(cls, name: str) -> HeaderBytes:
+        """Return the bytes of a known layout: ``rev1``, ``su``, ``marine2d`` or ``obn``."""
+        if name not in PRESETS:
+            raise ConfigError(f"preset {name!r} is not known", f"use one of {', '.join(PRESETS)}")
+        return PRESETS[name]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of all values."""
+        return tuple(f.name for f in fields(cls))
+
+    def dtype(self, endian: str) -> np.dtype:
+        """Return a structured type over the 240 bytes of a trace header; absent values are left out."""
+        order = ">" if endian == "big" else "<"
+        present = [n for n in self.names() if getattr(self, n) > 0]
+        return np.dtype(
+            {
+                "names": present,
+                "formats": [order + _SHORT.get(n, "i4") for n in present],
+                "offsets": [getattr(self, n) - 1 for n in present],
+                "itemsize": TRACE_HEADER,
+            }
+        )
+
+
+_REV1 = HeaderBytes()
+
+#: known layouts; `su` has floats where SEG-Y rev 1 keeps CDP coordinates and line numbers
+PRESETS: dict[str, HeaderBytes] = {
+    "rev1": _REV1,
+    "su": replace(
+        _REV1,
+        cdp_x=0,
+        cdp_y=0,
+        inline=0,
+        crossline=0,
+        shot_point=0,
+        shot_point_scalar=0,
+        time_scalar=0,
+    ),
+    "marine2d": replace(_REV1, inline=0, crossline=0),
+    "obn": replace(_REV1, ffid=17, source_point=9),
+}
+
+
+#: what values that are refused should be
+_FIX_CURES = {
+    "dt": 'give seconds below 10, or a unit: dt = 0.004, dt = "4 ms", dt = "4000 us"',
+    "ns": "give the samples of a trace, 1 or more",
+    "z_sign": "use 1 or -1",
+    "endian": 'use "big" or "little"',
+    "unit": 'use "m" or "ft"',
+    "dead": 'use "skip" or "zero"',
+    "nan": 'use "error" or "zero"',
+    "truncated": 'use "error" or "drop"',
+}
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What the user knows better than the headers; every value left None is read from the file.
+
+    Parameters
+    ----------
+    scalar, elevation_scalar, time_scalar : int, optional
+        Replace bytes 71, 69 and 215: positive multiplies, negative divides.
+    dt : float, optional
+        Sample interval, s.
+    ns, format : int, optional
+        Samples per trace; sample format code.
+    endian : {"big", "little"}, optional
+        Byte order of trace headers and samples; that of the file header is told by its format code.
+    delay : float, optional
+        Time of the first sample, s, for all traces.
+    unit : {"m", "ft"}, optional
+        Unit of coordinates and depths; the file's own word (byte 3255) counts otherwise.
+    z_sign : {1, -1}
+        -1 when receiver and source elevations (bytes 41, 45) are stored as depths, positive down.
+    source_depth, receiver_depth : float, optional
+        Depths, m, for all sources or receivers.
+    swap_xy : bool
+        Exchange x and y.
+    all_traces : bool
+        Use every trace whatever its identification (byte 29); dead traces (2) are still left out.
+    dead : {"skip", "zero"}
+        Leave dead traces out, or keep them as zeros.
+    nan : {"error", "zero"}
+        Refuse traces with samples that are not finite, or set those samples to zero.
+    truncated : {"error", "drop"}
+        Refuse a file that ends inside a trace, or use its complete traces.
+    polarity : {1, -1}, optional
+        -1 changes the sign of every sample.
+    channels : {"reversed"}, optional
+        The traces of a shot stand in the reverse order of their places: the first has the place of the last.
+    sample_endian : {"big", "little"}, optional
+        Byte order of the samples, where it is not that of the headers.
+    kind : {"segy", "su"}, optional
+        What the files are, whatever their names say.
+    text_headers : int, optional
+        Number of extended text headers.
+    trace_ids : tuple of int, optional
+        Identifications (byte 29) of the traces to use; dead traces are left out all the same.
+    exclude : tuple of Exclusion
+        Traces to leave out.
+    duplicates : {"error", "first", "keep"}
+        Refuse traces that are there twice, use the first of them, or use all.
+    noisy : {"error", "keep"}
+        Refuse traces that are far stronger than their neighbours, or use them.
+    """
+
+    scalar: int | None = None
+    elevation_scalar: int | None = None
+    time_scalar: int | None = None
+    dt: float | None = None
+    ns: int | None = None
+    format: int | None = None
+    endian: Literal["big", "little"] | None = None
+    delay: float | None = None
+    unit: Literal["m", "ft"] | None = None
+    z_sign: int = 1
+    source_depth: float | None = None
+    receiver_depth: float | None = None
+    swap_xy: bool = False
+    all_traces: bool = False
+    dead: Literal["skip", "zero"] = "skip"
+    nan: Literal["error", "zero"] = "error"
+    truncated: Literal["error", "drop"] = "error"
+    polarity: int | None = None
+    channels: Literal["reversed"] | None = None
+    sample_endian: Literal["big", "little"] | None = None
+    kind: Literal["segy", "su"] | None = None
+    text_headers: int | None = None
+    trace_ids: tuple[int, ...] | None = None
+    exclude: tuple[Exclusion, ...] = ()
+    duplicates: Literal["error", "first", "keep"] = "error"
+    noisy: Literal["error", "keep"] = "error"
+
+    def __post_init__(self) -> None:
+        checks = {
+            "z_sign": self.z_sign in (1, -1),
+            "endian": self.endian in (None, "big", "little"),
+            "sample_endian": self.sample_endian in (None, "big", "little"),
+            "kind": self.kind in (None, "segy", "su"),
+            "text_headers": self.text_headers is None or self.text_headers >= 0,
+            "unit": self.unit in (None, "m", "ft"),
+            "polarity": self.polarity in (None, 1, -1),
+            "channels": self.channels in (None, "reversed"),
+            "dead": self.dead in ("skip", "zero"),
+            "nan": self.nan in ("error", "zero"),
+            "truncated": self.truncated in ("error", "drop"),
+            "dt": self.dt is None or 0 < self.dt < 10,
+            "ns": self.ns is None or self.ns > 0,
+        }
+        for name, good in checks.items():
+            if not good:
+                raise ConfigError(
+                    f"fix {name} = {getattr(self, name)!r}",
+                    _FIX_CURES.get(name, "see the allowed values in docs/reference/job.md"),
+                )
+
+
+def apply_scalar(values: NDArray, scalar: NDArray | np.int32 | int) -> NDArray[np.float64]:
+    """Return header values with their SEG-Y scalar applied: positive multiplies, negative divides, 0 counts
+    as 1.
+    """
+    s = np.asarray(scalar, dtype=np.float64)
+    v = np.asarray(values, dtype=np.float64)
+    # dividing by 100 and multiplying by 0.01 differ in the last bit; the division is the exact one
+    return np.where(s < 0, v / np.where(s < 0, -s, 1.0), v * np.where(s > 0, s, 1.0))
+
+
+def fix_text(changes: dict[str, object]) -> str:
+    """Return what sets values of `Fix` in a job: one key, or a table of several."""
+    texts = [
+        f"{k} = " + (f'"{v}"' if isinstance(v, str) else str(v).lower() if isinstance(v, bool) else f"{v:g}")
+        for k, v in changes.items()
+    ]
+    return f"[data.fix] {texts[0]}" if len(texts) == 1 else f"[data] fix = {{{', '.join(texts)}}}"
+
+
+Endian = Literal["big", "little"]
+
+
+@dataclass
+class FileLayout:
+    """The facts needed to find every header and sample of a file.
+
+    Parameters
+    ----------
+    kind : {"segy", "su"}
+        SU is traces alone, always 32-bit IEEE floats.
+    first_trace, trace_bytes, n_traces : int
+        Byte where traces begin, bytes per trace with headers, number of traces.
+    header_bytes : int
+        Bytes of trace header(s) in front of the samples: 240, more with rev 2 extensions.
+    dt : float
+        Sample interval, s; 0 when no header has one.
+    dt_source : str
+        Which header `dt` is from.
+    """
+
+    path: str
+    kind: Literal["segy", "su"]
+    size: int
+    endian: Endian
+    format: int
+    ns: int
+    dt: float
+    first_trace: int
+    trace_bytes: int
+    n_traces: int
+    header_bytes: int = TRACE_HEADER
+    dt_source: str = ""
+    ns_binary: int = 0
+    ns_trace: int = 0
+    dt_binary_us: int = 0
+    dt_trace_us: int = 0
+    revision: tuple[int, int] = (0, 0)
+    ext_text: int = 0
+    sorting: int = 0
+    measurement: int = 0
+    text: list[str] = field(default_factory=list)
+    text_encoding: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    sample_endian: Endian | None = None
+
+    @property
+    def sample_order(self) -> Endian:
+        """Byte order of the samples: that of the headers, unless the user knows better."""
+        return self.sample_endian or self.endian
+
+    @property
+    def format_name(self) -> str:
+        """Name of the sample format."""
+        return FORMATS[self.format].name
+
+    @property
+    def sample_offset(self) -> int:
+        """Bytes from the start of a trace to its first sample."""
+        return self.header_bytes

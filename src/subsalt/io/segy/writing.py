@@ -1,0 +1,321 @@
+"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.errors import ConfigError, DataError, SubsaltError
+from subsalt.io.files import raw_bytes
+from subsalt.io.publish import atomic_write, make_folder
+from subsalt.io.segy.rev1 import (
+    Expectation,
+    binary_header,
+    choose_scalar,
+    delay,
+    microseconds,
+    scaled,
+    trace_rows,
+)
+from subsalt.io.segy.text_header import encode_text
+from subsalt.io.shared_file import write_together
+from subsalt.parallel.comm import Comm
+
+DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
+
+
+class _Scalars:
+    """The two scalars of a survey, chosen over all its stations."""
+
+    def __init__(self, survey: Survey) -> None:
+        xy, z = [], []
+        for shot in survey.shots:
+            world = survey.frame.to_world(np.concatenate([shot.src[None], shot.rcv]))
+            xy.append(np.unique(world[:, :2]))
+            z.append(np.unique(world[:, 2]))
+        self.xy = choose_scalar(np.unique(np.concatenate(xy)), "coordinates")
+        self.z = choose_scalar(np.unique(np.concatenate(z)), "depths")
+
+
+def shot_rows(
+    survey: Survey,
+    shot: Shot,
+    data: NDArray[np.float32],
+    scalars: _Scalars,
+    first: int,
+    endian: Literal["big", "little"],
+    rows: NDArray[np.intp] | None = None,
+) -> NDArray[np.uint8]:
+    """Return traces of one shot as bytes.
+
+    Parameters
+    ----------
+    data : ndarray, (n, nt)
+        Samples of the receivers `rows`, of all when None.
+    first : int
+        Traces of other shots before this one.
+    """
+    n, ns = data.shape
+    index = np.arange(n) if rows is None else np.asarray(rows)
+    raw, t = trace_rows(n, ns, endian)
+    src = survey.frame.to_world(shot.src[None])[0]
+    rcv = survey.frame.to_world(shot.rcv[index])
+    t["line_sequence"] = t["file_sequence"] = first + index + 1
+    t["ffid"] = t["source_point"] = t["shot_point"] = shot.id
+    t["channel"] = t["ensemble_sequence"] = index + 1
+    t["trace_id"], t["use"] = 1, 1
+    t["offset"] = _offsets(survey, shot)[index]
+    t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = scalars.z, scalars.xy, 1
+    t["source_x"], t["source_y"] = (scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
+    t["receiver_x"], t["receiver_y"] = scaled(rcv[:, 0], scalars.xy), scaled(rcv[:, 1], scalars.xy)
+    t["receiver_elevation"] = -scaled(rcv[:, 2], scalars.z)
+    depth = int(scaled(src[2:3], scalars.z)[0])
+    # a source above the datum is a surface elevation, never a negative depth
+    t["source_depth"], t["source_elevation"] = max(depth, 0), max(-depth, 0)
+    middle = 0.5 * (src[:2] + rcv[:, :2])
+    t["cdp_x"], t["cdp_y"] = scaled(middle[:, 0], scalars.xy), scaled(middle[:, 1], scalars.xy)
+    t["delay"], t["time_scalar"] = delay(survey.time.t0)
+    t["ns"], t["dt"] = ns, microseconds(survey.time.dt)
+    t["shot_point_scalar"] = 1
+    t["samples"] = data
+    return raw
+
+
+def _offsets(survey: Survey, shot: Shot) -> NDArray[np.int32]:
+    """Return source-receiver distances in whole metres; signed along a 2-D line."""
+    offset = shot.rcv[:, 0] - shot.src[0] if survey.ndim == 2 else shot.offset
+    return np.round(offset).astype(np.int32)
+
+
+def _samples(survey: Survey, shot: Shot, data: DataSource) -> NDArray[np.float32]:
+    if data is None:
+        d = survey.traces(shot)
+    elif callable(data):
+        d = np.asarray(data(shot), dtype=np.float32)
+    elif shot.id in data:
+        d = np.asarray(data[shot.id], dtype=np.float32)
+    else:
+        raise DataError(f"no data for shot {shot.id}", "give the traces of every shot", code="E272")
+    if d.shape != (len(shot.rcv), survey.time.nt):
+        raise DataError(
+            f"shot {shot.id}: data have shape {d.shape}, receivers and samples say "
+            f"{(len(shot.rcv), survey.time.nt)}",
+            "order data as (receiver, sample)",
+            code="E272",
+        )
+    if not np.isfinite(d).all():
+        raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
+    return d
+
+
+def _check(survey: Survey) -> None:
+    if not survey.shots:
+        raise DataError("the survey has no shots", "select at least one", code="E272")
+    if survey.time.nt > 65535:
+        raise DataError(
+            f"{survey.time.nt} samples per trace; SEG-Y rev 1 holds at most 65535",
+            "write RSF or NumPy",
+            code="E273",
+        )
+    microseconds(survey.time.dt)
+    delay(survey.time.t0)
+
+
+def _text(survey: Survey, time: TimeAxis, scalars: _Scalars, lines: Sequence[str]) -> bytes:
+    n = sum(len(s.rcv) for s in survey.shots)
+    return encode_text(
+        [
+            "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (5), METRES",
+            f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS",
+            f"FIRST SAMPLE AT {time.t0 * 1e3:g} MS",
+            "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37 (M), SOURCE X 73, Y 77,",
+            "RECEIVER X 81, Y 85, RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN),",
+            "SOURCE ELEVATION 45 (UP), MIDPOINT X 181, Y 185",
+            f"SCALARS: COORDINATES (71) {scalars.xy}, ELEVATIONS AND DEPTHS (69) {scalars.z}",
+            *lines,
+        ]
+    )
+
+
+def write_survey(
+    path: str | os.PathLike[str],
+    survey: Survey,
+    data: DataSource = None,
+    *,
+    per_shot: bool | None = None,
+    text: Sequence[str] = (),
+) -> list[Path]:
+    """Write a survey as SEG-Y rev 1 or, for names ending in ``.su``, as SU.
+
+    Parameters
+    ----------
+    path : path-like
+        A file for all shots, or a folder (made when missing) for one file per shot, ``shot_000001.sgy``.
+    survey : Survey
+        Geometry and time axis; positions are written in map coordinates (`survey.frame`).
+    data : mapping, callable or None
+        Traces (nr, nt) by shot id or as ``data(shot)``; `Survey.traces` when None. One shot is held at a
+        time.
+    per_shot : bool, optional
+        One file per shot; by default when `path` has no suffix or is a folder.
+    text : sequence of str
+        More lines for the textual header.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    DataError, GeometryError
+        When SEG-Y cannot hold the time axis, the positions or the data.
+    DiskError, CannotCreateError
+        When a file cannot be written; no half-written file remains.
+    """
+    _check(survey)
+    target = Path(path)
+    if per_shot is None:
+        per_shot = target.is_dir() or target.suffix == ""
+    scalars = _Scalars(survey)
+    if not per_shot:
+        _write_file(target, survey, survey.shots, data, scalars, text)
+        return [target]
+    make_folder(target)
+    out = []
+    for shot in survey.shots:
+        name = target / f"shot_{shot.id:06d}.sgy"
+        _write_file(name, survey, [shot], data, scalars, text)
+        out.append(name)
+    return out
+
+
+def _write_file(
+    path: Path, survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, text: Sequence[str]
+) -> None:
+    su = path.suffix.lower() == ".su"
+    counts = [len(s.rcv) for s in shots]
+    ns = survey.time.nt
+    size = (0 if su else 3600) + sum(counts) * (240 + 4 * ns)
+    expected = Expectation(su, sum(counts), ns, microseconds(survey.time.dt))
+    with atomic_write(path, size=size, verify=expected.check) as f:
+        if not su:
+            f.write(_text(survey, survey.time, scalars, text))
+            f.write(binary_header(ns, microseconds(survey.time.dt), max(counts), sorting=1))
+        for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
+            expected.note(block)
+            f.write(raw_bytes(block))
+
+
+def write_shot(
+    path: str | os.PathLike[str],
+    survey: Survey,
+    shot: Shot,
+    rows: NDArray[np.intp],
+    data: NDArray[np.float32],
+    comm: Comm,
+    *,
+    text: Sequence[str] = (),
+) -> None:
+    """Write one shot as SEG-Y, every rank of `comm` some receivers; the bytes are those of `write_survey`. Collective.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    survey : Survey
+        Time axis, dimension and frame; its shots do not count.
+    shot : Shot
+        Positions of all receivers.
+    rows : ndarray, (n,)
+        Receivers whose traces this rank has; every receiver is among those of one rank.
+    data : ndarray, (n, nt), float32
+        Their samples.
+    text : sequence of str
+        More lines for the textual header.
+
+    Raises
+    ------
+    DataError, GeometryError
+        On all ranks, when SEG-Y cannot hold the time axis, the positions or the data.
+    """
+    one = replace(survey, shots=[shot])
+    failure = None
+    try:
+        _check(one)
+        scalars = _Scalars(one)
+        if not np.isfinite(data).all():
+            raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
+    except SubsaltError as error:
+        failure = error
+    comm.agree(failure)
+    nr, ns = len(shot.rcv), survey.time.nt
+    block = shot_rows(one, shot, data, scalars, 0, "big", rows)
+    interval = microseconds(survey.time.dt)
+    head = _text(one, survey.time, scalars, text) + binary_header(ns, interval, nr, sorting=1)
+    expected = Expectation(False, nr, ns, interval)
+    first, last = (next((block[i] for i in np.flatnonzero(rows == n)), None) for n in (0, nr - 1))
+    expected.gather(first, last, comm)
+    # runs of neighbours are one write
+    breaks = np.nonzero(np.diff(rows) != 1)[0] + 1
+    with write_together(path, comm, len(head) + nr * block.shape[1], verify=expected.check) as f:
+        if comm.is_root:
+            f.write_at(0, head)
+        for lo, hi in pairwise([0, *breaks, len(rows)]):
+            if hi > lo:
+                f.write_at(len(head) + int(rows[lo]) * block.shape[1], raw_bytes(block[lo:hi]))
+
+
+def _blocks(
+    survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, endian: Literal["big", "little"]
+) -> Iterator[NDArray[np.uint8]]:
+    first = 0
+    for shot in shots:
+        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
+        if endian == "little":
+            clear_su(rows)
+        first += len(rows)
+        yield rows
+
+
+def clear_su(rows: NDArray[np.uint8]) -> None:
+    """Zero the bytes that SU uses for something else than SEG-Y rev 1 (181 to 240)."""
+    rows[:, 180:240] = 0
+
+
+def write_su(
+    file: IO[bytes],
+    survey: Survey,
+    data: DataSource = None,
+    endian: Literal["big", "little"] = "little",
+) -> None:
+    """Write a survey as SU to an open binary stream such as ``sys.stdout.buffer``, for pipes.
+
+    Parameters
+    ----------
+    endian : {"little", "big"}
+        SU programs use the byte order of their machine.
+    """
+    if endian not in ("big", "little"):
+        raise ConfigError(f"endian = {endian!r}", "use big or little")
+    _check(survey)
+    first = 0
+    scalars = _Scalars(survey)
+    for shot in survey.shots:
+        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
+        clear_su(rows)
+        first += len(rows)
+        view = raw_bytes(rows)
+        # a raw stream may take only part of it
+        while len(view):
+            n = file.write(view)
+            view = view[n if n is not None else len(view) :]
+    file.flush()

@@ -1,0 +1,180 @@
+"""netCDF classic (64-bit offset) with CF names, through SciPy."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Held, Planes
+from subsalt.errors import DataError, ModelError
+from subsalt.io.files import InputFile
+from subsalt.io.publish import atomic_write, human
+from subsalt.io.volumes.planes import MAP_NAMES, FileBytes, RawPlanes, frame_from, map_axes, to_float32
+
+_DEPTH_NAMES = ("depth", "z")
+
+
+class _Borrowed:
+    """A file that SciPy may write to and seek in, but not close."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.closed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def close(self) -> None:
+        """Leave closing to the owner."""
+        self.closed = True
+
+
+def write_netcdf(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray[np.float32],
+    frame: Frame,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write values (nx, [ny,] nz) with coordinates in metres, depth positive down.
+
+    Raises
+    ------
+    DataError
+        When the array takes 4 GiB or more, which the classic format cannot hold.
+    """
+    from scipy.io import netcdf_file
+
+    if values.nbytes >= 2**32 - 4:
+        raise DataError(
+            f"{path}: {human(values.nbytes)} exceed the 4 GiB of a netCDF classic variable",
+            "write .zarr, .rsf or .sgy",
+            code="E275",
+        )
+    with atomic_write(path, size=values.nbytes) as f:
+        borrowed = _Borrowed(f)
+        try:
+            _fill(netcdf_file(borrowed, "w", version=2), grid, values, frame, text, name)
+        finally:
+            # SciPy's object closes itself when collected, long after the file is gone
+            borrowed.close()
+
+
+def _fill(
+    nc: Any, grid: Grid, values: NDArray[np.float32], frame: Frame, text: Sequence[str], name: str
+) -> None:
+    dims = ("x", "depth") if grid.ndim == 2 else ("x", "y", "depth")
+    nc.Conventions = b"CF-1.8"
+    nc.source = "\n".join(text).encode("ascii", "replace") or b"subsalt"
+    for i, dim in enumerate(dims):
+        nc.createDimension(dim, grid.shape[i])
+        v = nc.createVariable(dim, "f8", (dim,))
+        v[:] = grid.axis(i)
+        v.units = b"m"
+        v.axis = {"x": b"X", "y": b"Y", "depth": b"Z"}[dim]
+        v.long_name = {"x": b"local x", "y": b"local y", "depth": b"depth"}[dim]
+        if dim == "depth":
+            v.standard_name, v.positive = b"depth", b"down"
+    mapping = nc.createVariable("frame", "i4", ())
+    mapping.data[...] = 0  # the variable only carries attributes, but its memory is left as it was found
+    mapping.long_name = b"map = (x0, y0) + rotation by azimuth of (x, y); y to the right when flip is 1"
+    mapping.x0, mapping.y0, mapping.azimuth = (np.float64(v) for v in (frame.x0, frame.y0, frame.azimuth))
+    mapping.flip = np.int32(frame.flip)
+    data = nc.createVariable(name, "f4", dims)
+    data[:] = values
+    data.long_name = name.encode("ascii", "replace")
+    data.grid_mapping = b"frame"
+    data.coordinates = " ".join(MAP_NAMES).encode()
+    for place, at in zip(MAP_NAMES, map_axes(grid, frame), strict=True):
+        v = nc.createVariable(place, "f8", dims[:-1])
+        v[:] = at
+        v.units, v.long_name = b"m", f"map {place[-1]} of each column".encode()
+        v.standard_name = f"projection_{place[-1]}_coordinate".encode()
+    nc.flush()
+
+
+def open_netcdf(
+    path: str | os.PathLike[str], key: str | None = None
+) -> tuple[Grid | None, Frame, Planes, str]:
+    """Open a variable of 2 or 3 dimensions whose last one is depth.
+
+    Returns
+    -------
+    grid : Grid or None
+        None when a dimension has no regular coordinate.
+    frame : Frame
+    planes : Planes
+    unit : str
+        The variable's units, empty when it has none.
+    """
+    from scipy.io import netcdf_file
+
+    with InputFile(path, ModelError) as file:
+        magic = file.read_at(0, min(4, file.size))
+    if magic[:3] != b"CDF":
+        what = "netCDF-4 (HDF5)" if magic == b"\x89HDF" else "no netCDF file"
+        raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E233")
+    try:
+        # mapped, so that only the header and the coordinates are read
+        with netcdf_file(os.fspath(path), "r", mmap=True) as nc:
+            return _variable(path, nc, key)
+    except ModelError:
+        raise
+    except Exception as e:  # SciPy raises many unrelated types on damaged files
+        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E233") from e
+
+
+def _variable(
+    path: str | os.PathLike[str], nc: Any, key: str | None
+) -> tuple[Grid | None, Frame, Planes, str]:
+    names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3) and n not in MAP_NAMES]
+    if key is None and len(names) == 1:
+        key = names[0]
+    if key is None or key not in names:
+        raise ModelError(
+            f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
+        )
+    v = nc.variables[key]
+    if v.dimensions[-1].lower() not in _DEPTH_NAMES:
+        raise ModelError(
+            f"{path}: dimensions of {key} are {', '.join(v.dimensions)}",
+            "store depth as the last one",
+            code="E230",
+        )
+    planes = _placed(path, v.data)
+    steps, first = [], []
+    for dim, n in zip(v.dimensions, planes.shape, strict=True):
+        axis = np.array(nc.variables[dim].data, dtype=np.float64) if dim in nc.variables else np.zeros(0)
+        step = float(axis[-1] - axis[0]) / (n - 1) if len(axis) == n and n > 1 else 0.0
+        if step <= 0 or np.abs(np.diff(axis) - step).max() > 1e-4 * step:
+            return None, Frame(), planes, ""
+        # what the ends round to nine digits is what was meant
+        steps.append(float(f"{step:.9g}"))
+        first.append(float(axis[0]))
+    frame = Frame()
+    m = nc.variables.get("frame")
+    if m is not None and all(hasattr(m, a) for a in ("x0", "y0", "azimuth", "flip")):
+        frame = frame_from((m.x0, m.y0, m.azimuth, m.flip), path)
+    unit = getattr(v, "units", b"")
+    unit = unit.decode("latin-1") if isinstance(unit, bytes) else str(unit)
+    return Grid(planes.shape, tuple(steps), tuple(first)), frame, planes, unit
+
+
+def _placed(path: str | os.PathLike[str], mapped: NDArray) -> Planes:
+    """Return the planes of a variable from where it lies in the mapped file; those of a record have gaps between."""
+    if mapped.dtype.kind not in "fiub":
+        raise ModelError(f"{path} holds {mapped.dtype}, not real numbers", "store float32", code="E224")
+    whole: Any = mapped
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not isinstance(getattr(whole.base, "obj", whole.base), mmap.mmap):
+        return Held(to_float32(np.array(mapped)))
+    offset = mapped.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return RawPlanes(FileBytes(path), offset, mapped.shape, mapped.dtype, mapped.strides[0])

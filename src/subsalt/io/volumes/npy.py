@@ -1,0 +1,314 @@
+"""NumPy files: models in NPZ (arrays with spacing_m, origin_m, axes) and bare arrays in NPY. Never a
+pickle.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
+from subsalt.errors import ModelError
+from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.shared_file import write_together
+from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, RawPlanes
+from subsalt.parallel.comm import Comm
+
+#: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
+_LARGEST = 1 << 42
+#: bytes of a side file that are read
+_MOST_TEXT = 1 << 16
+
+
+def _header(stream: object, name: str) -> tuple[tuple[int, ...], np.dtype, bool]:
+    """Return shape, number type and whether the first axis is the fastest."""
+    try:
+        version = np.lib.format.read_magic(stream)  # type: ignore[arg-type]
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, columns, dtype = read(stream)  # type: ignore[arg-type]
+    except Exception as e:
+        raise ModelError(f"{name} is not a NumPy array: {str(e)[:200]}", "check the file", code="E224") from e
+    if dtype.hasobject:
+        raise ModelError(
+            f"{name} holds Python objects (a pickle), which are never read", "store numbers", code="E224"
+        )
+    if dtype.kind not in "fiubUS" or math.prod(shape) * max(dtype.itemsize, 1) > _LARGEST:
+        raise ModelError(f"{name} is {dtype} of shape {shape}", "store float32 numbers", code="E224")
+    return shape, dtype, columns
+
+
+def _numbers(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype, columns: bool) -> Planes:
+    """Return the volume of an array whose values begin at `offset`; `columns` is NumPy's Fortran order."""
+    kind = AcrossPlanes if columns and len(shape) > 1 else RawPlanes
+    return kind(data, offset, shape, dtype)
+
+
+def open_npy(path: str | os.PathLike[str]) -> Planes:
+    """Open a ``.npy`` array of numbers; its size is checked against the file."""
+    name = Path(path)
+    with InputFile(name, ModelError) as file, os.fdopen(os.dup(file.fd), "rb") as stream:
+        shape, dtype, columns = _header(stream, str(name))
+        need = math.prod(shape) * dtype.itemsize
+        have = file.size - stream.tell()
+        if have < need:
+            raise ModelError(
+                f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds "
+                f"{have}",
+                "copy the file anew",
+                code="E223",
+            )
+        _real(dtype, name)
+        return _numbers(FileBytes(name), stream.tell(), shape, dtype, columns)
+
+
+def _real(dtype: np.dtype, name: object) -> None:
+    if dtype.kind not in "fiub":
+        raise ModelError(f"{name} holds {dtype}, not real numbers", "store float32", code="E224")
+
+
+class MemberBytes:
+    """The bytes of a deflated member of a zip file, unpacked from its beginning on as far as they are asked for.
+
+    Going back means to begin anew; reading planes in their order unpacks the member once. Its checksum is verified
+    when its end is reached.
+    """
+
+    def __init__(self, path: Path, member: zipfile.ZipInfo, name: str) -> None:
+        self._path, self._member, self._name = path, member, name
+        self._stream: IO[bytes] | None = None
+        self._at = 0
+
+    def fetch(self, offset: int, out: memoryview) -> int:
+        """Fill `out` with the bytes from `offset`; return how many bytes were unpacked for that."""
+        moved = 0
+        try:
+            if self._stream is None or offset < self._at:
+                with zipfile.ZipFile(self._path) as archive:  # an open member outlives its archive
+                    self._stream, self._at = archive.open(self._member), 0
+            while self._at < offset:
+                moved += self._skip(min(offset - self._at, 1 << 20))
+            done = 0
+            while done < len(out):
+                part = self._stream.read(min(len(out) - done, 1 << 24))
+                if not part:
+                    raise EOFError(f"it ends at byte {self._at}")
+                out[done : done + len(part)] = part
+                done += len(part)
+                self._at += len(part)
+            if self._at >= self._member.file_size:
+                self._stream.read(
+                    1
+                )  # the end is only noticed, and the checksum compared, by a read that meets it
+        except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
+            self._stream = None
+            raise ModelError(
+                f"{self._name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
+            ) from e
+        return moved + done
+
+    def _skip(self, nbytes: int) -> int:
+        assert self._stream is not None
+        part = self._stream.read(nbytes)
+        if not part:
+            raise EOFError(f"it ends at byte {self._at}")
+        self._at += len(part)
+        return len(part)
+
+
+class NpzPlanes(RawPlanes):
+    """Planes of a stored (not deflated) member: a part by positioned reads, all of it through its checksum."""
+
+    def __init__(self, checked: RawPlanes, data: FileBytes, offset: int) -> None:
+        super().__init__(data, offset, checked.shape, checked.stored)
+        self._checked = checked
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        if (lo, hi) != (0, len(self)):
+            return super().read(lo, hi)
+        out = self._checked.read(lo, hi)
+        self._count(out.size, out.size * self.itemsize)
+        return out
+
+
+class NpzFile:
+    """The arrays of an ``.npz`` file, each read when asked for and checked before it is allocated."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with InputFile(self.path, ModelError) as file:
+            self.size = file.size
+        try:
+            self._zip = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+            raise ModelError(
+                f"{self.path} is not an NPZ file: {e}", "check how it was copied", code="E224"
+            ) from e
+        self._members = {
+            i.filename[:-4]: i for i in self._zip.infolist()[:10_000] if i.filename.endswith(".npy")
+        }
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of the arrays."""
+        return list(self._members)
+
+    def shape(self, key: str) -> tuple[int, ...]:
+        """Shape of an array, from its header alone."""
+        return self._open(key, header_only=True).shape
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._members
+
+    def __getitem__(self, key: str) -> NDArray:
+        return self._open(key, header_only=False)
+
+    def planes(self, key: str) -> Planes:
+        """Return an array of numbers as a volume that is read by planes."""
+        self.shape(key)  # refuses what claims more than the file can hold
+        member, name = self._members[key], f"{self.path}[{key}]"
+        try:
+            with self._zip.open(member) as stream:
+                shape, dtype, columns = _header(stream, name)
+                start = stream.tell()
+        except zipfile.BadZipFile as e:
+            raise ModelError(f"{name} cannot be read: {e}", "copy the file anew", code="E224") from e
+        _real(dtype, name)
+        volume = _numbers(MemberBytes(self.path, member, name), start, shape, dtype, columns)
+        if member.compress_type != zipfile.ZIP_STORED or not isinstance(volume, RawPlanes):
+            return volume
+        data = FileBytes(self.path)
+        head = bytearray(30)
+        data.fetch(member.header_offset, memoryview(head))
+        # the local header has a name and an extra field of its own lengths
+        lengths = int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+        return NpzPlanes(volume, data, member.header_offset + 30 + lengths + start)
+
+    def _open(self, key: str, header_only: bool) -> NDArray:
+        member = self._members[key]
+        name = f"{self.path}[{key}]"
+        # deflate cannot expand more than about 1030 times: anything beyond is a lie or a bomb
+        if member.file_size > 2000 * max(member.compress_size, 1) + 1000:
+            raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E224")
+        try:
+            with self._zip.open(member) as stream:
+                shape, dtype, _ = _header(stream, name)
+                need = math.prod(shape) * dtype.itemsize
+                if need > member.file_size:
+                    raise ModelError(
+                        f"{name} announces {need} bytes and holds {member.file_size}",
+                        "store it anew",
+                        code="E223",
+                    )
+                if header_only:
+                    return np.broadcast_to(np.zeros((), dtype), shape)
+            with self._zip.open(member) as stream:
+                return np.lib.format.read_array(stream, allow_pickle=False)
+        except ModelError:
+            raise
+        except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
+            raise ModelError(
+                f"{name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
+            ) from e
+
+    def close(self) -> None:
+        """Close the file."""
+        self._zip.close()
+
+    def __enter__(self) -> NpzFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def write_array_planes(
+    path: str | os.PathLike[str], shape: tuple[int, ...], first: int, values: NDArray, comm: Comm
+) -> None:
+    """Write a ``.npy`` array of which every rank of `comm` has some planes, from the plane `first`. Collective."""
+    a = np.ascontiguousarray(values)
+    head = io.BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(a.dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(head, described)
+    plane = math.prod(shape[1:]) * a.itemsize
+    with write_together(path, comm, head.tell() + shape[0] * plane) as f:
+        if comm.is_root:
+            f.write_at(0, head.getvalue())
+        f.write_at(head.tell() + first * plane, raw_bytes(a))
+
+
+def grid_file(path: str | os.PathLike[str]) -> Path:
+    """Return the name of the side file that says where the array of a ``.npy`` file lies."""
+    return Path(f"{os.fspath(path)}.json")
+
+
+def write_grid_file(path: str | os.PathLike[str], grid: Grid, frame: Frame) -> None:
+    """Write the side file of ``NAME.npy``, ``NAME.npy.json``: shape, spacing, origin, axes and frame."""
+    said = {
+        "shape": grid.shape,
+        "spacing_m": grid.spacing,
+        "origin_m": grid.origin,
+        "axes": ["x", "z"] if grid.ndim == 2 else ["x", "y", "z"],
+        "frame": [frame.x0, frame.y0, frame.azimuth, int(frame.flip)],
+    }
+    publish_text(grid_file(path), json.dumps(said) + "\n")
+
+
+def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict[str, list[float]]:
+    """Return ``spacing_m``, ``origin_m`` and ``frame`` of the side file of an array; empty when there is none.
+
+    Raises
+    ------
+    ModelError
+        When the file is not ours or tells of an array of another shape.
+    """
+    beside = grid_file(path)
+    if not beside.is_file():
+        return {}
+    with InputFile(beside, ModelError) as file:
+        text = file.read_at(0, min(file.size, _MOST_TEXT))
+    try:
+        said = json.loads(text)
+        if "frame" not in said:
+            return {}  # an image in time, which lies by its line numbers
+        found = {k: [float(v) for v in said[k]] for k in ("spacing_m", "origin_m", "frame")}
+        like = [int(n) for n in said["shape"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as e:
+        raise ModelError(
+            f"{beside} does not say where {path} lies: {str(e)[:200]}",
+            "export the array anew, or remove this file and give spacing and origin in the job",
+            code="E224",
+        ) from e
+    if tuple(like) != shape or len(found["frame"]) != 4:
+        raise ModelError(
+            f"{beside} tells of an array {tuple(like)}, {path} holds {shape}",
+            "export the array anew, or remove this file and give spacing and origin in the job",
+            code="E224",
+        )
+    return found
+
+
+def write_npz(path: str | os.PathLike[str], arrays: dict[str, NDArray]) -> None:
+    """Write arrays as ``.npz`` (deflated); the bytes do not depend on time or machine."""
+    with (
+        atomic_write(path) as f,
+        zipfile.ZipFile(f, "w", compression=zipfile.ZIP_DEFLATED, compresslevel=6) as z,
+    ):
+        for key, values in arrays.items():
+            a = np.asarray(values)
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.ascontiguousarray(a) if a.ndim else a, allow_pickle=False)
+            # the default date is the one fixed date a zip entry can have
+            z.writestr(zipfile.ZipInfo(f"{key}.npy"), buffer.getbuffer(), compress_type=zipfile.ZIP_DEFLATED)

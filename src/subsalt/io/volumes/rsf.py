@@ -1,0 +1,326 @@
+"""RSF, the format of Madagascar: an ASCII header of key=value, and a raw cube with n1 (depth) fastest."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.planes import Planes
+from subsalt.errors import DataError, ModelError
+from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.publish import human, publish_text
+from subsalt.io.shared_file import write_together
+from subsalt.io.volumes.planes import FileBytes, FilePlanes, RawPlanes, to_float32
+from subsalt.parallel.comm import Comm, single
+
+_TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
+_MAX_HEADER = 1 << 20
+#: bytes of text that are looked at together
+_TEXT_BLOCK = 1 << 20
+#: marks the end of the header when the data follow in the same file
+_SAME_FILE = b"\x0c\x0c\x04"
+
+
+@dataclass
+class RsfHeader:
+    """The keys of an RSF header; `axes` are (n, d, o, label, unit), fastest first."""
+
+    keys: dict[str, str]
+    data: Path
+    offset: int
+    axes: list[tuple[int, float, float, str, str]] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array, slowest axis first (C order)."""
+        return tuple(a[0] for a in reversed(self.axes))
+
+
+def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) -> RsfHeader:
+    """Read an RSF header.
+
+    Parameters
+    ----------
+    path : path-like
+        The ``.rsf`` file.
+    allow_outside : bool
+        Follow ``in=`` out of the header's folder: absolute names, ``..`` and symbolic links. Off by default,
+        because a header from elsewhere may name any file of this machine.
+
+    Raises
+    ------
+    ModelError
+        When the header is not RSF, or its ``in=`` leads outside.
+    """
+    name = Path(path)
+    with InputFile(name, ModelError) as file:
+        raw = file.read_at(0, min(file.size, _MAX_HEADER))
+    head, mark, _ = raw.partition(_SAME_FILE)
+    text = head.decode("utf-8", "replace")
+    keys: dict[str, str] = {}
+    for line in text.splitlines():
+        # comments would otherwise lend their key=value pairs
+        for key, value in _TOKEN.findall(line.split("#", 1)[0]):
+            keys[key] = value.strip("\"'")
+    if "n1" not in keys or ("in" not in keys and not mark):
+        raise ModelError(f"{name} is not an RSF header: n1 or in is missing", "check the file", code="E220")
+    inside = keys.get("in", "stdin") == "stdin"
+    if inside and not mark:
+        raise ModelError(f'{name}: in="stdin" but no data follow the header', "check the file", code="E220")
+    data = name if inside else _resolve(name, keys["in"], allow_outside)
+    return RsfHeader(keys, data, len(head) + len(mark) if inside else 0, _axes(name, keys))
+
+
+def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
+    """Return the path of the data file; inside the header's folder unless told otherwise."""
+    if "\0" in value or len(value) > 4000:
+        raise ModelError(f"{header}: in= is not the name of a file", "mend the header", code="E220")
+    target = Path(value)
+    if allow_outside:
+        return target if target.is_absolute() else header.parent / target
+    folder = header.parent.resolve()
+    full = folder / target
+    # a symbolic link anywhere on the way shows as a difference between the plain and the resolved name
+    if target.is_absolute() or ".." in target.parts or full.resolve() != full:
+        raise ModelError(
+            f"{header}: in={value!r} leads outside the header's folder (absolute, '..' or a symbolic link)",
+            "put the data file beside the header and name it plainly (Python: rsf_outside=True allows it)",
+            code="E221",
+        )
+    return full
+
+
+def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str, str]]:
+    axes = []
+    for i in range(1, 10):
+        if f"n{i}" not in keys:
+            break
+        try:
+            n = int(keys[f"n{i}"])
+            d, o = float(keys.get(f"d{i}", "1")), float(keys.get(f"o{i}", "0"))
+        except ValueError as e:
+            raise ModelError(
+                f"{name}: axis {i} has a value that is not a number ({e})", "mend it", code="E220"
+            ) from e
+        if n < 1 or not math.isfinite(d) or not math.isfinite(o):
+            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E220")
+        axes.append((n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
+    while len(axes) > 1 and axes[-1][0] == 1:
+        axes.pop()
+    return axes
+
+
+def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, Planes]:
+    """Open an RSF cube.
+
+    Returns
+    -------
+    header : RsfHeader
+    planes : Planes, (.., n2, n1)
+        n1 is the last (fastest) axis. Text is not read by planes but as a whole, bounded by the size of its file.
+
+    Raises
+    ------
+    ModelError
+        When the format is not known or the size of the data is not n1 n2 ... esize; nothing is allocated
+        before.
+    """
+    header = read_header(path, allow_outside=allow_outside)
+    keys = header.keys
+    form = keys.get("data_format", keys.get("form", "native_float"))
+    encoding, _, kind = form.partition("_")
+    types = {"float": "f4", "double": "f8", "int": "i4", "short": "i2", "uchar": "u1"}
+    if encoding not in ("native", "xdr", "ascii") or kind not in types:
+        raise ModelError(f"{path}: data_format = {form!r} is not known", "use native_float", code="E222")
+    count = math.prod(header.shape)
+    natural = np.dtype(types[kind]).itemsize
+    word = keys.get("esize", "")
+    esize = int(word) if re.fullmatch(r"[0-9]{1,4}", word) else natural
+    with InputFile(header.data, ModelError) as file:
+        if encoding == "ascii":
+            return header, TextPlanes(file, header.offset, header.shape)
+        if esize != np.dtype(types[kind]).itemsize:
+            if kind == "float" and esize == 8:
+                kind = "double"
+            else:
+                raise ModelError(
+                    f"{path}: esize = {esize} does not fit {form}", "mend the header", code="E222"
+                )
+        need = count * np.dtype(types[kind]).itemsize
+        if file.size - header.offset != need:
+            raise ModelError(
+                f"{header.data} holds {file.size - header.offset} bytes of data, "
+                f"{' x '.join(map(str, header.shape))} x {esize} needs {need} ({human(need)})",
+                "check n1, n2, n3 and esize, and that the copy is complete",
+                code="E223",
+            )
+    dtype = np.dtype((">" if encoding == "xdr" else "=") + types[kind])
+    return header, RawPlanes(FileBytes(header.data), header.offset, header.shape, dtype)
+
+
+class TextPlanes(FilePlanes):
+    """Numbers in text, z fastest: where each plane begins is found by one pass through the file.
+
+    Parameters
+    ----------
+    file : InputFile
+        The open file.
+    offset : int
+        Of its first number.
+    shape : tuple of int
+        Of the volume.
+
+    Raises
+    ------
+    ModelError
+        When the file does not hold as many numbers.
+    """
+
+    def __init__(self, file: InputFile, offset: int, shape: tuple[int, ...]) -> None:
+        super().__init__(shape, 1)
+        self._path = file.path
+        count, plane = math.prod(shape), math.prod(shape[1:])
+        # at least two bytes each: the size of the file bounds the work
+        if (file.size - offset + 1) // 2 < count:
+            raise ModelError(f"{file.path} is too short for {count} numbers", "check n1, n2, n3", code="E223")
+        starts, seen = [], 0
+        for at, words in _words(file, offset):
+            first = -(-seen // plane) * plane
+            starts += [at[k - seen] for k in range(first, seen + len(words), plane)]
+            _parsed(file, words)
+            seen += len(words)
+        if seen != count:
+            raise ModelError(
+                f"{file.path} holds {seen} numbers, {count} are announced", "check n1", code="E223"
+            )
+        self._starts = np.array([*starts, file.size], dtype=np.int64)
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
+        with InputFile(self._path, ModelError) as file:
+            for ix in range(lo, hi):
+                first, end = int(self._starts[ix]), int(self._starts[ix + 1])
+                words = file.read_at(first, end - first).split()
+                self._count(end - first, end - first)
+                out[ix - lo] = to_float32(_parsed(file, words)).reshape(self.shape[1:])
+        return out
+
+
+def _parsed(file: InputFile, words: list[bytes]) -> NDArray[np.float64]:
+    try:
+        return np.array(words, dtype=np.float64)
+    except ValueError as e:
+        raise ModelError(
+            f"{file.path} holds something that is not a number", "check data_format", code="E222"
+        ) from e
+
+
+def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Yield the offsets of words in a file, and the words, a block at a time."""
+    while offset < file.size:
+        block = file.read_at(offset, min(_TEXT_BLOCK, file.size - offset))
+        # a word that the block cuts belongs to the next one
+        whole = len(block)
+        if offset + whole < file.size and not block[-1:].isspace():
+            whole = max((m.start() for m in [*re.finditer(rb"\S+$", block)]), default=whole) or len(block)
+        found = list(re.finditer(rb"\S+", block[:whole]))
+        yield [offset + m.start() for m in found], [m.group() for m in found]
+        offset += whole
+
+
+def write_rsf(
+    path: str | os.PathLike[str],
+    values: NDArray,
+    spacing: tuple[float, ...],
+    origin: tuple[float, ...],
+    *,
+    labels: tuple[str, ...] = (),
+    unit: str = "m",
+    extra: dict[str, str] | None = None,
+    comments: Sequence[str] = (),
+    first: int = 0,
+    planes: int | None = None,
+    comm: Comm | None = None,
+) -> None:
+    """Write an array (nx, [ny,] nz) as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
+
+    Parameters
+    ----------
+    spacing, origin : tuple of float
+        In the order of the array's axes, m.
+    labels : tuple of str
+        Names of the axes, in the same order.
+    extra : dict
+        More keys.
+    comments : sequence of str
+        Provenance, as comment lines.
+    first, planes : int
+        The plane with which `values` begin, and how many there are in all, when every rank of `comm` has some.
+    comm : Comm, optional
+        The ranks that write the file together; then this is collective.
+    """
+    ranks, target = comm or single(), Path(path)
+    data = data_of(target)
+    a = np.ascontiguousarray(values, dtype="<f4")
+    if not np.isfinite(spacing).all() or a.ndim != len(spacing) or a.ndim != len(origin):
+        raise DataError(
+            f"array of {a.ndim} axes, spacing {spacing}, origin {origin}", "give one value per axis"
+        )
+    shape = (len(a) if planes is None else planes, *a.shape[1:])
+    labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
+    axes = [(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    head = header_text(
+        data, axes[::-1], comments, extra, "written by subsalt; n1 is the fastest axis, depth positive down"
+    )
+    # the header last: whoever sees it finds its data complete
+    plane = 4 * math.prod(shape[1:])
+    with write_together(data, ranks, plane * shape[0]) as f:
+        f.write_at(plane * first, raw_bytes(a))
+    with ranks.together():
+        if ranks.is_root:
+            publish_text(target, head)
+
+
+def data_of(header: Path) -> Path:
+    """Return the file beside a header that holds its data."""
+    return header.with_name(header.name + "@")
+
+
+def header_text(
+    data: Path,
+    axes: Sequence[tuple[int, float, float, str, str]],
+    comments: Sequence[str] = (),
+    extra: dict[str, str] | None = None,
+    title: str = "written by subsalt; n1 is the fastest axis",
+) -> str:
+    """Return the header of an array of native float32.
+
+    Parameters
+    ----------
+    data : Path
+        The file of its data, beside the header.
+    axes : sequence of (n, d, o, label, unit)
+        Fastest first.
+    comments : sequence of str
+        Provenance, as comment lines.
+    extra : dict, optional
+        More keys.
+    title : str
+        First comment.
+    """
+    lines = ["# " + re.sub(r"[^ -~]", " ", c) for c in (title, *comments)]
+    for i, (n, d, o, label, unit) in enumerate(axes, 1):
+        lines.append(f'n{i}={n} d{i}={float(d)!r} o{i}={float(o)!r} label{i}="{label}" unit{i}="{unit}"')
+    for key, value in (extra or {}).items():
+        clean = re.sub(r"[^ -!#-~]", " ", str(value))
+        lines.append(f'{re.sub(r"[^A-Za-z0-9_]", "_", key)}="{clean}"')
+    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    return "\n".join(lines) + "\n"

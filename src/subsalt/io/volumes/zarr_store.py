@@ -1,0 +1,141 @@
+"""Zarr stores, when the package zarr is installed (the extra ``zarr``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
+from subsalt.errors import ConfigError, MissingInputError, ModelError
+from subsalt.io.publish import publish_folder
+from subsalt.io.volumes.planes import MAP_NAMES, FilePlanes, frame_from, map_axes, to_float32
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ImportError as e:
+        raise ConfigError(
+            "Zarr needs the package zarr, which is not installed", "pip install 'zarr>=3'", code="E113"
+        ) from e
+    return zarr
+
+
+def require_zarr() -> None:
+    """Raise `ConfigError` when Zarr stores can be neither read nor written."""
+    _zarr()
+
+
+def write_zarr(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray[np.float32],
+    frame: Frame,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write a group with the array and its coordinates; it appears complete or not at all."""
+    zarr = _zarr()
+    dims = ["x", "depth"] if grid.ndim == 2 else ["x", "y", "depth"]
+    with publish_folder(path) as folder:
+        group = zarr.open_group(str(folder), mode="w")
+        for i, dim in enumerate(dims):
+            axis = group.create_array(dim, data=grid.axis(i), dimension_names=[dim])
+            axis.attrs.update({"units": "m", "axis": "XYZ"[-1 if dim == "depth" else i]})
+            if dim == "depth":
+                axis.attrs["positive"] = "down"
+        # chunks of about 1 MB that hold whole depth columns
+        column = max(1, (1 << 20) // (4 * grid.shape[-1]))
+        side = max(1, int(column ** (1 / (grid.ndim - 1))))
+        chunks = (*(min(side, n) for n in grid.shape[:-1]), grid.shape[-1])
+        array = group.create_array(
+            name, shape=grid.shape, chunks=chunks, dtype="float32", dimension_names=dims, fill_value=0.0
+        )
+        array[...] = values
+        array.attrs.update({"grid_mapping": "frame", "coordinates": " ".join(MAP_NAMES)})
+        for name_, places in zip(MAP_NAMES, map_axes(grid, frame), strict=True):
+            column_of = group.create_array(name_, data=places, dimension_names=dims[:-1])
+            column_of.attrs.update({"units": "m", "standard_name": f"projection_{name_[-1]}_coordinate"})
+        group.attrs.update(
+            {
+                "Conventions": "CF-1.8",
+                "source": "\n".join(text),
+                "spacing_m": list(grid.spacing),
+                "origin_m": list(grid.origin),
+                "frame": [frame.x0, frame.y0, frame.azimuth, int(frame.flip)],
+            }
+        )
+
+
+def open_zarr(
+    path: str | os.PathLike[str], key: str | None = None
+) -> tuple[list[float] | None, list[float] | None, Frame, Planes]:
+    """Open an array of 2 or 3 dimensions; spacing and origin are None when the store does not say them."""
+    zarr = _zarr()
+    if not os.path.isdir(path):
+        raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
+    try:
+        group = zarr.open_group(os.fspath(path), mode="r")
+        names = [n for n, a in group.arrays() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
+        if key is None and len(names) == 1:
+            key = names[0]
+        if key is None or key not in names:
+            raise ModelError(
+                f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
+            )
+        array = group[key]
+        if array.dtype.hasobject or array.dtype.kind not in "fiub" or array.nbytes > 1 << 42:
+            raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
+        attrs = dict(group.attrs)
+    except ModelError:
+        raise
+    except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
+        raise _damaged(path, e) from e
+    frame = attrs.get("frame")
+    place = Frame()
+    if isinstance(frame, list) and len(frame) == 4:
+        place = frame_from(frame, path)
+    return (
+        _floats(attrs.get("spacing_m")),
+        _floats(attrs.get("origin_m")),
+        place,
+        ZarrPlanes(path, array),
+    )
+
+
+def _damaged(path: object, error: Exception) -> ModelError:
+    return ModelError(f"{path} cannot be read: {str(error)[:200]}", "copy the store anew", code="E234")
+
+
+class ZarrPlanes(FilePlanes):
+    """Planes of an array in chunks: a plane costs the chunks that it goes through."""
+
+    def __init__(self, path: str | os.PathLike[str], array: Any) -> None:
+        super().__init__(tuple(array.shape), array.dtype.itemsize)
+        self._path, self._array = path, array
+        self._deep = int(array.chunks[0])
+
+    @property
+    def step(self) -> int:
+        """Whole chunks."""
+        return -(-super().step // self._deep) * self._deep
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        try:
+            out = np.ascontiguousarray(to_float32(np.asarray(self._array[lo:hi])))
+        except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
+            raise _damaged(self._path, e) from e
+        ends = lo // self._deep * self._deep, min(-(-hi // self._deep) * self._deep, len(self))
+        plane = self.itemsize * self.size // len(self)
+        self._count(out.size, (ends[1] - ends[0]) * plane if hi > lo else 0)
+        return out
+
+
+def _floats(value: object) -> list[float] | None:
+    return [float(v) for v in value] if isinstance(value, list) and len(value) <= 3 else None
