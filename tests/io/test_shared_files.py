@@ -12,7 +12,7 @@ import pytest
 from subsalt.errors import SegyError
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.reading import read_survey
-from subsalt.io.volumes.segy_volume import read_segy_volume
+from subsalt.io.volumes.segy_volume import open_segy_volume
 from subsalt.io.volumes.volume import read
 
 ROOT = Path(os.environ.get("SUBSALT_SHARED_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -143,12 +143,12 @@ def test_a_scalar_that_cannot_be_right_is_noticed():
 
 
 def test_volve_is_a_rotated_grid():
-    v = read_segy_volume(SEGY / "volve10-migvel-depth-sub3d.sgy")
+    v = read(SEGY / "volve10-migvel-depth-sub3d.sgy")
     model = np.load(ROOT / "models" / "volve_migvel3d.npz")
     assert v.grid.shape == (18, 52, 226)
     assert v.grid.spacing == (50.0, 50.0, 20.0)
     assert np.array_equal(v.values, model["vp"])
-    assert v.lines == (10087, 4, 2148, 4)
+    assert open_segy_volume(SEGY / "volve10-migvel-depth-sub3d.sgy").lines == (10087, 4, 2148, 4)
     x, y = np.meshgrid(v.grid.axis(0), v.grid.axis(1), indexing="ij")
     world = v.frame.to_world(np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)).reshape(18, 52, 3)
     # coordinates are stored to a centimetre; the corner is one of them, the slope averages all

@@ -9,7 +9,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError, SubsaltError
 from subsalt.io.volumes import in_time, volume
 from subsalt.io.volumes.in_time import open_time_volume
-from subsalt.io.volumes.rsf import write_rsf
+from subsalt.io.volumes.rsf import axes_of, write_rsf
 from subsalt.job.velocity_load import open_velocity, velocity_files
 from subsalt.job.velocity_section import VelocitySection
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
@@ -116,9 +116,8 @@ def test_traces_of_large_volumes_in_other_formats(tmp_path, monkeypatch, form, s
         kept = {"v": cube, "spacing_m": steps, "origin_m": first}
         (np.savez_compressed if form == "deflated" else np.savez)(tmp_path / name, **kept)
     else:
-        write_rsf(
-            tmp_path / name, cube, steps, first, labels=("x", "t") if section else ("x", "y", "t"), unit=""
-        )
+        labels = ("x", "t") if section else ("x", "y", "t")
+        write_rsf(tmp_path / name, cube, axes_of(cube.shape, steps, first, labels, unit=""))
     found = open_time_volume(tmp_path / name, spacing=steps, origin=first)
     i = np.zeros(5, np.int64) if section else np.array([5, 2, 2, 0, 2])
     j = np.array([6, 0, 1, 3, 0])
@@ -148,14 +147,9 @@ def test_rsf_by_numbers_and_by_map(tmp_path):
     i, x = lines()
     cube = traces(i, x).reshape(3, 4, 9)
     for axes, unit in ((("inline", "crossline", "time"), ""), (("x", "y", "time"), "")):
-        write_rsf(
-            tmp_path / "v.rsf",
-            cube,
-            (5.0, 10.0, 0.1) if axes[0] == "inline" else (125.0, 125.0, 0.1),
-            (10.0, 100.0, 0.0) if axes[0] == "inline" else (0.0, 0.0, 0.0),
-            labels=axes,
-            unit=unit,
-        )
+        steps = (5.0, 10.0, 0.1) if axes[0] == "inline" else (125.0, 125.0, 0.1)
+        first = (10.0, 100.0, 0.0) if axes[0] == "inline" else (0.0, 0.0, 0.0)
+        write_rsf(tmp_path / "v.rsf", cube, axes_of(cube.shape, steps, first, axes, unit))
         where = GRID
         if axes[0] == "x":
             # local x runs over inlines here
@@ -352,7 +346,7 @@ def test_velocities_in_depth_are_refused(tmp_path, which):
     if which == "our own":
         volume.write(tmp_path / name, Grid((3, 4, 9), (25.0, 25.0, 10.0)), cube, Frame())
     elif which == "rsf axis":
-        write_rsf(tmp_path / name, cube, (25.0, 25.0, 10.0), (0.0, 0.0, 0.0))
+        write_rsf(tmp_path / name, cube, axes_of(cube.shape, (25.0, 25.0, 10.0), (0.0, 0.0, 0.0)))
     else:
         np.savez(tmp_path / name, v=cube, spacing_m=[25, 25, 10], axes=["x", "y", "z"])
     with pytest.raises(ModelError) as caught:

@@ -15,7 +15,7 @@ from subsalt.io.scan.scan import scan
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.npy import write_npz
 from subsalt.io.volumes.segy_image import write_image
-from subsalt.io.volumes.segy_volume import read_segy_volume, read_volume
+from subsalt.io.volumes.segy_volume import open_segy_volume
 
 RNG = np.random.default_rng(5)
 GRIDS = [Grid((5, 4, 20), (12.5, 25, 8), (100, 200, 16)), Grid((30, 20), (12.5, 8 / 3), (100, 4))]
@@ -354,18 +354,18 @@ def cube(path, ni=3, nj=4, dt=8000, **change):
 
 
 def test_foreign_volumes(tmp_path):
-    v = read_segy_volume(cube(tmp_path / "a.sgy"))
+    v = volume.read(cube(tmp_path / "a.sgy"))
     assert v.grid == Grid((3, 4, 6), (25, 25, 8), (0, 0, 0))
-    assert v.lines == (10, 2, 5, 1)
+    assert open_segy_volume(tmp_path / "a.sgy").lines == (10, 2, 5, 1)
     assert v.values[2, 1, 0] == 9
     # traces in another order, line numbers elsewhere, coordinates by hand
     order = RNG.permutation(12)
     h = {k: (np.asarray(x)[order] if np.ndim(x) else x) for k, x in lines().items()}
     make_segy(tmp_path / "b.sgy", order[:, None] + np.arange(6)[None, :] / 10, headers=h, dt=8000)
-    assert np.array_equal(read_volume(tmp_path / "b.sgy")[2], v.values)
-    v = read_segy_volume(cube(tmp_path / "c.sgy", cdp_x=0, cdp_y=0), spacing=(10, 20, 5), origin=(1, 2, 3))
+    assert np.array_equal(volume.read(tmp_path / "b.sgy").values, v.values)
+    v = volume.read(cube(tmp_path / "c.sgy", cdp_x=0, cdp_y=0), spacing=(10, 20, 5), origin=(1, 2, 3))
     assert v.grid == Grid((3, 4, 6), (10, 20, 5), (1, 2, 3))
-    assert {f.code for f in read_segy_volume(cube(tmp_path / "d.sgy", dt=100)).findings} == {"W235"}
+    assert {f.code for f in volume.read(cube(tmp_path / "d.sgy", dt=100)).findings} == {"W235"}
 
 
 @pytest.mark.parametrize(
@@ -385,13 +385,13 @@ def test_volumes_that_are_no_regular_grid(tmp_path, change, code):
     path = cube(tmp_path / "a.sgy", **change)
     if code is None:
         with pytest.raises(ModelError, match="lines are missing"):
-            read_volume(path)
+            volume.read(path)
         return
     with pytest.raises(ModelError) as caught:
-        read_volume(path)
+        volume.read(path)
     assert caught.value.code == code
     if code == "E228":
-        v = read_segy_volume(path, spacing=(25, 25, 8))
+        v = volume.read(path, spacing=(25, 25, 8))
         assert v.grid == Grid((3, 4, 6), (25, 25, 8))
         assert "W236" in {f.code for f in v.findings}
 

@@ -11,7 +11,7 @@ from subsalt.parallel.comm import single
 
 GRID = Grid((11, 3, 7), (12.5, 10.0, 5.0), (100.0, 0.0, 0.0))
 IMAGE = np.random.default_rng(2).normal(size=GRID.shape).astype(np.float32)
-META = {"made_by": "a test"}
+TEXT = ["made_by: a test"]
 
 WRITE = """
     import sys
@@ -20,7 +20,8 @@ WRITE = """
     from subsalt.parallel.comm import world
     from subsalt.earth.grid import Box, Frame, Grid
     from subsalt.io.volumes.plane_file import PlaneLayout, write_planes
-    from subsalt.io.volumes.writing import write_planes as write_volume
+    from subsalt.io.volumes.planes import OwnPlanes
+    from subsalt.io.volumes.volume import write_planes as write_volume
     w, folder = world(), Path(sys.argv[1] if len(sys.argv) > 1 else "FOLDER")
     grid = Grid((11, 3, 7), (12.5, 10.0, 5.0), (100.0, 0.0, 0.0))
     image = np.random.default_rng(2).normal(size=grid.shape).astype(np.float32)
@@ -38,7 +39,7 @@ def test_the_bytes_of_one_process(tmp_path, n):
     many.mkdir()
     frame = Frame(1000.0, 2000.0, 0.3)
     for suffix in (".sgy", ".rsf", ".npy"):
-        volume.write(one / f"image{suffix}", GRID, IMAGE, frame, META, name="image")
+        volume.write(one / f"image{suffix}", GRID, IMAGE, frame, text=TEXT, name="image")
     fields = {"correlation": IMAGE, "illumination": IMAGE**2}
     box = Box((20, 0, 0), (31, 3, 7))
     sha = write_planes(one / "shot.planes", PlaneLayout(box, tuple(fields)), box, fields, single())
@@ -48,7 +49,8 @@ def test_the_bytes_of_one_process(tmp_path, n):
         + """
     frame = Frame(1000.0, 2000.0, 0.3)
     for suffix in (".sgy", ".rsf", ".npy"):
-        write_volume(folder / f"image{suffix}", grid, lo, image[lo:hi], w, frame, {"made_by": "a test"}, name="image")
+        own = OwnPlanes(lo, image[lo:hi], w)
+        write_volume(folder / f"image{suffix}", grid, own, frame, text=["made_by: a test"], name="image")
     fields = {"correlation": image[lo:hi], "illumination": image[lo:hi] ** 2}
     box, own = Box((20, 0, 0), (31, 3, 7)), Box((20 + lo, 0, 0), (20 + hi, 3, 7))
     print(write_planes(folder / "shot.planes", PlaneLayout(box, tuple(fields)), own, fields, w))
@@ -78,7 +80,7 @@ def test_a_failure_on_one_rank_is_one_of_all_and_leaves_nothing(tmp_path):
             if w.rank == rank:
                 set_fault(FaultCounter(k, errno.ENOSPC))
             try:
-                write_volume(folder / "image.rsf", grid, lo, image[lo:hi], w)
+                write_volume(folder / "image.rsf", grid, OwnPlanes(lo, image[lo:hi], w))
                 raise SystemExit("wrote")
             except DiskError as error:
                 assert error.code == "E621", error
@@ -91,7 +93,7 @@ def test_a_failure_on_one_rank_is_one_of_all_and_leaves_nothing(tmp_path):
     if w.rank == 2:
         bad[0, 0, 0] = np.nan
     try:
-        write_volume(folder / "image.sgy", grid, lo, bad, w)
+        write_volume(folder / "image.sgy", grid, OwnPlanes(lo, bad, w))
         raise SystemExit("wrote what is not finite")
     except DataError as error:
         assert error.code == "E250"
@@ -100,7 +102,7 @@ def test_a_failure_on_one_rank_is_one_of_all_and_leaves_nothing(tmp_path):
         folder = folder.parent / "elsewhere"
         folder.mkdir()
     try:
-        write_volume(folder / "image.npy", grid, lo, image[lo:hi], w)
+        write_volume(folder / "image.npy", grid, OwnPlanes(lo, image[lo:hi], w))
         raise SystemExit("wrote into two folders")
     except CannotCreateError as error:
         assert error.code == "E830", error

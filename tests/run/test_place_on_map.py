@@ -21,7 +21,6 @@ from subsalt.errors import FindingsError
 from subsalt.io.export import export
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.io.volumes.vti import open_vti
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.job import Job
 from subsalt.run.job_of_run import job_of_run
@@ -168,7 +167,7 @@ def test_every_format_holds_the_map_and_an_export_is_a_model_again(tmp_path, hom
     )
     np.testing.assert_allclose(origin[:2], there[0], atol=1e-6)
     np.testing.assert_allclose([direction[0], direction[3]], PLACES["south"][:2], atol=1e-12)
-    assert open_vti(run / "image.vti")[1] == frame
+    assert volume.open_volume(run / "image.vti").frame == frame
     side = json.loads((run / "image.npy.json").read_text())
     assert side["frame"] == [frame.x0, frame.y0, frame.azimuth, 0]
     assert side["origin_m"] == [0.0, 0.0]

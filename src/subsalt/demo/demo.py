@@ -246,9 +246,9 @@ def write_models(truth: EarthModel, folder: Path) -> None:
     slowness = gaussian_filter(1.0 / truth.vp.astype(np.float64), sigma, mode="nearest")
     files = {"vp_true": truth.vp, "vp": 1.0 / slowness, "epsilon": truth.epsilon, "delta": truth.delta}
     for name, values in files.items():
-        meta = {"unit": "m/s"} if name.startswith("vp") else {}
+        text = ["unit: m/s"] if name.startswith("vp") else []
         volume.write(
-            folder / f"{name}.rsf", GRID, np.asarray(values, np.float32), truth.frame, meta, name=name
+            folder / f"{name}.rsf", GRID, np.asarray(values, np.float32), truth.frame, text=text, name=name
         )
 
 

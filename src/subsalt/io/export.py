@@ -30,9 +30,7 @@ def is_time_volume(path: Path) -> bool:
     """Return whether a SEG-Y file is one of ours with time downwards."""
     if path.suffix.lower() not in (".sgy", ".segy"):
         return False
-    with InputFile(path) as file:
-        lines, _ = decode_text(file.read_at(0, min(file.size, TEXT_HEADER)))
-    return SIGNATURE in lines[0]
+    return SIGNATURE in _text_lines(path)[0]
 
 
 def file_of_run(folder: Path, name: str) -> Path:
@@ -81,9 +79,7 @@ def export_time(source: Path, target: str | os.PathLike[str]) -> dict[str, objec
     """
     suffix = Path(target).suffix.lower()
     if suffix in (".sgy", ".segy"):
-        with InputFile(source) as file, atomic_write(target, size=file.size) as f:
-            for at in range(0, file.size, 1 << 24):
-                f.write(file.read_at(at, min(1 << 24, file.size - at)))
+        _copy(source, Path(target))
         return {"source": str(source), "path": os.fspath(target), "kind": "copy"}
     writers: dict[str, Callable[[ImageTraces, tuple[int, ...], Path], None]] = {
         ".rsf": _write_rsf,

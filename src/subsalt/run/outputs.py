@@ -14,8 +14,9 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.io.publish import make_folder, sha256_file
 from subsalt.io.volumes import volume
+from subsalt.io.volumes.planes import OwnPlanes
 from subsalt.io.volumes.segy_image import map_image
-from subsalt.io.volumes.writing import PLANE_FORMATS, write_planes
+from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import refuse_region
@@ -75,7 +76,7 @@ def write_outputs(
     was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y image.
     """
     model, grid = setup.model, setup.model.grid
-    meta = provenance_of(setup, survey, run_id)
+    text = [f"{k}: {v}" for k, v in provenance_of(setup, survey, run_id).items()]
     if region is not None:
         grid, planes = grid.window(region), planes.inside(region)
         refuse_region(planes.image, world)
@@ -85,25 +86,18 @@ def write_outputs(
         for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
             path = folder / f"image{SUFFIX[name]}"
             if SUFFIX[name] in PLANE_FORMATS:
-                write_planes(path, grid, planes.first, planes.image, world, model.frame, meta, name="image")
+                own = OwnPlanes(planes.first, planes.image, world)
+                write_planes(path, grid, own, model.frame, text=text, name="image")
             else:
                 with world.together():
                     if world.is_root:
                         image = _whole(planes.image, folder, grid, world)
-                        volume.write(path, grid, image, model.frame, meta, name="image")
+                        volume.write(path, grid, image, model.frame, text=text, name="image")
             written.append(path)
         if planes.illumination is not None:
             path = folder / "illumination.rsf"
-            write_planes(
-                path,
-                grid,
-                planes.first,
-                planes.illumination,
-                world,
-                model.frame,
-                meta,
-                name="illumination",
-            )
+            own = OwnPlanes(planes.first, planes.illumination, world)
+            write_planes(path, grid, own, model.frame, text=text, name="illumination")
             written.append(path)
         first = folder / f"image{SUFFIX['segy']}"
         with world.together():

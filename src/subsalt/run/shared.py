@@ -12,7 +12,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import CannotCreateError, MemoryPlanError
 from subsalt.io.publish import sha256_file
 from subsalt.io.segy.rev1 import choose_scalar
-from subsalt.io.volumes.writing import PLANE_FORMATS
+from subsalt.io.volumes.volume import PLANE_FORMATS
 from subsalt.methods.rtm.memory import available_memory
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm

@@ -19,9 +19,9 @@ from subsalt.errors import DataError, GeometryError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.traffic import COUNTED, TRACES
-from subsalt.io.volumes.rsf import read_header
+from subsalt.io.volumes.rsf import LENGTHS, Axis, axes_of, data_of, header_text, read_header
 
-_LENGTHS = {"": 1.0, "m": 1.0, "km": 1000.0, "ft": 0.3048}
+_LENGTHS = {"": 1.0, **LENGTHS}
 _TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
@@ -57,16 +57,15 @@ class TimeSlices:
     def __init__(self, path: str | os.PathLike[str], *, rsf_outside: bool = False) -> None:
         self.path = Path(path)
         header = read_header(path, allow_outside=rsf_outside)
-        count = next((i - 1 for i in range(1, 10) if f"n{i}" not in header.keys), 9)
-        # the reader drops long axes of one point; here one time sample, or one line, is a size like any other
-        axes = [*header.axes, *_ones(header.keys, len(header.axes), count)]
-        labels = [a[3].lower() for a in axes]
+        # one time sample, or one line, is a size like any other
+        axes = header.all_axes
+        labels = [a.label.lower() for a in axes]
         if (
             len(axes) not in (2, 3)
             or labels[-1] not in ("t", "time")
             or labels[-2] not in ("", "x", "inline")
         ):
-            said = ", ".join(f"n{i + 1}={a[0]} {a[3] or 'without label'}" for i, a in enumerate(axes))
+            said = ", ".join(f"n{i + 1}={a.n} {a.label or 'without label'}" for i, a in enumerate(axes))
             raise _wrong(
                 f"{path} has the axes {said}: not slices of time",
                 'order the samples as n1 = y, n2 = x, n3 = time (2-D: n1 = x, n2 = time), with label3="t"',
@@ -80,15 +79,15 @@ class TimeSlices:
         self._stored = np.dtype("<f4" if form == "native_float" else ">f4")
         self.time = _time(path, axes[-1])
         across = axes[-2::-1]
-        self.shape = tuple(a[0] for a in across)
-        unknown = [a[4] for a in across if a[4] not in _LENGTHS]
-        if unknown or any(a[1] <= 0 for a in across if a[0] > 1):
+        self.shape = tuple(a.n for a in across)
+        unknown = [a.unit for a in across if a.unit not in _LENGTHS]
+        if unknown or any(a.d <= 0 for a in across if a.n > 1):
             raise _wrong(
-                f"{path}: steps {[a[1] for a in across]} in {[a[4] for a in across]}",
+                f"{path}: steps {[a.d for a in across]} in {[a.unit for a in across]}",
                 "give steps above 0 in m, km or ft",
             )
-        self.spacing = tuple(a[1] * _LENGTHS[a[4]] for a in across)
-        self.origin = tuple(a[2] * _LENGTHS[a[4]] for a in across)
+        self.spacing = tuple(a.d * _LENGTHS[a.unit] for a in across)
+        self.origin = tuple(a.o * _LENGTHS[a.unit] for a in across)
         self._offset = header.offset
         self._file = InputFile(header.data, DataError)
         need = self.time.nt * self.slice_bytes
@@ -187,25 +186,12 @@ class Slice:
         return out
 
 
-def _ones(keys: dict[str, str], have: int, count: int) -> list[tuple[int, float, float, str, str]]:
-    """Return the axes of one point that `read_header` left away."""
-    return [
-        (
-            1,
-            float(keys.get(f"d{i}", "1")),
-            float(keys.get(f"o{i}", "0")),
-            keys.get(f"label{i}", ""),
-            keys.get(f"unit{i}", ""),
+def _time(path: object, axis: Axis) -> TimeAxis:
+    if axis.unit not in _TIMES or not axis.d > 0:
+        raise _wrong(
+            f"{path}: the step of time is {axis.d:g} {axis.unit}", "give one above 0, in s, ms or us"
         )
-        for i in range(have + 1, count + 1)
-    ]
-
-
-def _time(path: object, axis: tuple[int, float, float, str, str]) -> TimeAxis:
-    nt, dt, t0, _, unit = axis
-    if unit not in _TIMES or not dt > 0:
-        raise _wrong(f"{path}: the step of time is {dt:g} {unit}", "give one above 0, in s, ms or us")
-    return TimeAxis(nt, dt * _TIMES[unit], t0 * _TIMES[unit])
+    return TimeAxis(axis.n, axis.d * _TIMES[axis.unit], axis.o * _TIMES[axis.unit])
 
 
 def write_slices(
@@ -235,16 +221,10 @@ def write_slices(
         When a slice has another shape, or there are fewer or more.
     """
     target = Path(path)
-    data = target.with_name(target.name + "@")
+    data = data_of(target)
     shape = tuple(shape)
     origin = (0.0,) * len(shape) if origin is None else tuple(origin)
-    lines = ["# written by subsalt: one slice per time sample"]
-    rows = [*zip(shape, spacing, origin, "xy"[: len(shape)], strict=True)][::-1]
-    for i, (n, d, o, label) in enumerate(rows, 1):
-        lines.append(f'n{i}={n} d{i}={float(d)!r} o{i}={float(o)!r} label{i}="{label}" unit{i}="m"')
-    i = len(rows) + 1
-    lines.append(f'n{i}={time.nt} d{i}={time.dt!r} o{i}={time.t0!r} label{i}="t" unit{i}="s"')
-    lines.append(f'data_format="native_float" esize=4 in="{data.name}"')
+    axes = [*axes_of(shape, spacing, origin, "xy"[: len(shape)]), Axis(time.nt, time.dt, time.t0, "t", "s")]
     count = 0
     with atomic_write(data, size=time.nt * 4 * math.prod(shape)) as f:
         for values in slices:
@@ -257,7 +237,7 @@ def write_slices(
             count += 1
         if count != time.nt:
             raise _wrong(f"{path}: {count} slices came, {time.nt} were announced", "give one per time sample")
-    publish_text(target, "\n".join(lines) + "\n")
+    publish_text(target, header_text(data, axes, title="written by subsalt: one slice per time sample"))
 
 
 #: bytes of slices that are held while they are turned into traces

@@ -18,7 +18,7 @@ from subsalt.io.segy.geometry import column, unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.volumes.lattice import fit_lattice
 from subsalt.io.volumes.npy import NpzFile
-from subsalt.io.volumes.rsf import read_header
+from subsalt.io.volumes.rsf import Axis, read_header
 from subsalt.io.volumes.segy_volume import VOLUME_HEADERS, SegyPlanes, first_sample
 from subsalt.io.volumes.volume import open_volume, suffix_of
 
@@ -236,16 +236,13 @@ def _axis_names(path: str | os.PathLike[str], ndim: int) -> tuple[list[str], lis
     """Return label and unit of every axis, slowest first, in small letters; empty lists when the file has none."""
     if suffix_of(path) == ".rsf":
         axes = read_header(path, allow_outside=True).axes[::-1]
-        axes = [*[(1, 1.0, 0.0, "", "")] * (ndim - len(axes)), *axes]
-        return [a[3].strip().lower() for a in axes], [a[4].strip().lower() for a in axes]
+        axes = [*[Axis(1, 1.0, 0.0)] * (ndim - len(axes)), *axes]
+        return [a.label.strip().lower() for a in axes], [a.unit.strip().lower() for a in axes]
     if suffix_of(path) == ".npz":
         with NpzFile(path) as z:
-            axes_kept = z["axes"].reshape(-1) if "axes" in z and np.prod(z.shape("axes")) <= 16 else None
-        if axes_kept is not None and axes_kept.dtype.kind in "US":
-            names = [str(v.decode() if isinstance(v, bytes) else v).lower() for v in axes_kept]
-            names = names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
-            if len(names) == ndim:
-                return names, [""] * ndim
+            names = z.axis_names()
+        if len(names) == ndim:
+            return [name.lower() for name in names], [""] * ndim
     return [], []
 
 

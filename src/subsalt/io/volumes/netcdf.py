@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -15,9 +14,18 @@ from subsalt.earth.planes import Held, Planes
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write, human
-from subsalt.io.volumes.planes import MAP_NAMES, FileBytes, RawPlanes, frame_from, map_axes, to_float32
-
-_DEPTH_NAMES = ("depth", "z")
+from subsalt.io.volumes.planes import (
+    DEPTH,
+    MAP_NAMES,
+    FileBytes,
+    OpenVolume,
+    RawPlanes,
+    VolumeLabel,
+    VolumeRequest,
+    frame_from,
+    map_axes,
+    to_float32,
+)
 
 
 class _Borrowed:
@@ -36,12 +44,7 @@ class _Borrowed:
 
 
 def write_netcdf(
-    path: str | os.PathLike[str],
-    grid: Grid,
-    values: NDArray[np.float32],
-    frame: Frame,
-    text: Sequence[str] = (),
-    name: str = "values",
+    path: str | os.PathLike[str], grid: Grid, values: NDArray[np.float32], label: VolumeLabel
 ) -> None:
     """Write values (nx, [ny,] nz) with coordinates in metres, depth positive down.
 
@@ -61,18 +64,17 @@ def write_netcdf(
     with atomic_write(path, size=values.nbytes) as f:
         borrowed = _Borrowed(f)
         try:
-            _fill(netcdf_file(borrowed, "w", version=2), grid, values, frame, text, name)
+            _fill(netcdf_file(borrowed, "w", version=2), grid, values, label)
         finally:
             # SciPy's object closes itself when collected, long after the file is gone
             borrowed.close()
 
 
-def _fill(
-    nc: Any, grid: Grid, values: NDArray[np.float32], frame: Frame, text: Sequence[str], name: str
-) -> None:
+def _fill(nc: Any, grid: Grid, values: NDArray[np.float32], label: VolumeLabel) -> None:
+    frame, name = label.frame, label.name
     dims = ("x", "depth") if grid.ndim == 2 else ("x", "y", "depth")
     nc.Conventions = b"CF-1.8"
-    nc.source = "\n".join(text).encode("ascii", "replace") or b"subsalt"
+    nc.source = "\n".join(label.text).encode("ascii", "replace") or b"subsalt"
     for i, dim in enumerate(dims):
         nc.createDimension(dim, grid.shape[i])
         v = nc.createVariable(dim, "f8", (dim,))
@@ -100,19 +102,13 @@ def _fill(
     nc.flush()
 
 
-def open_netcdf(
-    path: str | os.PathLike[str], key: str | None = None
-) -> tuple[Grid | None, Frame, Planes, str]:
+def open_netcdf(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
     """Open a variable of 2 or 3 dimensions whose last one is depth.
 
-    Returns
-    -------
-    grid : Grid or None
-        None when a dimension has no regular coordinate.
-    frame : Frame
-    planes : Planes
-    unit : str
-        The variable's units, empty when it has none.
+    Raises
+    ------
+    ModelError
+        When the file is damaged or another kind, or a dimension has no regular coordinate and none was given.
     """
     from scipy.io import netcdf_file
 
@@ -124,47 +120,49 @@ def open_netcdf(
     try:
         # mapped, so that only the header and the coordinates are read
         with netcdf_file(os.fspath(path), "r", mmap=True) as nc:
-            return _variable(path, nc, key)
+            return _variable(path, nc, request)
     except ModelError:
         raise
     except Exception as e:  # SciPy raises many unrelated types on damaged files
         raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E233") from e
 
 
-def _variable(
-    path: str | os.PathLike[str], nc: Any, key: str | None
-) -> tuple[Grid | None, Frame, Planes, str]:
+def _variable(path: str | os.PathLike[str], nc: Any, request: VolumeRequest) -> OpenVolume:
     names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3) and n not in MAP_NAMES]
-    if key is None and len(names) == 1:
-        key = names[0]
-    if key is None or key not in names:
-        raise ModelError(
-            f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
-        )
+    key = request.pick(path, names)
     v = nc.variables[key]
-    if v.dimensions[-1].lower() not in _DEPTH_NAMES:
+    if v.dimensions[-1].lower() not in DEPTH:
         raise ModelError(
             f"{path}: dimensions of {key} are {', '.join(v.dimensions)}",
             "store depth as the last one",
             code="E230",
         )
     planes = _placed(path, v.data)
-    steps, first = [], []
-    for dim, n in zip(v.dimensions, planes.shape, strict=True):
-        axis = np.array(nc.variables[dim].data, dtype=np.float64) if dim in nc.variables else np.zeros(0)
-        step = float(axis[-1] - axis[0]) / (n - 1) if len(axis) == n and n > 1 else 0.0
-        if step <= 0 or np.abs(np.diff(axis) - step).max() > 1e-4 * step:
-            return None, Frame(), planes, ""
-        # what the ends round to nine digits is what was meant
-        steps.append(float(f"{step:.9g}"))
-        first.append(float(axis[0]))
+    axes = [
+        _regular(nc.variables[dim].data if dim in nc.variables else (), n)
+        for dim, n in zip(v.dimensions, planes.shape, strict=True)
+    ]
+    known = [a for a in axes if a is not None]
+    if len(known) < len(axes):
+        return OpenVolume(request.grid(path, planes.shape), Frame(), planes)
     frame = Frame()
     m = nc.variables.get("frame")
     if m is not None and all(hasattr(m, a) for a in ("x0", "y0", "azimuth", "flip")):
         frame = frame_from((m.x0, m.y0, m.azimuth, m.flip), path)
     unit = getattr(v, "units", b"")
     unit = unit.decode("latin-1") if isinstance(unit, bytes) else str(unit)
-    return Grid(planes.shape, tuple(steps), tuple(first)), frame, planes, unit
+    grid = request.grid(path, planes.shape, [step for step, _ in known], [first for _, first in known])
+    return OpenVolume(grid, frame, planes, unit)
+
+
+def _regular(coordinate: Any, n: int) -> tuple[float, float] | None:
+    """Return step and first value of a coordinate of n values; None when it is not regular."""
+    axis = np.array(coordinate, dtype=np.float64)
+    step = float(axis[-1] - axis[0]) / (n - 1) if len(axis) == n and n > 1 else 0.0
+    if step <= 0 or np.abs(np.diff(axis) - step).max() > 1e-4 * step:
+        return None
+    # what the ends round to nine digits is what was meant
+    return float(f"{step:.9g}"), float(axis[0])
 
 
 def _placed(path: str | os.PathLike[str], mapped: NDArray) -> Planes:

@@ -1,6 +1,4 @@
-"""NumPy files: models in NPZ (arrays with spacing_m, origin_m, axes) and bare arrays in NPY. Never a
-pickle.
-"""
+"""NumPy files: models in NPZ (arrays with spacing_m, origin_m, axes) and bare arrays in NPY. Never a pickle."""
 
 from __future__ import annotations
 
@@ -21,8 +19,17 @@ from subsalt.errors import ModelError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.shared_file import write_together
-from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, RawPlanes
-from subsalt.parallel.comm import Comm
+from subsalt.io.volumes.planes import (
+    AcrossPlanes,
+    Bytes,
+    FileBytes,
+    OpenVolume,
+    OwnPlanes,
+    RawPlanes,
+    VolumeLabel,
+    VolumeRequest,
+    frame_from,
+)
 
 #: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
 _LARGEST = 1 << 42
@@ -55,22 +62,53 @@ def _numbers(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype, 
     return kind(data, offset, shape, dtype)
 
 
-def open_npy(path: str | os.PathLike[str]) -> Planes:
+def open_npy(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
     """Open a ``.npy`` array of numbers; its size is checked against the file."""
-    name = Path(path)
+    a = _open_array(Path(path))
+    said = read_grid_file(path, a.shape)
+    frame = frame_from(said["frame"], grid_file(path)) if said else Frame()
+    return OpenVolume(request.grid(path, a.shape, said.get("spacing_m"), said.get("origin_m")), frame, a)
+
+
+def _open_array(name: Path) -> Planes:
     with InputFile(name, ModelError) as file, os.fdopen(os.dup(file.fd), "rb") as stream:
         shape, dtype, columns = _header(stream, str(name))
         need = math.prod(shape) * dtype.itemsize
         have = file.size - stream.tell()
         if have < need:
             raise ModelError(
-                f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds "
-                f"{have}",
+                f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds {have}",
                 "copy the file anew",
                 code="E223",
             )
         _real(dtype, name)
         return _numbers(FileBytes(name), stream.tell(), shape, dtype, columns)
+
+
+def open_npz(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
+    """Open an array of an ``.npz`` file, with its ``spacing_m``, ``origin_m``, ``axes`` and ``frame``."""
+    with NpzFile(path) as z:
+        volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
+        key = volumes[0] if request.key is None and len(volumes) == 1 else request.key
+        if key is None or key not in z:
+            asked = "holds several arrays" if key is None else f"has no array {key!r}"
+            raise ModelError(
+                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
+            )
+        a = z.planes(key)
+        spacing, origin, world = (z.small(name) for name in ("spacing_m", "origin_m", "frame"))
+        names = z.axis_names()
+    if names and names[-1].lower() not in request.last:
+        raise ModelError(
+            f"{path}: axes are {', '.join(names)}",
+            f"store {'time' if 't' in request.last else 'depth'} as the last axis",
+            code="E230",
+        )
+    frame = Frame()
+    if world is not None and world.size == 4 and world.dtype.kind == "f":
+        frame = frame_from(world.tolist(), path)
+    steps, first = (None if v is None else [float(x) for x in v] for v in (spacing, origin))
+    return OpenVolume(request.grid(path, a.shape, steps, first), frame, a)
 
 
 def _real(dtype: np.dtype, name: object) -> None:
@@ -108,9 +146,8 @@ class MemberBytes:
                 done += len(part)
                 self._at += len(part)
             if self._at >= self._member.file_size:
-                self._stream.read(
-                    1
-                )  # the end is only noticed, and the checksum compared, by a read that meets it
+                # the end is only noticed, and the checksum compared, by a read that meets it
+                self._stream.read(1)
         except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
             self._stream = None
             raise ModelError(
@@ -175,6 +212,18 @@ class NpzFile:
     def __getitem__(self, key: str) -> NDArray:
         return self._open(key, header_only=False)
 
+    def small(self, name: str) -> NDArray | None:
+        """Return an array of at most 16 values as a row; None when there is none."""
+        return self[name].reshape(-1) if name in self and np.prod(self.shape(name)) <= 16 else None
+
+    def axis_names(self) -> list[str]:
+        """Return what the array ``axes`` calls the axes, slowest first; empty when it does not."""
+        axes = self.small("axes")
+        if axes is None or axes.dtype.kind not in "US":
+            return []
+        names = [str(v.decode() if isinstance(v, bytes) else v) for v in axes]
+        return names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
+
     def planes(self, key: str) -> Planes:
         """Return an array of numbers as a volume that is read by planes."""
         self.shape(key)  # refuses what claims more than the file can hold
@@ -234,24 +283,46 @@ class NpzFile:
         self.close()
 
 
-def write_array_planes(
-    path: str | os.PathLike[str], shape: tuple[int, ...], first: int, values: NDArray, comm: Comm
-) -> None:
-    """Write a ``.npy`` array of which every rank of `comm` has some planes, from the plane `first`. Collective."""
-    a = np.ascontiguousarray(values)
-    head = io.BytesIO()
-    described = {"descr": np.lib.format.dtype_to_descr(a.dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(head, described)
-    plane = math.prod(shape[1:]) * a.itemsize
-    with write_together(path, comm, head.tell() + shape[0] * plane) as f:
-        if comm.is_root:
-            f.write_at(0, head.getvalue())
-        f.write_at(head.tell() + first * plane, raw_bytes(a))
-
-
 def grid_file(path: str | os.PathLike[str]) -> Path:
     """Return the name of the side file that says where the array of a ``.npy`` file lies."""
     return Path(f"{os.fspath(path)}.json")
+
+
+def write_npy(
+    path: str | os.PathLike[str], grid: Grid, values: NDArray | OwnPlanes, label: VolumeLabel
+) -> None:
+    """Write values as ``NAME.npy``, and where they lie as ``NAME.npy.json``; collective when every rank has planes."""
+    own = OwnPlanes.of(values)
+    a = np.ascontiguousarray(own.values)
+    head = io.BytesIO()
+    described = {
+        "descr": np.lib.format.dtype_to_descr(a.dtype),
+        "fortran_order": False,
+        "shape": grid.shape,
+    }
+    np.lib.format.write_array_header_1_0(head, described)
+    plane = math.prod(grid.shape[1:]) * a.itemsize
+    with write_together(path, own.comm, head.tell() + grid.shape[0] * plane) as f:
+        if own.comm.is_root:
+            f.write_at(0, head.getvalue())
+        f.write_at(head.tell() + own.first * plane, raw_bytes(a))
+    with own.comm.together():
+        if own.comm.is_root:
+            write_grid_file(path, grid, label.frame)
+
+
+def write_npz_volume(path: str | os.PathLike[str], grid: Grid, values: NDArray, label: VolumeLabel) -> None:
+    """Write values with their spacing, origin, axes, frame and provenance."""
+    frame = label.frame
+    arrays: dict[str, NDArray] = {
+        label.name: values,
+        "spacing_m": np.array(grid.spacing),
+        "origin_m": np.array(grid.origin),
+        "axes": np.array(["x", "z"] if grid.ndim == 2 else ["x", "y", "z"]),
+        "frame": np.array([frame.x0, frame.y0, frame.azimuth, float(frame.flip)]),
+        "provenance": np.array("\n".join(label.text)),
+    }
+    write_npz(path, arrays)
 
 
 def write_grid_file(path: str | os.PathLike[str], grid: Grid, frame: Frame) -> None:

@@ -1,5 +1,5 @@
-"""Planes of volumes in files, by positioned reads: only the bytes asked for, where the format allows it; and the frame
-of a volume as formats store it.
+"""Volumes in files: grid and frame as formats store them, and planes by positioned reads, of only the bytes asked for
+where the format allows it.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Moved, Planes
-from subsalt.errors import DataError, ModelError
+from subsalt.errors import DataError, Finding, ModelError
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.parallel.comm import Comm, single
 
 #: what the map coordinates of columns are called where a file has room for them
 MAP_NAMES = ("map_x", "map_y")
@@ -39,6 +41,143 @@ def frame_from(values: Sequence[float], path: object) -> Frame:
     if not all(math.isfinite(v) and abs(v) < 1e12 for v in (x0, y0, azimuth, flip)):
         raise ModelError(f"{path}: the frame {x0}, {y0}, {azimuth} is not finite", "mend it", code="E230")
     return Frame(x0, y0, azimuth, bool(flip))
+
+
+#: names of the last axis of a model
+DEPTH = ("z", "depth")
+
+
+@dataclass
+class OpenVolume:
+    """A volume in a file whose values are read by planes.
+
+    Parameters
+    ----------
+    grid : Grid
+        Local coordinates, m.
+    frame : Frame
+        Where they lie on the map.
+    planes : Planes
+        The values as they are stored.
+    unit : str
+        Their unit; empty when the file does not say.
+    source : str
+        File name, with the key for NPZ.
+    findings : list of Finding
+        Oddities; of SEG-Y, how the depth step was taken.
+    lines : tuple of int
+        Of SEG-Y: first inline, inline step, first crossline, crossline step, as numbered in the file.
+    """
+
+    grid: Grid
+    frame: Frame
+    planes: Planes
+    unit: str = ""
+    source: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class VolumeRequest:
+    """What a caller says of a volume beside its name.
+
+    Parameters
+    ----------
+    key : str, optional
+        Name of the array in formats that hold several; may be left out when there is one.
+    spacing, origin : sequence of float, optional
+        Replace the file's; m, x first.
+    rsf_outside : bool
+        Let an RSF header name data outside its folder.
+    last : tuple of str
+        Names that the last axis may have in an NPZ file.
+    """
+
+    key: str | None = None
+    spacing: Sequence[float] | None = None
+    origin: Sequence[float] | None = None
+    rsf_outside: bool = False
+    last: tuple[str, ...] = DEPTH
+
+    def pick(self, path: object, names: Sequence[str], holds: str = "holds", none: str = "no volume") -> str:
+        """Return the name of the array to read: the one asked for, or the only one."""
+        if self.key is None and len(names) == 1:
+            return names[0]
+        if self.key is None or self.key not in names:
+            raise ModelError(
+                f"{path} {holds} {', '.join(names) or none}", 'say which: key = "..."', code="E231"
+            )
+        return self.key
+
+    def grid(
+        self,
+        path: object,
+        shape: tuple[int, ...],
+        spacing: Sequence[float] | None = None,
+        origin: Sequence[float] | None = None,
+    ) -> Grid:
+        """Return the grid of values whose file says `spacing` and `origin`; what was asked for counts first.
+
+        Raises
+        ------
+        ModelError
+            When the shape is no volume's, or nobody says the spacing of each axis.
+        """
+        spacing, origin = self.spacing or spacing, self.origin or origin
+        if len(shape) not in (2, 3):
+            raise ModelError(
+                f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E230"
+            )
+        if spacing is None:
+            axes = "dx, dz" if len(shape) == 2 else "dx, dy, dz"
+            raise ModelError(
+                f"{path} does not say its spacing",
+                f'in a job: {{file = "{os.path.basename(str(path))}", spacing = [{axes}]}}; elsewhere take a file '
+                "that says it, such as .rsf",
+                code="E225",
+            )
+        if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
+            raise ModelError(
+                f"{path} has shape {shape}; spacing {list(spacing)}, origin "
+                f"{None if origin is None else list(origin)}",
+                "give one value per axis",
+                code="E225",
+            )
+        return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
+
+
+@dataclass(frozen=True)
+class OwnPlanes:
+    """The part of a volume that this rank has, when several write it together.
+
+    Parameters
+    ----------
+    first : int
+        The plane along x with which `values` begin.
+    values : ndarray, (planes, ...), float32
+        It may be empty.
+    comm : Comm
+        The ranks that write.
+    """
+
+    first: int
+    values: NDArray
+    comm: Comm
+
+    @classmethod
+    def of(cls, values: NDArray | OwnPlanes) -> OwnPlanes:
+        """Return a whole array as the part of the only rank."""
+        return values if isinstance(values, OwnPlanes) else cls(0, np.asarray(values), single())
+
+
+@dataclass(frozen=True)
+class VolumeLabel:
+    """What is written beside the values of a volume: where it lies, lines of provenance, the name of its array."""
+
+    frame: Frame = field(default_factory=Frame)
+    text: Sequence[str] = ()
+    name: str = "values"
 
 
 #: bytes in another form (byte order, type, order of axes) that are held beside the result at one time

@@ -8,17 +8,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import human, publish_text
 from subsalt.io.shared_file import write_together
-from subsalt.io.volumes.planes import FileBytes, FilePlanes, RawPlanes, to_float32
-from subsalt.parallel.comm import Comm, single
+from subsalt.io.volumes.planes import (
+    FileBytes,
+    FilePlanes,
+    OpenVolume,
+    OwnPlanes,
+    RawPlanes,
+    VolumeLabel,
+    VolumeRequest,
+    frame_from,
+    to_float32,
+)
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20
@@ -28,19 +39,41 @@ _TEXT_BLOCK = 1 << 20
 _SAME_FILE = b"\x0c\x0c\x04"
 
 
+#: metres in a unit of length
+LENGTHS = {"m": 1.0, "km": 1000.0, "ft": 0.3048}
+#: keys of the frame that we write
+_FRAME = ("frame_x0", "frame_y0", "frame_azimuth", "frame_flip")
+
+
+class Axis(NamedTuple):
+    """An axis: number of values, step, first value."""
+
+    n: int
+    d: float
+    o: float
+    label: str = ""
+    unit: str = ""
+
+
 @dataclass
 class RsfHeader:
-    """The keys of an RSF header; `axes` are (n, d, o, label, unit), fastest first."""
+    """The keys of an RSF header; `all_axes` fastest first, `axes` without the slow ones of one value."""
 
     keys: dict[str, str]
     data: Path
     offset: int
-    axes: list[tuple[int, float, float, str, str]] = field(default_factory=list)
+    all_axes: list[Axis] = field(default_factory=list)
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The axes of the array."""
+        last = max((i for i, a in enumerate(self.all_axes) if a.n > 1), default=0)
+        return self.all_axes[: last + 1]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the array, slowest axis first (C order)."""
-        return tuple(a[0] for a in reversed(self.axes))
+        return tuple(a.n for a in reversed(self.axes))
 
 
 def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) -> RsfHeader:
@@ -97,7 +130,7 @@ def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     return full
 
 
-def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str, str]]:
+def _axes(name: Path, keys: dict[str, str]) -> list[Axis]:
     axes = []
     for i in range(1, 10):
         if f"n{i}" not in keys:
@@ -111,9 +144,7 @@ def _axes(name: Path, keys: dict[str, str]) -> list[tuple[int, float, float, str
             ) from e
         if n < 1 or not math.isfinite(d) or not math.isfinite(o):
             raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E220")
-        axes.append((n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
-    while len(axes) > 1 and axes[-1][0] == 1:
-        axes.pop()
+        axes.append(Axis(n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
     return axes
 
 
@@ -236,56 +267,83 @@ def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes
         offset += whole
 
 
+def open_rsf_volume(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
+    """Open an RSF cube as a volume, with its unit and, where we wrote it, its frame."""
+    header, a = open_rsf(path, allow_outside=request.rsf_outside)
+    axes = header.axes[::-1]
+    factors = [LENGTHS.get(x.unit, 1.0) for x in axes]
+    spacing = [x.d * f for x, f in zip(axes, factors, strict=True)]
+    origin = [x.o * f for x, f in zip(axes, factors, strict=True)]
+    frame = Frame()
+    if all(n in header.keys for n in _FRAME):
+        try:
+            frame = frame_from([float(header.keys[n]) for n in _FRAME], path)
+        except ValueError as e:
+            raise ModelError(f"{path}: the frame is not four numbers", "mend the header", code="E220") from e
+    grid = request.grid(path, a.shape, spacing, origin)
+    return OpenVolume(grid, frame, a, header.keys.get("unit", ""))
+
+
+def write_rsf_volume(
+    path: str | os.PathLike[str], grid: Grid, values: NDArray | OwnPlanes, label: VolumeLabel
+) -> None:
+    """Write values on `grid`; collective when every rank has some planes."""
+    frame = label.frame
+    numbers = (repr(frame.x0), repr(frame.y0), repr(frame.azimuth), str(int(frame.flip)))
+    extra = dict(zip(_FRAME, numbers, strict=True)) | {"title": label.name}
+    write_rsf(path, values, axes_of(grid.shape, grid.spacing, grid.origin), extra, label.text)
+
+
+def axes_of(
+    shape: Sequence[int],
+    spacing: Sequence[float],
+    origin: Sequence[float],
+    labels: Sequence[str] = (),
+    unit: str = "m",
+) -> list[Axis]:
+    """Return the axes of an array (nx, [ny,] nz), fastest first; all arguments have the order of the array."""
+    if not np.isfinite(spacing).all() or len(shape) != len(spacing) or len(shape) != len(origin):
+        raise DataError(
+            f"array of {len(shape)} axes, spacing {tuple(spacing)}, origin {tuple(origin)}",
+            "give one value per axis",
+        )
+    labels = labels or ("xz" if len(shape) == 2 else "xyz")
+    axes = [Axis(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    return axes[::-1]
+
+
 def write_rsf(
     path: str | os.PathLike[str],
-    values: NDArray,
-    spacing: tuple[float, ...],
-    origin: tuple[float, ...],
-    *,
-    labels: tuple[str, ...] = (),
-    unit: str = "m",
+    values: NDArray | OwnPlanes,
+    axes: Sequence[Axis],
     extra: dict[str, str] | None = None,
     comments: Sequence[str] = (),
-    first: int = 0,
-    planes: int | None = None,
-    comm: Comm | None = None,
 ) -> None:
-    """Write an array (nx, [ny,] nz) as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
+    """Write an array as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
 
     Parameters
     ----------
-    spacing, origin : tuple of float
-        In the order of the array's axes, m.
-    labels : tuple of str
-        Names of the axes, in the same order.
+    values : ndarray or OwnPlanes
+        All of it, or the planes of this rank; then this is collective.
+    axes : sequence of Axis
+        Of the whole array, fastest first (`axes_of`).
     extra : dict
         More keys.
     comments : sequence of str
         Provenance, as comment lines.
-    first, planes : int
-        The plane with which `values` begin, and how many there are in all, when every rank of `comm` has some.
-    comm : Comm, optional
-        The ranks that write the file together; then this is collective.
     """
-    ranks, target = comm or single(), Path(path)
+    own, target = OwnPlanes.of(values), Path(path)
     data = data_of(target)
-    a = np.ascontiguousarray(values, dtype="<f4")
-    if not np.isfinite(spacing).all() or a.ndim != len(spacing) or a.ndim != len(origin):
-        raise DataError(
-            f"array of {a.ndim} axes, spacing {spacing}, origin {origin}", "give one value per axis"
-        )
-    shape = (len(a) if planes is None else planes, *a.shape[1:])
-    labels = labels or (("x", "z") if a.ndim == 2 else ("x", "y", "z"))
-    axes = [(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    a = np.ascontiguousarray(own.values, dtype="<f4")
     head = header_text(
-        data, axes[::-1], comments, extra, "written by subsalt; n1 is the fastest axis, depth positive down"
+        data, axes, comments, extra, "written by subsalt; n1 is the fastest axis, depth positive down"
     )
     # the header last: whoever sees it finds its data complete
-    plane = 4 * math.prod(shape[1:])
-    with write_together(data, ranks, plane * shape[0]) as f:
-        f.write_at(plane * first, raw_bytes(a))
-    with ranks.together():
-        if ranks.is_root:
+    plane = 4 * math.prod(x.n for x in axes[:-1])
+    with write_together(data, own.comm, plane * axes[-1].n) as f:
+        f.write_at(plane * own.first, raw_bytes(a))
+    with own.comm.together():
+        if own.comm.is_root:
             publish_text(target, head)
 
 
@@ -307,7 +365,7 @@ def header_text(
     ----------
     data : Path
         The file of its data, beside the header.
-    axes : sequence of (n, d, o, label, unit)
+    axes : sequence of Axis
         Fastest first.
     comments : sequence of str
         Provenance, as comment lines.

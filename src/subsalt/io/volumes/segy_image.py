@@ -14,8 +14,7 @@ from subsalt.io.files import raw_bytes
 from subsalt.io.segy.rev1 import Expectation, binary_header, choose_scalar, trace_rows
 from subsalt.io.segy.text_header import encode_text
 from subsalt.io.shared_file import write_together
-from subsalt.io.volumes.planes import map_axes
-from subsalt.parallel.comm import Comm, single
+from subsalt.io.volumes.planes import OwnPlanes, map_axes
 
 SIGNATURE = "DEPTH VOLUME WRITTEN BY SUBSALT"
 #: beginnings of the lines of the textual header that describe the file rather than its origin
@@ -136,13 +135,10 @@ class ImageRows:
 
 def write_image(
     path: str | os.PathLike[str],
-    image: NDArray[np.float32],
+    image: NDArray[np.float32] | OwnPlanes,
     grid: Grid,
     frame: Frame | None = None,
     text: Sequence[str] = (),
-    *,
-    first: int = 0,
-    comm: Comm | None = None,
 ) -> None:
     """Write a depth image as SEG-Y rev 1, IEEE float.
 
@@ -150,17 +146,13 @@ def write_image(
     ----------
     path : path-like
         The file.
-    image : ndarray, (nx, nz) or (nx, ny, nz), float32
-        Values on `grid`, or on some of its planes.
+    image : ndarray, (nx, nz) or (nx, ny, nz), float32, or OwnPlanes
+        Values on `grid`, or the planes of this rank; then this is collective.
     frame : Frame, optional
         Where the grid lies on the map.
     text : sequence of str
         Provenance for the textual header; keep time, host and path out of it, so that equal images are equal
         files.
-    first : int
-        The plane with which `image` begins, when every rank of `comm` has some.
-    comm : Comm, optional
-        The ranks that write the file together; then this is collective.
 
     Raises
     ------
@@ -173,9 +165,9 @@ def write_image(
     (and 73/77) with their scalar in 71. A 2-D image is inline 1. The interval field holds the depth step in
     millimetres, the delay field (109, with 215) the first depth in metres; the textual header says both.
     """
-    ranks = comm or single()
-    a, failure = np.asarray(image), None
-    if a.shape[1:] != grid.shape[1:] or (comm is None and a.shape != grid.shape):
+    own, failure = OwnPlanes.of(image), None
+    a, first, ranks = own.values, own.first, own.comm
+    if a.shape[1:] != grid.shape[1:] or (own is not image and a.shape != grid.shape):
         failure = DataError(
             f"image has shape {a.shape}, the grid has {grid.shape}", "pass the grid of the image"
         )

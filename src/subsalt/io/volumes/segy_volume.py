@@ -6,7 +6,6 @@ import math
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.samples import FORMATS
 from subsalt.io.segy.trace_headers import read_traces
 from subsalt.io.volumes.lattice import Lattice, fit_lattice
-from subsalt.io.volumes.planes import BLOCK, FilePlanes
+from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume
 from subsalt.io.volumes.segy_image import PLACE, SIGNATURE
 
 _PLACE = re.compile(r"\s+C\s*\d+ +".join(re.escape(line).replace(r"\{\}", r"(\S+)") for line in PLACE))
@@ -44,36 +43,6 @@ VOLUME_HEADERS = (
     "ns",
     "trace_id",
 )
-
-
-@dataclass
-class SegyVolume:
-    """A volume read from SEG-Y.
-
-    Parameters
-    ----------
-    lines : tuple of int
-        First inline, inline step, first crossline, crossline step, as numbered in the file.
-    findings : list of Finding
-        How the depth step was taken, and oddities.
-    """
-
-    grid: Grid
-    frame: Frame
-    values: NDArray[np.float32]
-    lines: tuple[int, int, int, int]
-    findings: list[Finding] = field(default_factory=list)
-
-
-@dataclass
-class OpenVolume:
-    """A volume in SEG-Y whose headers were read: as `SegyVolume`, with planes for values."""
-
-    grid: Grid
-    frame: Frame
-    planes: SegyPlanes
-    lines: tuple[int, int, int, int]
-    findings: list[Finding]
 
 
 class SegyPlanes(FilePlanes):
@@ -129,63 +98,6 @@ class SegyPlanes(FilePlanes):
         return out
 
 
-def read_volume(
-    path: str | os.PathLike[str],
-    header: HeaderBytes | None = None,
-    fix: Fix | None = None,
-    *,
-    spacing: Sequence[float] | None = None,
-    origin: Sequence[float] | None = None,
-) -> tuple[Grid, Frame, NDArray[np.float32]]:
-    """Read a SEG-Y volume: grid, frame and values (nx, ny, nz), or (nx, nz) for a single line.
-
-    See `read_segy_volume`, which also returns line numbers and findings.
-    """
-    v = read_segy_volume(path, header, fix, spacing=spacing, origin=origin)
-    return v.grid, v.frame, v.values
-
-
-def read_segy_volume(
-    path: str | os.PathLike[str],
-    header: HeaderBytes | None = None,
-    fix: Fix | None = None,
-    *,
-    spacing: Sequence[float] | None = None,
-    origin: Sequence[float] | None = None,
-) -> SegyVolume:
-    """Read a SEG-Y volume.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    header, fix : HeaderBytes, Fix, optional
-        Where inline, crossline and coordinates lie; what is wrong with them.
-    spacing, origin : sequence of float, optional
-        Replace what the headers say, m, in the order of the grid's axes; needed where coordinates are
-        missing.
-
-    Returns
-    -------
-    SegyVolume
-        An unrotated volume keeps map coordinates as local ones; a rotated one starts at local (0, 0).
-
-    Raises
-    ------
-    SegyError, ModelError
-        When traces do not fill a regular grid, or the spacing cannot be known.
-
-    Notes
-    -----
-    SEG-Y has no field for a depth step: the interval field is taken as millimetres (20000 means 20 m), which
-    is what most programs write.
-    """
-    header, fix = header or HeaderBytes(), fix or Fix()
-    v = open_segy_volume(path, header, fix, spacing=spacing, origin=origin)
-    values = v.planes.read(0, len(v.planes))
-    return SegyVolume(v.grid, v.frame, values, v.lines, v.findings)
-
-
 def open_segy_volume(
     path: str | os.PathLike[str],
     header: HeaderBytes | None = None,
@@ -194,7 +106,33 @@ def open_segy_volume(
     spacing: Sequence[float] | None = None,
     origin: Sequence[float] | None = None,
 ) -> OpenVolume:
-    """Read the headers of a SEG-Y volume; its planes are read when asked for. See `read_segy_volume`."""
+    """Read the headers of a SEG-Y volume; its planes are read when asked for.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    header, fix : HeaderBytes, Fix, optional
+        Where inline, crossline and coordinates lie; what is wrong with them.
+    spacing, origin : sequence of float, optional
+        Replace what the headers say, m, in the order of the grid's axes; needed where coordinates are missing.
+
+    Returns
+    -------
+    OpenVolume
+        (nx, ny, nz), or (nx, nz) for a single line. An unrotated volume keeps map coordinates as local ones; a rotated
+        one starts at local (0, 0).
+
+    Raises
+    ------
+    SegyError, ModelError
+        When traces do not fill a regular grid, or the spacing cannot be known.
+
+    Notes
+    -----
+    SEG-Y has no field for a depth step: the interval field is taken as millimetres (20000 means 20 m), which is what
+    most programs write.
+    """
     header, fix = header or HeaderBytes(), fix or Fix()
     with InputFile(path) as file:
         one = open_headers(file, header, fix, VOLUME_HEADERS)
@@ -206,7 +144,7 @@ def open_segy_volume(
     dz, z0 = _depths(lay, one.values, fix, length, spacing, findings)
     grid = _grid(path, lattice, lay.ns, dz, z0, spacing, origin)
     planes = SegyPlanes(lay, lattice.order, grid.shape)
-    return OpenVolume(grid, lattice.frame, planes, lattice.lines, findings)
+    return OpenVolume(grid, lattice.frame, planes, findings=findings, lines=lattice.lines)
 
 
 def _keep_place(lattice: Lattice, lay: FileLayout) -> None:

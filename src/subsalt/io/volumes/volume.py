@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.io.segy.headers import FileLayout
-from subsalt.io.volumes.npy import NpzFile, grid_file, open_npy, read_grid_file
-from subsalt.io.volumes.planes import frame_from
-from subsalt.io.volumes.rsf import open_rsf
-from subsalt.io.volumes.segy_volume import SegyPlanes
-from subsalt.io.volumes.writing import suffix_of, write
+from subsalt.io.volumes.netcdf import open_netcdf, write_netcdf
+from subsalt.io.volumes.npy import open_npy, open_npz, write_npy, write_npz_volume
+from subsalt.io.volumes.planes import DEPTH, OpenVolume, OwnPlanes, VolumeLabel, VolumeRequest
+from subsalt.io.volumes.rsf import open_rsf_volume, write_rsf_volume
+from subsalt.io.volumes.segy_image import write_image
+from subsalt.io.volumes.segy_volume import SegyPlanes, open_segy_volume
+from subsalt.io.volumes.vti import open_vti, write_vti
+from subsalt.io.volumes.zarr_store import open_zarr, write_zarr
 from subsalt.parallel.relay import plain
-
-__all__ = ["UNITS", "OpenVolume", "Volume", "open_volume", "read", "suffix_of", "write"]
 
 #: factors to SI by unit name
 UNITS: dict[str, float] = {
@@ -41,20 +42,10 @@ UNITS: dict[str, float] = {
 }
 
 
-#: names of the last axis of a model
-DEPTH = ("z", "depth")
-
-
-@dataclass
-class OpenVolume:
-    """A volume whose values are read by planes; the rest as in `Volume`, values as they are stored."""
-
-    grid: Grid
-    frame: Frame
-    planes: Planes
-    unit: str = ""
-    source: str = ""
-    findings: list[Finding] = field(default_factory=list)
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells the format: ``.segy`` counts as ``.sgy``."""
+    suffix = Path(path).suffix.lower()
+    return ".sgy" if suffix in (".segy", ".seg", ".sgy") else suffix
 
 
 @dataclass
@@ -114,9 +105,9 @@ def read(
     ModelError, SegyError, MissingInputError
         When it cannot be read, with the cure.
     """
-    found = open_volume(path, key=key, spacing=spacing, origin=origin, rsf_outside=rsf_outside)
-    values = found.planes.read(0, len(found.planes))
-    volume = Volume(found.grid, found.frame, values, found.unit, found.source, found.findings)
+    opened = open_volume(path, key=key, spacing=spacing, origin=origin, rsf_outside=rsf_outside)
+    values = opened.planes.read(0, len(opened.planes))
+    volume = Volume(opened.grid, opened.frame, values, opened.unit, opened.source, opened.findings)
     if unit is not None:
         if unit not in UNITS:
             raise ConfigError(
@@ -154,182 +145,118 @@ def open_volume(
             f"use one of {', '.join(_OPENERS)}",
             code="E229",
         )
-    if suffix == ".rsf":
-        volume = _open_rsf(path, key, spacing, origin, rsf_outside)
-    elif suffix == ".npz":
-        volume = _open_npz(path, key, spacing, origin, last)
-    else:
-        volume = _OPENERS[suffix](path, key, spacing, origin)
+    volume = _OPENERS[suffix](path, VolumeRequest(key, spacing, origin, rsf_outside, last))
     volume.source = str(path) + (f"[{key}]" if key else "")
     return volume
 
 
-def _grid(
-    path: object,
-    shape: tuple[int, ...],
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> Grid:
-    if len(shape) not in (2, 3):
-        raise ModelError(
-            f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E230"
-        )
-    if spacing is None:
-        axes = "dx, dz" if len(shape) == 2 else "dx, dy, dz"
-        raise ModelError(
-            f"{path} does not say its spacing",
-            f'in a job: {{file = "{os.path.basename(str(path))}", spacing = [{axes}]}}; elsewhere take a file '
-            "that says it, such as .rsf",
-            code="E225",
-        )
-    if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
-        raise ModelError(
-            f"{path} has shape {shape}; spacing {list(spacing)}, origin "
-            f"{None if origin is None else list(origin)}",
-            "give one value per axis",
-            code="E225",
-        )
-    return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
+def _open_sgy(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
+    return open_segy_volume(path, spacing=request.spacing, origin=request.origin)
 
 
-def _open_npy(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> OpenVolume:
-    a = open_npy(path)
-    said = read_grid_file(path, a.shape)
-    frame = frame_from(said["frame"], grid_file(path)) if said else Frame()
-    spacing, origin = spacing or said.get("spacing_m"), origin or said.get("origin_m")
-    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a)
-
-
-def _open_npz(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-    last: tuple[str, ...] = DEPTH,
-) -> OpenVolume:
-    with NpzFile(path) as z:
-        volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
-        if key is None and len(volumes) == 1:
-            key = volumes[0]
-        if key is None or key not in z:
-            asked = "holds several arrays" if key is None else f"has no array {key!r}"
-            raise ModelError(
-                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
-            )
-        a = z.planes(key)
-
-        def small(name: str) -> NDArray | None:
-            return z[name].reshape(-1) if name in z and np.prod(z.shape(name)) <= 16 else None
-
-        if spacing is None and (h := small("spacing_m")) is not None:
-            spacing = [float(v) for v in h]
-        if origin is None and (o := small("origin_m")) is not None:
-            origin = [float(v) for v in o]
-        world = small("frame")
-        axes = small("axes")
-    if axes is not None and axes.dtype.kind in "US":
-        names = [str(v.decode() if isinstance(v, bytes) else v) for v in axes]
-        names = names[0].strip("[]()").replace(" ", "").split(",") if len(names) == 1 else names
-        if names and names[-1].lower() not in last:
-            raise ModelError(
-                f"{path}: axes are {', '.join(names)}",
-                f"store {'time' if 't' in last else 'depth'} as the last axis",
-                code="E230",
-            )
-    frame = Frame()
-    if world is not None and world.size == 4 and world.dtype.kind == "f":
-        frame = frame_from(world.tolist(), path)
-    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a)
-
-
-def _open_rsf(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-    outside: bool,
-) -> OpenVolume:
-    header, a = open_rsf(path, allow_outside=outside)
-    axes = header.axes[::-1]
-    factor = [UNITS.get(x[4], 1.0) if x[4] in ("m", "km", "ft") else 1.0 for x in axes]
-    spacing = [x[1] * f for x, f in zip(axes, factor, strict=True)] if spacing is None else spacing
-    origin = [x[2] * f for x, f in zip(axes, factor, strict=True)] if origin is None else origin
-    frame = Frame()
-    names = ("frame_x0", "frame_y0", "frame_azimuth", "frame_flip")
-    if all(n in header.keys for n in names):
-        try:
-            frame = frame_from([float(header.keys[n]) for n in names], path)
-        except ValueError as e:
-            raise ModelError(f"{path}: the frame is not four numbers", "mend the header", code="E220") from e
-    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a, header.keys.get("unit", ""))
-
-
-def _open_sgy(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> OpenVolume:
-    from subsalt.io.volumes.segy_volume import open_segy_volume
-
-    v = open_segy_volume(path, spacing=spacing, origin=origin)
-    return OpenVolume(v.grid, v.frame, v.planes, findings=v.findings)
-
-
-def _open_vti(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> OpenVolume:
-    from subsalt.io.volumes.vti import open_vti
-
-    grid, frame, a = open_vti(path, key)
-    if spacing is not None or origin is not None:
-        grid = _grid(path, grid.shape, spacing or grid.spacing, origin or grid.origin)
-    return OpenVolume(grid, frame, a)
-
-
-def _open_netcdf(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> OpenVolume:
-    from subsalt.io.volumes.netcdf import open_netcdf
-
-    grid, frame, a, unit = open_netcdf(path, key)
-    if grid is not None:
-        spacing, origin = spacing or grid.spacing, origin or grid.origin
-    return OpenVolume(_grid(path, a.shape, spacing, origin), frame, a, unit)
-
-
-def _open_zarr(
-    path: str | os.PathLike[str],
-    key: str | None,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> OpenVolume:
-    from subsalt.io.volumes.zarr_store import open_zarr
-
-    steps, first, frame, a = open_zarr(path, key)
-    return OpenVolume(_grid(path, a.shape, spacing or steps, origin or first), frame, a)
-
-
-_OPENERS: dict[str, Callable[..., OpenVolume]] = {
-    ".rsf": _open_rsf,
-    ".npz": _open_npz,
-    ".npy": _open_npy,
+_OPENERS: dict[str, Callable[[str | os.PathLike[str], VolumeRequest], OpenVolume]] = {
+    ".rsf": open_rsf_volume,
+    ".npz": open_npz,
+    ".npy": open_npy,
     ".sgy": _open_sgy,
-    ".vti": _open_vti,
-    ".nc": _open_netcdf,
-    ".zarr": _open_zarr,
+    ".vti": open_vti,
+    ".nc": open_netcdf,
+    ".zarr": open_zarr,
 }
+
+
+def write(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    values: NDArray,
+    frame: Frame | None = None,
+    *,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write a volume in the format of the suffix.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.rsf``, ``.npz``, ``.npy``, ``.sgy``, ``.vti``, ``.nc`` or ``.zarr``.
+    grid : Grid
+        Local coordinates, m.
+    values : ndarray, grid.shape
+        Written as float32.
+    frame : Frame, optional
+        Where the grid lies on the map; of ``NAME.npy`` it stands in ``NAME.npy.json``.
+    text : sequence of str
+        Provenance: lines of the SEG-Y textual header, attributes or comments elsewhere.
+    name : str
+        Name of the array in formats that have names.
+
+    Raises
+    ------
+    ConfigError
+        When the suffix is not known.
+    """
+    suffix = suffix_of(path)
+    if suffix not in _WRITERS:
+        raise ConfigError(
+            f"{path}: format {suffix or 'without suffix'} is not known", f"use one of {', '.join(_WRITERS)}"
+        )
+    a = np.ascontiguousarray(values, dtype=np.float32)
+    if a.shape != grid.shape:
+        raise ModelError(
+            f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
+        )
+    _WRITERS[suffix](path, grid, a, VolumeLabel(frame or Frame(), text, name))
+
+
+def write_planes(
+    path: str | os.PathLike[str],
+    grid: Grid,
+    own: OwnPlanes,
+    frame: Frame | None = None,
+    *,
+    text: Sequence[str] = (),
+    name: str = "values",
+) -> None:
+    """Write a volume of which every rank has some planes; the bytes are those of `write`. Collective.
+
+    Parameters
+    ----------
+    path : path-like
+        ``.sgy``, ``.rsf`` or ``.npy`` (`PLANE_FORMATS`).
+    grid : Grid
+        Of the whole volume.
+    own : OwnPlanes
+        This rank's part.
+    frame, text, name
+        As in `write`.
+    """
+    suffix = suffix_of(path)
+    if suffix not in PLANE_FORMATS:
+        raise ConfigError(
+            f"{path}: ranks cannot write {suffix} together", f"use one of {', '.join(PLANE_FORMATS)}"
+        )
+    part = replace(own, values=np.ascontiguousarray(own.values, dtype=np.float32))
+    _WRITERS[suffix](path, grid, part, VolumeLabel(frame or Frame(), text, name))
+
+
+def _write_sgy(
+    path: str | os.PathLike[str], grid: Grid, values: NDArray | OwnPlanes, label: VolumeLabel
+) -> None:
+    write_image(path, values, grid, label.frame, label.text)
+
+
+_WRITERS: dict[str, Callable[..., None]] = {
+    ".rsf": write_rsf_volume,
+    ".npz": write_npz_volume,
+    ".npy": write_npy,
+    ".sgy": _write_sgy,
+    ".vti": write_vti,
+    ".nc": write_netcdf,
+    ".zarr": write_zarr,
+}
+#: formats that ranks write together, each its own planes
+PLANE_FORMATS = (".sgy", ".rsf", ".npy")
 
 
 def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:

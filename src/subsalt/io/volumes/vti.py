@@ -11,33 +11,32 @@ import binascii
 import math
 import os
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from xml.sax.saxutils import quoteattr
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.planes import Planes
 from subsalt.errors import ModelError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write
-from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes
+from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, OpenVolume, VolumeLabel, VolumeRequest
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
 
 _HEAD = 1 << 20
 _TYPES = {"Float32": "f4", "Float64": "f8", "Int32": "i4", "Int16": "i2", "UInt8": "u1"}
 
 
 def write_vti(
-    path: str | os.PathLike[str],
-    grid: Grid,
-    values: NDArray[np.float32],
-    frame: Frame,
-    text: Sequence[str] = (),
-    name: str = "values",
+    path: str | os.PathLike[str], grid: Grid, values: NDArray[np.float32], label: VolumeLabel
 ) -> None:
     """Write values (nx, [ny,] nz) as point data; a 2-D section has one point in y."""
+    from xml.sax.saxutils import quoteattr
+
+    frame, name = label.frame, label.name
     nx, ny, nz = grid.shape3
     first = frame.to_world(np.array([grid.origin3]))[0]
     axes = frame.to_world(np.array([[1.0, 0, 0], [0, 1.0, 0]])) - frame.to_world(np.zeros((1, 3)))
@@ -52,7 +51,7 @@ def write_vti(
         return " ".join(repr(float(v) + 0.0) for v in values)
 
     extent = f"0 {nx - 1} 0 {ny - 1} 0 {nz - 1}"
-    codes = " ".join(str(b) for b in "\n".join(text).encode("ascii", "replace"))
+    codes = " ".join(str(b) for b in "\n".join(label.text).encode("ascii", "replace"))
     head = f"""<?xml version="1.0"?>
 <VTKFile type="ImageData" version="1.0" byte_order="LittleEndian" header_type="UInt64">
 <ImageData WholeExtent="{extent}" Origin="{numbers([first[0], first[1], -first[2]])}"
@@ -79,7 +78,7 @@ _""".encode()
         f.write(tail)
 
 
-def open_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid, Frame, Planes]:
+def open_vti(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
     """Open point data of an ImageData file with uncompressed appended data (raw or base64).
 
     Raises
@@ -100,7 +99,7 @@ def open_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
         spacing = _numbers(path, image, "Spacing", 3)
         direction = _numbers(path, image, "Direction", 9, (1.0, 0, 0, 0, 1.0, 0, 0, 0, 1.0))
         origin = _numbers(path, image, "Origin", 3, (0.0, 0.0, 0.0))
-        array = _array(path, image, key)
+        array = _array(path, image, request)
         dtype = _TYPES.get(array.get("type", ""))
         if dtype is None or min(shape) < 1:
             raise ModelError(
@@ -113,7 +112,8 @@ def open_vti(path: str | os.PathLike[str], key: str | None = None) -> tuple[Grid
     if not upward:
         grid, frame = _as_written(image, grid, frame)
     flat = tuple(shape[i] for i in (0, 2)) if grid.ndim == 2 else shape
-    return grid, frame, AcrossPlanes(data, begin, flat, stored, upward)
+    planes = AcrossPlanes(data, begin, flat, stored, upward)
+    return OpenVolume(request.grid(path, grid.shape, grid.spacing, grid.origin), frame, planes)
 
 
 def _as_written(image: ET.Element, grid: Grid, frame: Frame) -> tuple[Grid, Frame]:
@@ -143,6 +143,8 @@ def _as_written(image: ET.Element, grid: Grid, frame: Frame) -> tuple[Grid, Fram
 
 def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, int]:
     """Return the ImageData element, the encoding and the byte at which appended data begin."""
+    import xml.etree.ElementTree as ET
+
     after = head[len(before) :]
     found = re.match(rb"<AppendedData([^>]{0,200})>\s*_", after)
     # entities and document types have no place here and are how XML bombs are made
@@ -179,16 +181,10 @@ def _numbers(
     return values
 
 
-def _array(path: object, image: ET.Element, key: str | None) -> ET.Element:
+def _array(path: object, image: ET.Element, request: VolumeRequest) -> ET.Element:
     arrays = [a for a in image.iter("DataArray") if a.get("format") == "appended"]
     names = [a.get("Name", "") for a in arrays]
-    if key is None and len(arrays) == 1:
-        return arrays[0]
-    if key is None or key not in names:
-        raise ModelError(
-            f"{path} holds the arrays {', '.join(names) or 'none'}", 'say which: key = "..."', code="E231"
-        )
-    return arrays[names.index(key)]
+    return arrays[names.index(request.pick(path, names, "holds the arrays", "none"))]
 
 
 class Base64Bytes:

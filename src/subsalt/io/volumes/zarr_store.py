@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, MissingInputError, ModelError
 from subsalt.io.publish import publish_folder
-from subsalt.io.volumes.planes import MAP_NAMES, FilePlanes, frame_from, map_axes, to_float32
+from subsalt.io.volumes.planes import (
+    MAP_NAMES,
+    FilePlanes,
+    OpenVolume,
+    VolumeLabel,
+    VolumeRequest,
+    frame_from,
+    map_axes,
+    to_float32,
+)
 
 
 def _zarr() -> Any:
@@ -32,15 +39,10 @@ def require_zarr() -> None:
 
 
 def write_zarr(
-    path: str | os.PathLike[str],
-    grid: Grid,
-    values: NDArray[np.float32],
-    frame: Frame,
-    text: Sequence[str] = (),
-    name: str = "values",
+    path: str | os.PathLike[str], grid: Grid, values: NDArray[np.float32], label: VolumeLabel
 ) -> None:
     """Write a group with the array and its coordinates; it appears complete or not at all."""
-    zarr = _zarr()
+    zarr, frame = _zarr(), label.frame
     dims = ["x", "depth"] if grid.ndim == 2 else ["x", "y", "depth"]
     with publish_folder(path) as folder:
         group = zarr.open_group(str(folder), mode="w")
@@ -54,7 +56,7 @@ def write_zarr(
         side = max(1, int(column ** (1 / (grid.ndim - 1))))
         chunks = (*(min(side, n) for n in grid.shape[:-1]), grid.shape[-1])
         array = group.create_array(
-            name, shape=grid.shape, chunks=chunks, dtype="float32", dimension_names=dims, fill_value=0.0
+            label.name, shape=grid.shape, chunks=chunks, dtype="float32", dimension_names=dims, fill_value=0.0
         )
         array[...] = values
         array.attrs.update({"grid_mapping": "frame", "coordinates": " ".join(MAP_NAMES)})
@@ -64,7 +66,7 @@ def write_zarr(
         group.attrs.update(
             {
                 "Conventions": "CF-1.8",
-                "source": "\n".join(text),
+                "source": "\n".join(label.text),
                 "spacing_m": list(grid.spacing),
                 "origin_m": list(grid.origin),
                 "frame": [frame.x0, frame.y0, frame.azimuth, int(frame.flip)],
@@ -72,22 +74,16 @@ def write_zarr(
         )
 
 
-def open_zarr(
-    path: str | os.PathLike[str], key: str | None = None
-) -> tuple[list[float] | None, list[float] | None, Frame, Planes]:
-    """Open an array of 2 or 3 dimensions; spacing and origin are None when the store does not say them."""
+def open_zarr(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
+    """Open an array of 2 or 3 dimensions."""
     zarr = _zarr()
     if not os.path.isdir(path):
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
     try:
         group = zarr.open_group(os.fspath(path), mode="r")
-        names = [n for n, a in group.arrays() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
-        if key is None and len(names) == 1:
-            key = names[0]
-        if key is None or key not in names:
-            raise ModelError(
-                f"{path} holds {', '.join(names) or 'no volume'}", 'say which: key = "..."', code="E231"
-            )
+        key = request.pick(
+            path, [n for n, a in group.arrays() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
+        )
         array = group[key]
         if array.dtype.hasobject or array.dtype.kind not in "fiub" or array.nbytes > 1 << 42:
             raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
@@ -96,16 +92,11 @@ def open_zarr(
         raise
     except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
         raise _damaged(path, e) from e
-    frame = attrs.get("frame")
-    place = Frame()
-    if isinstance(frame, list) and len(frame) == 4:
-        place = frame_from(frame, path)
-    return (
-        _floats(attrs.get("spacing_m")),
-        _floats(attrs.get("origin_m")),
-        place,
-        ZarrPlanes(path, array),
-    )
+    said = attrs.get("frame")
+    frame = frame_from(said, path) if isinstance(said, list) and len(said) == 4 else Frame()
+    spacing, origin = _floats(attrs.get("spacing_m")), _floats(attrs.get("origin_m"))
+    planes = ZarrPlanes(path, array)
+    return OpenVolume(request.grid(path, planes.shape, spacing, origin), frame, planes)
 
 
 def _damaged(path: object, error: Exception) -> ModelError:
