@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import Finding
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
 from subsalt.io.scan.scan import ScannedFile, header_for
@@ -156,7 +155,7 @@ def _open_files(
                 layout.findings += coordinate_findings(some, fix)
                 # the text of 40 lines is of no use here, and there may be thousands of files
                 told.append(
-                    plain(asdict(replace(layout, text=[])))
+                    replace(layout, text=[]).to_json()
                     | {
                         "stamp": os.fstat(file.fd).st_mtime_ns,
                         "sensors": sensors(some),
@@ -167,10 +166,7 @@ def _open_files(
     stamps = [one.pop("stamp") for one in told]
     scalars = sorted({v for one in told for v in one.pop("scalars")})
     kinds = [one.pop("sensors") for one in told]
-    layouts = []
-    for one in told:
-        findings = [Finding(**f) for f in one.pop("findings")]
-        layouts.append(FileLayout(**one | {"revision": tuple(one["revision"])}, findings=findings))
+    layouts = [FileLayout.from_json(one) for one in told]
     if layouts:
         together = zip((lay.path for lay in layouts), kinds, strict=True)
         layouts[0].findings += components_between(list(together), fix)

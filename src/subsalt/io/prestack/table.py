@@ -18,12 +18,12 @@ from subsalt.errors import Finding, GeometryError
 from subsalt.io.files import as_paths
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
-from subsalt.io.prestack.trace_files import TraceFiles
 from subsalt.io.scan.findings import said_once
 from subsalt.io.segy.geometry import unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import refuse
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
+from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.numerics import fixedmath
 from subsalt.parallel.comm import Comm, single
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.io.prestack.table import TraceTable
-from subsalt.io.prestack.trace_files import GAP, PIECE
+from subsalt.io.segy.trace_files import GAP, PIECE
 
 _Block = tuple[NDArray[np.int64], NDArray[np.float32]]
 

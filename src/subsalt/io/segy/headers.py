@@ -6,8 +6,8 @@ the value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, Finding
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.io.segy.samples import FORMATS
+from subsalt.parallel.relay import plain
 
 TRACE_HEADER = 240
 
@@ -304,6 +305,17 @@ class FileLayout:
     text_encoding: str = ""
     findings: list[Finding] = field(default_factory=list)
     sample_endian: Endian | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON, for another rank."""
+        facts: dict[str, Any] = plain(asdict(self))
+        return facts
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> FileLayout:
+        """Return what `to_json` described."""
+        findings = [Finding(**f) for f in facts["findings"]]
+        return cls(**facts | {"revision": tuple(facts["revision"]), "findings": findings})
 
     @property
     def sample_order(self) -> Endian:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.line import fit_line, fit_stations, line_facts, settled, side_by_side, to_local
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
-from subsalt.errors import ConfigError, DataError, Finding, GeometryError, SegyError
+from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.scan.scan import ScannedFile, open_headers
@@ -21,37 +22,14 @@ from subsalt.io.segy.exclude import matched, refuse_unmatched
 from subsalt.io.segy.geometry import POSITION_NAMES, column
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
-from subsalt.io.segy.shots import first_of_repeats, shot_table
-from subsalt.io.segy.trace_headers import read_traces
-from subsalt.io.traffic import COUNTED, TRACES
+from subsalt.io.segy.shots import ShotTable, first_of_repeats, shot_table
+from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
 
-@dataclass
-class TraceReader:
-    """Reads traces of one shot from the survey's files; opens them for that long only.
-
-    Parameters
-    ----------
-    layouts : list of FileLayout
-        The files, in the order of the survey's trace numbers.
-    first : ndarray, (n files + 1,)
-        Trace number at which each file begins.
-    time : TimeAxis
-        The survey's samples.
-    shift : ndarray, (n traces,), int32, or None
-        Samples by which each trace begins after `time.t0`.
-    dead : ndarray, (n traces,), bool
-        Traces to be returned as zeros.
-    """
-
-    layouts: list[FileLayout]
-    first: NDArray[np.int64]
-    time: TimeAxis
-    shift: NDArray[np.int32] | None
-    dead: NDArray[np.bool_]
-    fix: Fix
+class TraceReader(TraceFiles):
+    """Reads traces of one shot from the survey's files."""
 
     def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the traces (len(rows), nt) of `shot`, of all receivers when `rows` is None, checked to be finite."""
@@ -59,47 +37,40 @@ class TraceReader:
             raise GeometryError(f"shot {shot.id} does not say which traces it has", code="E303")
         index = np.asarray(shot.trace_index, dtype=np.int64)
         index = index if rows is None else index[rows]
-        out = np.zeros((len(index), self.time.nt), np.float32)
-        owner = np.searchsorted(self.first, index, side="right") - 1
-        for f in np.unique(owner):
-            lay = self.layouts[f]
-            own = np.nonzero(owner == f)[0]
-            with InputFile(lay.path) as file:
-                if file.size != lay.size:
-                    raise SegyError(
-                        f"{lay.path} had {lay.size} bytes when the survey was read, now {file.size}",
-                        "do not change the files of a running survey; start again",
-                        code="E218",
-                    )
-                samples = read_traces(file, lay, index[own] - self.first[f])
-            TRACES.add(wanted=samples.nbytes, read=len(own) * lay.trace_bytes)
-            COUNTED.add(wanted=samples.nbytes)
-            self._check(samples, lay, index[own] - self.first[f])
-            samples[self.dead[index[own]]] = 0.0
-            if self.shift is None:
-                out[own] = samples
-                continue
-            for row, trace, late in zip(own, samples, self.shift[index[own]], strict=True):
-                out[row, late : late + lay.ns] = trace
-        if self.fix.polarity == -1:
-            np.negative(out, out=out)
-        return out
+        if (np.diff(index) > 0).all():
+            return self.read(index)
+        once, place = np.unique(index, return_inverse=True)
+        return self.read(once)[place]
 
-    def _check(self, samples: NDArray[np.float32], lay: FileLayout, traces: NDArray[np.int64]) -> None:
-        good = np.isfinite(samples)
-        if good.all():
-            return
-        if self.fix.nan == "zero":
-            samples[~good] = 0.0
-            return
-        row, at = (int(v[0]) for v in np.nonzero(~good))
-        raise DataError(
-            f"{lay.path}: {int((~good).sum())} samples are not finite, the first in trace "
-            f"{int(traces[row]) + 1}, "
-            f"sample {at + 1}",
-            'correct the data, or set such samples to zero: [data] bad_traces = "zero"',
-            code="E250",
+
+@dataclass
+class _Live:
+    """Numbers, map positions and offsets of the traces that count, in the order of the files."""
+
+    index: NDArray[np.int64]
+    ffid: NDArray
+    channel: NDArray
+    offset: NDArray[np.float64]
+    src: NDArray[np.float64]
+    rcv: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, scanned: list[ScannedFile], use: NDArray[np.bool_]) -> _Live:
+        """Return the traces `use` of all files."""
+        index = np.nonzero(use)[0].astype(np.int64)
+        ffid, channel = (
+            np.concatenate([column(s.values, name, s.layout.n_traces) for s in scanned])[index]
+            for name in ("ffid", "channel")
         )
+        offset, src, rcv = (
+            np.concatenate([getattr(s.positions, name) for s in scanned])[index]
+            for name in ("offset", "src", "rcv")
+        )
+        return cls(index, ffid, channel, offset, src, rcv)
+
+    def take(self, rows: NDArray[np.int64]) -> _Live:
+        """Return some of the traces."""
+        return _Live(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 def read_survey(
@@ -154,16 +125,56 @@ def read_survey(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scanned: list[ScannedFile] = []
+    scanned = _scanned(names, header, fix)
+    layouts = [s.layout for s in scanned]
+    dead = np.concatenate([s.dead for s in scanned])
+    notes: dict[str, object] = {}
+    use = _usable(scanned, header, fix, notes)
+    live = _Live.of(scanned, use)
+    if fix.duplicates == "first":
+        rows = first_of_repeats(live)
+        notes["duplicates_left_out"] = len(live.index) - len(rows)
+        live = live.take(rows)
+    table = shot_table(live.ffid, live.src, shot_key)
+    notes["shot_key"] = table.key
+    notes["swap_xy"] = fix.swap_xy
+    rcv = _receivers(live.src, live.rcv, live.offset, line, receivers)
+    fit = fit_stations(live.src, rcv, exact_line)
+    dims, frame, says = settled(live.src, fit, ndim, line, frame)
+    if dims == 2:
+        notes["line"] = line_facts(live.src, rcv, fit, frame, says)
+    src, rcv = _local(live.src, rcv, dims, frame, notes)
+    time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
+    notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
+    first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
+    reader = TraceReader(
+        layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0
+    )
+    shots = []
+    for k, rows in _by_shot(table, select):
+        places = rows[::-1] if fix.channels == "reversed" else rows
+        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=live.index[rows]))
+    return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
+
+
+def _scanned(names: Sequence[Path], header: HeaderBytes, fix: Fix) -> list[ScannedFile]:
+    """Return the headers of all files; refuse files with errors, and those of other samples."""
+    scanned = []
     for path in names:
         with InputFile(path) as file:
             scanned.append(open_headers(file, header, fix, POSITION_NAMES))
-    layouts = [s.layout for s in scanned]
     refuse(
-        [f for lay in layouts for f in lay.findings] + [f for s in scanned for f in geometry_errors(s, fix)]
+        [f for s in scanned for f in s.layout.findings]
+        + [f for s in scanned for f in geometry_errors(s, fix)]
     )
-    refuse_mixed_samples(layouts)
+    refuse_mixed_samples([s.layout for s in scanned])
+    return scanned
 
+
+def _usable(
+    scanned: list[ScannedFile], header: HeaderBytes, fix: Fix, notes: dict[str, object]
+) -> NDArray[np.bool_]:
+    """Return which traces of all files count, and note how many of the others there are."""
     dead = np.concatenate([s.dead for s in scanned])
     auxiliary = np.concatenate([s.auxiliary for s in scanned])
     left_out = _left_out(scanned, fix)
@@ -176,58 +187,27 @@ def read_survey(
             "if they are seismic traces: [data.fix] all_traces = true",
             code="E325",
         )
-    index = np.nonzero(use)[0].astype(np.int64)
-    src = np.concatenate([s.positions.src for s in scanned])[index]
-    rcv = np.concatenate([s.positions.rcv for s in scanned])[index]
-    offset = np.concatenate([s.positions.offset for s in scanned])[index]
-    delay = np.concatenate([s.positions.delay for s in scanned])
-    ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces) for s in scanned])[index]
-    notes: dict[str, object] = {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
+    notes |= {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
     if fix.exclude:
         notes["excluded_traces"] = int(left_out.sum())
-    if fix.duplicates == "first":
-        channel = np.concatenate([column(s.values, "channel", s.layout.n_traces) for s in scanned])[index]
-        keep = first_of_repeats(_Rows(ffid, channel, src, rcv))
-        notes["duplicates_left_out"] = len(index) - len(keep)
-        index, src, rcv, offset, ffid = index[keep], src[keep], rcv[keep], offset[keep], ffid[keep]
+    return use
 
-    table = shot_table(ffid, src, shot_key)
-    notes["shot_key"] = table.key
-    notes["swap_xy"] = fix.swap_xy
-    rcv = _receivers(src, rcv, offset, line, receivers)
-    src, rcv, dims, frame = _local(src, rcv, ndim, line, frame, exact_line, notes)
-    time, shift = common_time_axis(layouts, delay, use)
-    notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
-    reader = TraceReader(layouts, np.cumsum([0, *(lay.n_traces for lay in layouts)]), time, shift, dead, fix)
-    # traces of a shot stay in file order: the sort is stable
+
+def _by_shot(table: ShotTable, select: Sequence[int] | None) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the shots of `select`, or all, by ascending number, with the rows of their traces in file order."""
+    # the sort is stable
     order = np.argsort(table.member, kind="stable")
     bounds = np.searchsorted(table.member[order], np.arange(len(table.ids) + 1))
     wanted = None if select is None else {int(i) for i in select}
     if wanted is not None and (missing := wanted - {int(i) for i in table.ids}):
-        first, last = int(table.ids.min()), int(table.ids.max())
         raise GeometryError(
-            f"no shot has id {sorted(missing)[:5]}; ids run from {first} to {last}",
+            f"no shot has id {sorted(missing)[:5]}; ids run from {table.ids.min()} to {table.ids.max()}",
             "select from those",
             code="E304",
         )
-    shots = []
     for k in np.argsort(table.ids, kind="stable"):
-        if wanted is not None and int(table.ids[k]) not in wanted:
-            continue
-        rows = order[bounds[k] : bounds[k + 1]]
-        places = rows[::-1] if fix.channels == "reversed" else rows
-        shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=index[rows]))
-    return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
-
-
-@dataclass
-class _Rows:
-    """Numbers and positions of the live traces, for those that repeat."""
-
-    ffid: NDArray
-    channel: NDArray
-    src: NDArray[np.float64]
-    rcv: NDArray[np.float64]
+        if wanted is None or int(table.ids[k]) in wanted:
+            yield int(k), order[bounds[k] : bounds[k + 1]]
 
 
 def _left_out(scanned: list[ScannedFile], fix: Fix) -> NDArray[np.bool_]:
@@ -285,26 +265,16 @@ def _receivers(
 
 
 def _local(
-    src: NDArray[np.float64],
-    rcv: NDArray[np.float64],
-    ndim: int | None,
-    line: str,
-    frame: Frame | None,
-    exact: bool,
-    notes: dict[str, object],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int, Frame]:
-    """Return sources and receivers in local coordinates, the dimension and the frame."""
-    fit = fit_stations(src, rcv, exact)
-    ndim, frame, says = settled(src, fit, ndim, line, frame)
-    if ndim == 2:
-        notes["line"] = line_facts(src, rcv, fit, frame, says)
+    src: NDArray[np.float64], rcv: NDArray[np.float64], ndim: int, frame: Frame, notes: dict[str, object]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sources and receivers in local coordinates, in 2-D on the line; cables beside one another are noted."""
     src, rcv = to_local(src, frame), to_local(rcv, frame)
     if ndim == 2:
         if (cables := side_by_side(src, rcv)) is not None:
             notes["cables"] = cables
         src, rcv = src.copy(), rcv.copy()
         src[:, 1] = rcv[:, 1] = 0.0
-    return src, rcv, ndim, frame
+    return src, rcv
 
 
 def read_once(read: Callable[[], Survey], comm: Comm) -> Survey:
@@ -366,9 +336,9 @@ def _tell(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
         "frame": asdict(survey.frame),
         "files": survey.source_files,
         "notes": plain(survey.notes),
-        "layouts": plain([asdict(lay) for lay in reader.layouts]),
-        # what was left out is no part of the shots any more
-        "fix": plain(asdict(replace(reader.fix, exclude=(), trace_ids=None))),
+        "layouts": [lay.to_json() for lay in reader.layouts],
+        "nan": reader.nan,
+        "polarity": reader.polarity,
         "late": reader.shift is not None,
     }
     return told, arrays
@@ -378,11 +348,9 @@ def _heard(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
     """Return the survey that `_tell` described."""
     ids, counts, src, rcv, index, first, dead, late = arrays
     time = TimeAxis(**told["time"])
-    layouts = []
-    for facts in told["layouts"]:
-        findings = [Finding(**f) for f in facts.pop("findings")]
-        layouts.append(FileLayout(**facts | {"revision": tuple(facts["revision"])}, findings=findings))
-    reader = TraceReader(layouts, first, time, late if told["late"] else None, dead, Fix(**told["fix"]))
+    layouts = [FileLayout.from_json(facts) for facts in told["layouts"]]
+    shift = late if told["late"] else None
+    reader = TraceReader(layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0)
     ends = np.cumsum(counts)
     shots = [
         Shot(int(i), src[k], rcv[e - n : e], trace_index=index[e - n : e])

@@ -270,7 +270,7 @@ def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
     told = {
         "grid": asdict(volume.grid),
         "frame": asdict(volume.frame),
-        "layout": plain(asdict(planes.layout)),
+        "layout": planes.layout.to_json(),
         "findings": plain([asdict(f) for f in volume.findings]),
         "unit": volume.unit,
         "source": volume.source,
@@ -281,9 +281,7 @@ def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
 
 def heard(told: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
     """Return the open volume that `tell` described."""
-    layout = told["layout"]
-    findings = [Finding(**f) for f in layout.pop("findings")]
-    lay = FileLayout(**layout | {"revision": tuple(layout["revision"])}, findings=findings)
+    lay = FileLayout.from_json(told["layout"])
     grid = Grid(**{k: tuple(v) for k, v in told["grid"].items()})
     rows = order if told["traces"] else np.arange(lay.n_traces, dtype=np.int64)
     return OpenVolume(

@@ -1,4 +1,4 @@
-"""The samples of prestack traces, read by trace number from the files they are in."""
+"""The samples of traces, read by trace number from the files they are in."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class TraceFiles:
     ----------
     layouts : list of FileLayout
         The files, in the order of trace numbers; of equal samples.
-    stamps : list of int
-        When each was changed last, ns, as it was when its headers were read.
+    stamps : list of int, or None
+        When each was changed last, ns, as it was when its headers were read; None: only their sizes are compared.
     first : ndarray, (n files + 1,), int64
         Number of the first trace of each file.
     time : TimeAxis
@@ -46,16 +46,19 @@ class TraceFiles:
         Refuse samples that are not finite, or set them to zero.
     polarity : {1, -1}
         -1 changes the sign of every sample.
+    gap : int, optional
+        Bytes between two wanted traces up to which they are read too; `GAP` when left out.
     """
 
     layouts: list[FileLayout]
-    stamps: list[int]
+    stamps: list[int] | None
     first: NDArray[np.int64]
     time: TimeAxis
     shift: NDArray[np.int32] | None
     dead: NDArray[np.int64]
     nan: Literal["error", "zero"] = "error"
     polarity: int = 1
+    gap: int | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -114,11 +117,12 @@ class TraceFiles:
     def _read_file(self, f: int, number: NDArray[np.int64], out: NDArray[np.float32]) -> int:
         lay = self.layouts[f]
         place = number - self.first[f]
+        gap = GAP if self.gap is None else self.gap
         read = 0
         with InputFile(lay.path) as file:
             self._refuse_changed(f, file)
-            for lo, hi in _pieces(place, lay.trace_bytes):
-                raw, at = _read_piece(file, lay, place[lo:hi])
+            for lo, hi in _pieces(place, lay.trace_bytes, gap):
+                raw, at = _read_piece(file, lay, place[lo:hi], gap)
                 self._decode(lay, raw, at, number[lo:hi], out[lo:hi])
                 read += raw.nbytes
         wanted = len(number) * lay.ns * 4
@@ -135,7 +139,7 @@ class TraceFiles:
                 "do not change the files of a running survey; start again",
                 code="E218",
             )
-        if os.fstat(file.fd).st_mtime_ns != self.stamps[f]:
+        if self.stamps is not None and os.fstat(file.fd).st_mtime_ns != self.stamps[f]:
             raise SegyError(
                 f"{lay.path} was written to after its headers were read",
                 "do not change the files of a running survey; start again",
@@ -173,21 +177,21 @@ class TraceFiles:
             )
 
 
-def _pieces(place: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+def _pieces(place: NDArray[np.int64], size: int, gap: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of rows that are read at one time: about `PIECE` bytes, at most a trace and a gap more."""
     step = np.diff(place, prepend=place[0] - 1) * size
     # what lies between two traces is read where the gap is small, and left out where it is not
-    read = np.cumsum(np.where(step - size > GAP, size, step))
+    read = np.cumsum(np.where(step - size > gap, size, step))
     cuts = np.flatnonzero(np.diff(read // PIECE)) + 1
     yield from pairwise([0, *cuts.tolist(), len(place)])
 
 
 def _read_piece(
-    file: InputFile, lay: FileLayout, place: NDArray[np.int64]
+    file: InputFile, lay: FileLayout, place: NDArray[np.int64], gap: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the bytes of some traces, and where in them each trace begins; neighbours are one read."""
     size = lay.trace_bytes
-    far = np.flatnonzero((np.diff(place) - 1) * size > GAP) + 1
+    far = np.flatnonzero((np.diff(place) - 1) * size > gap) + 1
     begin, end = place[np.r_[0, far]], place[np.r_[far - 1, len(place) - 1]] + 1
     base = np.concatenate([[0], np.cumsum((end - begin) * size)])
     raw = np.empty(int(base[-1]), np.uint8)
