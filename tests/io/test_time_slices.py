@@ -6,7 +6,7 @@ import pytest
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import broadcast
-from subsalt.io.prestack.slice_reader import Ahead, Together, feed
+from subsalt.io.prestack.slice_reader import Ahead, Together, stream_slices
 from subsalt.io.prestack.time_slices import TimeSlices, write_slices
 from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.parallel.comm import single
@@ -126,9 +126,9 @@ def test_a_thread_reads_ahead_in_any_order_and_bytes_are_counted(made, order):
         def run():
             with Ahead(s, 2, 6, list(order)) as ahead:
                 for it in order:
-                    np.testing.assert_array_equal(ahead.next(), samples()[it, 2:6])
+                    np.testing.assert_array_equal(ahead.next_slice(), samples()[it, 2:6])
                 with pytest.raises(IndexError):
-                    ahead.next()
+                    ahead.next_slice()
 
         nbytes = len(order) * 4 * NY * 4
         assert counted(run) == Traffic(wanted=nbytes, read=nbytes)
@@ -138,7 +138,7 @@ def test_two_buffers_are_all_that_is_read_ahead(made):
     with TimeSlices(made) as s:
         before = COUNTED.now()
         ahead = Ahead(s, 0, NX, range(NT))
-        first = ahead.next()
+        first = ahead.next_slice()
         kept = first.copy()
         # the one in use and the other: whatever time passes, no third is read into the one in use
         ahead._thread.join(0.2)
@@ -155,26 +155,26 @@ def test_what_the_thread_met_is_raised_where_the_slice_is_asked_for(made):
     made.with_name(made.name + "@").write_bytes(bad.tobytes())
     with TimeSlices(made) as s, Ahead(s, 0, NX, range(NT)) as ahead:
         for it in range(3):
-            np.testing.assert_array_equal(ahead.next(), samples()[it])
+            np.testing.assert_array_equal(ahead.next_slice(), samples()[it])
         for _ in range(2):
             with pytest.raises(DataError, match="slice 3"):
-                ahead.next()
+                ahead.next_slice()
 
 
 def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
     with TimeSlices(made) as s:
 
         def run():
-            brought = feed(s, 2, 6, range(NT), broadcast.of("broadcast", single()))
+            brought = stream_slices(s, 2, 6, range(NT), broadcast.of("broadcast", single()))
             assert isinstance(brought, Together)
             for it in range(NT):
-                np.testing.assert_array_equal(brought.next(), samples()[it, 2:6])
+                np.testing.assert_array_equal(brought.next_slice(), samples()[it, 2:6])
             with pytest.raises(IndexError):
-                brought.next()
+                brought.next_slice()
             brought.close()
 
         assert counted(run) == Traffic(wanted=NT * 4 * NY * 4, read=NT * NX * NY * 4)
-        assert isinstance(feed(s, 0, 0, [], broadcast.of("per-rank", single())), Ahead)
+        assert isinstance(stream_slices(s, 0, 0, [], broadcast.of("per-rank", single())), Ahead)
 
 
 def test_pieces_of_planes_and_rows(made):

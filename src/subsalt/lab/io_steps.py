@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.earth.model import EarthModel
-from subsalt.io.prestack.slice_reader import Feed
+from subsalt.io.prestack.slice_reader import SliceStream
 from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.kernels.problem import State
 from subsalt.lab.io_case import BLOCK, Case
@@ -70,7 +70,7 @@ class Steps:
         Volumes on the planes held.
     sets : sequence of TimeSlices
         Source and receivers.
-    feeds : sequence of Feed
+    feeds : sequence of SliceStream
         Their slices, of the x positions from `held` on.
     held : tuple of int
         Range of x positions that the feeds bring.
@@ -83,7 +83,7 @@ class Steps:
         slab: Slab,
         model: dict[str, NDArray[np.float32]],
         sets: Sequence[TimeSlices],
-        feeds: Sequence[Feed],
+        feeds: Sequence[SliceStream],
         held: tuple[int, int],
     ) -> None:
         self.case, self.feeds = case, feeds
@@ -113,7 +113,7 @@ class Steps:
                 self._advance(computed)
             for brought in self.feeds:
                 for _ in range(count - computed):
-                    brought.next()
+                    brought.next_slice()
 
     def _advance(self, n: int) -> None:
         """Advance both wavefields by `n` steps and add the product of the last samples to the image."""

@@ -22,7 +22,7 @@ from subsalt.earth.planes import Planes
 from subsalt.io import broadcast
 from subsalt.io.broadcast import Reading
 from subsalt.io.files import raw_bytes
-from subsalt.io.prestack.slice_reader import Feed, feed
+from subsalt.io.prestack.slice_reader import SliceStream, stream_slices
 from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.io.shared_file import write_together
 from subsalt.io.traffic import COUNTED, Traffic
@@ -137,10 +137,10 @@ class Worker:
         """Step both wavefields; return the image of the own planes, seconds waited for slices, seconds of reading."""
         sets = [TimeSlices(slices_path(self.folder, name)) for name in SETS]
         orders = (range(self.case.steps), range(self.case.steps - 1, -1, -1))
-        feeds: list[Feed] = []
+        feeds: list[SliceStream] = []
         try:
             for slices, order in zip(sets, orders, strict=True):
-                feeds.append(feed(slices, *self.range, order, reading))
+                feeds.append(stream_slices(slices, *self.range, order, reading))
             steps = Steps(self.case, self.comm, self.slab, model, sets, feeds, self.range)
             steps.run()
             return steps.image, sum(f.waited for f in feeds), sum(f.read_seconds for f in feeds)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition import injection
 from subsalt.errors import GeometryError
 from subsalt.io.broadcast import PerRank, Reading
-from subsalt.io.prestack.slice_reader import Feed, feed
+from subsalt.io.prestack.slice_reader import SliceStream, stream_slices
 from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.propagation.propagator import Propagator
 from subsalt.propagation.segment import Source
@@ -26,7 +26,7 @@ class SliceSamples:
 
     Parameters
     ----------
-    slices : Feed
+    slices : SliceStream
         Brings them, in the order of the steps.
     rows : ndarray, (n,)
         Which values of a slice belong to the points of the source.
@@ -36,8 +36,8 @@ class SliceSamples:
         By which samples are divided, as `Propagator.source` does.
     """
 
-    def __init__(self, slices: Feed, rows: NDArray[np.intp], nt: int, cell_volume: float) -> None:
-        self.feed, self.shape, self._volume, self._rows = slices, (len(rows), nt), cell_volume, rows
+    def __init__(self, slices: SliceStream, rows: NDArray[np.intp], nt: int, cell_volume: float) -> None:
+        self.slices, self.shape, self._volume, self._rows = slices, (len(rows), nt), cell_volume, rows
         self._at = -1
         self._column: NDArray[np.float32] = np.empty(len(rows), np.float32)
 
@@ -47,7 +47,7 @@ class SliceSamples:
         if everyone != slice(None) or it not in (self._at, self._at + 1):
             raise IndexError(f"slices come in the order of the steps: {where} after step {self._at}")
         if it > self._at:
-            values = self.feed.next().reshape(-1)[self._rows]
+            values = self.slices.next_slice().reshape(-1)[self._rows]
             self._column = (values.astype(np.float64) / self._volume).astype(np.float32)
             self._at = it
         return self._column
@@ -68,9 +68,14 @@ def touching(slices: TimeSlices, propagator: Propagator) -> tuple[int, int]:
 
 
 def attach(
-    propagator: Propagator, slices: TimeSlices, planes: tuple[int, int], brought: Feed, nt: int, depth: float
+    propagator: Propagator,
+    slices: TimeSlices,
+    planes: tuple[int, int],
+    brought: SliceStream,
+    nt: int,
+    depth: float,
 ) -> Source:
-    """Return the source whose samples a feed brings.
+    """Return the source whose samples are the slices of a file.
 
     Parameters
     ----------
@@ -130,7 +135,7 @@ def dense_source(
     """
     steps = list(range(slices.time.nt) if order is None else order)
     planes = touching(slices, propagator)
-    brought = feed(slices, *planes, steps, reading or PerRank())
+    brought = stream_slices(slices, *planes, steps, reading or PerRank())
     try:
         yield attach(propagator, slices, planes, brought, len(steps), depth)
     finally:

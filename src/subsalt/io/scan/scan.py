@@ -8,7 +8,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,12 @@ class FileFacts:
     dead: int = 0
     auxiliary: int = 0
     statistics: SampleStatistics | None = None
+
+
+#: what a file holds that its layout says under the same name
+_SAME = [
+    f.name for f in fields(FileFacts) if f.name in {g.name for g in fields(FileLayout)} | {"format_name"}
+]
 
 
 @dataclass
@@ -274,26 +280,8 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
         return tuple((float(part[:, i].min()), float(part[:, i].max())) for i in range(3))
 
     return FileFacts(
-        path=lay.path,
+        **{name: getattr(lay, name) for name in _SAME},
         bytes=lay.size,
-        kind=lay.kind,
-        endian=lay.endian,
-        format=lay.format,
-        format_name=lay.format_name,
-        ns=lay.ns,
-        dt=lay.dt,
-        dt_source=lay.dt_source,
-        n_traces=lay.n_traces,
-        revision=lay.revision,
-        ext_text=lay.ext_text,
-        sorting=lay.sorting,
-        measurement=lay.measurement,
-        text_encoding=lay.text_encoding,
-        text=lay.text,
-        ns_binary=lay.ns_binary,
-        ns_trace=lay.ns_trace,
-        dt_binary_us=lay.dt_binary_us,
-        dt_trace_us=lay.dt_trace_us,
         lines=(ni, nj) if ni * nj == lay.n_traces and lay.n_traces > 1 else None,
         headers=headers,
         boxes={

@@ -8,9 +8,9 @@ fits.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from subsalt.errors import Finding, SegyError
 from subsalt.io.files import InputFile
@@ -147,29 +147,8 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     endian, code = _format(binary, fix)
     if code not in READABLE:
         raise _unreadable(file, code, header, fix)
-    order = ">" if endian == "big" else "<"
-
-    def value(byte: int, kind: str) -> int:
-        return int(struct.unpack_from(order + kind, binary, byte - 3201)[0])
-
-    # two bytes since rev 2, one 16-bit number 0x0100 before: writers of little-endian files swap either or
-    # neither
-    number = value(3501, "H")
-    revision = (binary[300], binary[301]) if binary[300] == 2 else (number >> 8, number & 255)
-    rev2 = revision[0] == 2
-    extra = max(0, value(3507, "h")) if rev2 else 0
-    header_bytes = TRACE_HEADER * (1 + extra)
-    if fix.text_headers is not None:
-        first, n_ext = FIRST_TRACE + fix.text_headers * TEXT_HEADER, fix.text_headers
-    else:
-        first, n_ext = _first_trace(file, value(3505, "h"), value(3521, "Q") if rev2 else 0)
-    end = file.size - TEXT_HEADER * max(0, value(3529, "i") if rev2 else 0)
-    if end - first < header_bytes:
-        raise SegyError(
-            f"{file.path} has no traces: headers take {first} of its {file.size} bytes",
-            "check the number of extended text headers (byte 3505) and how the file was copied",
-            code="E212",
-        )
+    said = _BinaryHeader(binary, ">" if endian == "big" else "<")
+    first, n_ext, end = _traces(file, said, fix)
     layout = FileLayout(
         path=str(file.path),
         kind="segy",
@@ -181,18 +160,18 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         first_trace=first,
         trace_bytes=0,
         n_traces=0,
-        header_bytes=header_bytes,
-        ns_binary=value(3221, "H"),
-        dt_binary_us=value(3217, "h"),
-        revision=revision,
+        header_bytes=said.trace_header_bytes,
+        ns_binary=said.value(3221, "H"),
+        dt_binary_us=said.value(3217, "h"),
+        revision=said.revision,
         ext_text=n_ext,
-        sorting=value(3229, "h"),
-        measurement=value(3255, "h"),
+        sorting=said.value(3229, "h"),
+        measurement=said.value(3255, "h"),
         text=lines,
         text_encoding=encoding,
     )
     candidates = {
-        "the extended binary header (byte 3269)": value(3269, "i") if rev2 else 0,
+        "the extended binary header (byte 3269)": said.of_rev2(3269, "i"),
         "the binary header (byte 3221)": layout.ns_binary,
     }
     try:
@@ -204,9 +183,53 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
         find_ns(file, layout, header, fix, candidates, end)
     if fix.text_headers is None:
         _refuse_miscounted(file, layout, header, candidates, end)
-    ext_dt = struct.unpack_from(order + "d", binary, 3273 - 3201)[0] if rev2 else 0.0
+    ext_dt = said.of_rev2(3273, "d")
     find_dt(layout, fix, ext_dt if 0 < ext_dt < 1e7 else 0.0)
     return layout
+
+
+@dataclass(frozen=True)
+class _BinaryHeader:
+    """The 400 bytes of the binary header, in a byte order (``>`` or ``<``)."""
+
+    data: bytes
+    order: str
+
+    def value(self, byte: int, kind: str) -> Any:
+        """Return the value at a byte of the file (from 3201), of a kind of `struct`."""
+        return struct.unpack_from(self.order + kind, self.data, byte - 3201)[0]
+
+    @property
+    def revision(self) -> tuple[int, int]:
+        """Major and minor revision."""
+        # two bytes since rev 2, one 16-bit number 0x0100 before: writers of little-endian files swap either or neither
+        number = self.value(3501, "H")
+        return (self.data[300], self.data[301]) if self.data[300] == 2 else (number >> 8, number & 255)
+
+    def of_rev2(self, byte: int, kind: str) -> Any:
+        """Return a value that rev 2 has brought; 0 before."""
+        return self.value(byte, kind) if self.revision[0] == 2 else 0
+
+    @property
+    def trace_header_bytes(self) -> int:
+        """Bytes of the headers of a trace, with its extensions."""
+        return TRACE_HEADER * (1 + max(0, self.of_rev2(3507, "h")))
+
+
+def _traces(file: InputFile, said: _BinaryHeader, fix: Fix) -> tuple[int, int, int]:
+    """Return where traces begin, the number of extended text headers, and where traces end."""
+    if fix.text_headers is not None:
+        first, n_ext = FIRST_TRACE + fix.text_headers * TEXT_HEADER, fix.text_headers
+    else:
+        first, n_ext = _first_trace(file, said.value(3505, "h"), said.of_rev2(3521, "Q"))
+    end = file.size - TEXT_HEADER * max(0, said.of_rev2(3529, "i"))
+    if end - first < said.trace_header_bytes:
+        raise SegyError(
+            f"{file.path} has no traces: headers take {first} of its {file.size} bytes",
+            "check the number of extended text headers (byte 3505) and how the file was copied",
+            code="E212",
+        )
+    return first, n_ext, end
 
 
 def _refuse_miscounted(

@@ -1,4 +1,6 @@
-"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU."""
+"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU; trace files from one to the other, header by
+header, for programs at the other end of a pipe.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.errors import ConfigError, DataError, SubsaltError
-from subsalt.io.files import raw_bytes
+from subsalt.errors import DataError, SegyError, SubsaltError
+from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write, make_folder
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.rev1 import (
     Expectation,
     binary_header,
@@ -25,7 +29,9 @@ from subsalt.io.segy.rev1 import (
     scaled,
     trace_rows,
 )
+from subsalt.io.segy.sampling import settle_dt
 from subsalt.io.segy.text_header import encode_text
+from subsalt.io.segy.trace_headers import read_traces
 from subsalt.io.shared_file import write_together
 from subsalt.parallel.comm import Comm
 
@@ -291,31 +297,113 @@ def clear_su(rows: NDArray[np.uint8]) -> None:
     rows[:, 180:240] = 0
 
 
-def write_su(
-    file: IO[bytes],
-    survey: Survey,
-    data: DataSource = None,
+#: (number of values, bytes of each) of the first 180 bytes of a trace header, which SEG-Y and SU share
+_SHARED = ((7, 4), (4, 2), (8, 4), (2, 2), (4, 4), (46, 2))
+
+
+def _header_type(order: str) -> np.dtype:
+    kinds = [f"{order}i{width}" for count, width in _SHARED for _ in range(count)]
+    return np.dtype([(f"f{i}", kind) for i, kind in enumerate(kinds)] + [("rest", "V60")])
+
+
+def _swap(raw: NDArray[np.uint8], source: str, target: str) -> NDArray[np.uint8]:
+    """Return headers (n, 240) in the byte order `target`; the 60 bytes that the formats use differently are
+    zero.
+    """
+    a, b = (_header_type(">" if e == "big" else "<") for e in (source, target))
+    values = raw.reshape(-1).view(a)
+    out = np.zeros(len(raw), b)
+    for name in (n for n in (b.names or ()) if n != "rest"):
+        out[name] = values[name]
+    return out.view(np.uint8).reshape(len(raw), TRACE_HEADER)
+
+
+def _converted(
+    file: InputFile, lay: FileLayout, endian: Literal["big", "little"]
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield headers and float samples of all traces in `endian` order, a few megabytes at a time."""
+    step = max(1, (8 << 20) // lay.trace_bytes)
+    order = ">" if endian == "big" else "<"
+    for start in range(0, lay.n_traces, step):
+        index = np.arange(start, min(start + step, lay.n_traces))
+        block = np.empty((len(index), lay.trace_bytes), np.uint8)
+        file.read_into(lay.first_trace + start * lay.trace_bytes, raw_bytes(block))
+        out = np.empty((len(index), TRACE_HEADER + 4 * lay.ns), np.uint8)
+        head = np.ascontiguousarray(block[:, :TRACE_HEADER])
+        out[:, :TRACE_HEADER] = _swap(head, lay.endian, endian)
+        # the numbers that were found to be right, whatever the headers said
+        ns = np.array([lay.ns, min(round(lay.dt * 1e6), 65535)], order + "u2")
+        out[:, 114:118] = ns.view(np.uint8)
+        samples = read_traces(file, lay, index)
+        out[:, TRACE_HEADER:] = samples.astype(order + "f4").view(np.uint8).reshape(len(index), -1)
+        yield out
+
+
+def _checked(file: InputFile, header: HeaderBytes | None, fix: Fix | None) -> FileLayout:
+    header = header or HeaderBytes()
+    lay = find_layout(file, header, fix or Fix())
+    if not lay.dt:
+        first = file.read_at(lay.first_trace, TRACE_HEADER)
+        value = int.from_bytes(first[header.dt - 1 : header.dt + 1], lay.endian)
+        settle_dt(lay, header, [value])
+    if lay.ns > 65535:
+        raise SegyError(
+            f"{lay.path} has {lay.ns} samples per trace; SU holds 65535", "cut the traces", code="E273"
+        )
+    return lay
+
+
+def stream_su(
+    source: str | os.PathLike[str],
+    out: IO[bytes],
+    *,
     endian: Literal["big", "little"] = "little",
-) -> None:
-    """Write a survey as SU to an open binary stream such as ``sys.stdout.buffer``, for pipes.
+    header: HeaderBytes | None = None,
+    fix: Fix | None = None,
+) -> int:
+    """Write the traces of a SEG-Y or SU file as SU to a stream such as ``sys.stdout.buffer``; return their
+    number.
 
     Parameters
     ----------
     endian : {"little", "big"}
         SU programs use the byte order of their machine.
     """
-    if endian not in ("big", "little"):
-        raise ConfigError(f"endian = {endian!r}", "use big or little")
-    _check(survey)
-    first = 0
-    scalars = _Scalars(survey)
-    for shot in survey.shots:
-        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
-        clear_su(rows)
-        first += len(rows)
-        view = raw_bytes(rows)
-        # a raw stream may take only part of it
-        while len(view):
-            n = file.write(view)
-            view = view[n if n is not None else len(view) :]
-    file.flush()
+    with InputFile(source) as file:
+        lay = _checked(file, header, fix)
+        for part in _converted(file, lay, endian):
+            view = raw_bytes(part)
+            # a raw stream may take only part of it
+            while len(view):
+                n = out.write(view)
+                view = view[n if n is not None else len(view) :]
+    out.flush()
+    return lay.n_traces
+
+
+def convert_traces(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    header: HeaderBytes | None = None,
+    fix: Fix | None = None,
+) -> int:
+    """Write the traces of a SEG-Y or SU file as SU (``.su``, little-endian) or SEG-Y rev 1; return their
+    number.
+
+    Bytes 181 to 240 of the trace headers mean different things in the two formats and are set to zero.
+    """
+    su = Path(target).suffix.lower() == ".su"
+    with InputFile(source) as file:
+        lay = _checked(file, header, fix)
+        size = (0 if su else 3600) + lay.n_traces * (TRACE_HEADER + 4 * lay.ns)
+        interval = min(round(lay.dt * 1e6), 65535)
+        expected = Expectation(su, lay.n_traces, lay.ns, interval)
+        with atomic_write(target, size=size, verify=expected.check) as f:
+            if not su:
+                f.write(encode_text(["TRACES CONVERTED BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5)"]))
+                f.write(binary_header(lay.ns, interval, 1, lay.sorting))
+            for part in _converted(file, lay, "little" if su else "big"):
+                expected.note(part)
+                f.write(raw_bytes(part))
+    return lay.n_traces

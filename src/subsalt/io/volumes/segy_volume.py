@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.samples import FORMATS
 from subsalt.io.segy.trace_headers import read_traces
 from subsalt.io.volumes.lattice import Lattice, fit_lattice
-from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume
+from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume, VolumeRequest
 from subsalt.io.volumes.segy_image import PLACE, SIGNATURE
 
 _PLACE = re.compile(r"\s+C\s*\d+ +".join(re.escape(line).replace(r"\{\}", r"(\S+)") for line in PLACE))
@@ -102,9 +101,7 @@ def open_segy_volume(
     path: str | os.PathLike[str],
     header: HeaderBytes | None = None,
     fix: Fix | None = None,
-    *,
-    spacing: Sequence[float] | None = None,
-    origin: Sequence[float] | None = None,
+    request: VolumeRequest | None = None,
 ) -> OpenVolume:
     """Read the headers of a SEG-Y volume; its planes are read when asked for.
 
@@ -114,8 +111,9 @@ def open_segy_volume(
         The file.
     header, fix : HeaderBytes, Fix, optional
         Where inline, crossline and coordinates lie; what is wrong with them.
-    spacing, origin : sequence of float, optional
-        Replace what the headers say, m, in the order of the grid's axes; needed where coordinates are missing.
+    request : VolumeRequest, optional
+        Its spacing and origin replace what the headers say, m, in the order of the grid's axes; the spacing is needed
+        where coordinates are missing.
 
     Returns
     -------
@@ -133,16 +131,16 @@ def open_segy_volume(
     SEG-Y has no field for a depth step: the interval field is taken as millimetres (20000 means 20 m), which is what
     most programs write.
     """
-    header, fix = header or HeaderBytes(), fix or Fix()
+    header, fix, request = header or HeaderBytes(), fix or Fix(), request or VolumeRequest()
     with InputFile(path) as file:
         one = open_headers(file, header, fix, VOLUME_HEADERS)
     lay = one.layout
     length = unit_factor(lay, fix)
-    lattice = fit_lattice(one.values, lay, fix, length, spacing is not None)
+    lattice = fit_lattice(one.values, lay, fix, length, request.spacing is not None)
     _keep_place(lattice, lay)
     findings = [f for f in lay.findings if f.code not in ("E214", "E215", "W214", "E238")] + lattice.findings
-    dz, z0 = _depths(lay, one.values, fix, length, spacing, findings)
-    grid = _grid(path, lattice, lay.ns, dz, z0, spacing, origin)
+    dz, z0 = _depths(lay, one.values, length, request, findings)
+    grid = _grid(lay, lattice, dz, z0, request)
     planes = SegyPlanes(lay, lattice.order, grid.shape)
     return OpenVolume(grid, lattice.frame, planes, findings=findings, lines=lattice.lines)
 
@@ -182,15 +180,14 @@ def first_sample(values: dict[str, NDArray], n: int) -> float:
 def _depths(
     lay: FileLayout,
     values: dict[str, NDArray],
-    fix: Fix,
     length: float,
-    spacing: Sequence[float] | None,
+    request: VolumeRequest,
     findings: list[Finding],
 ) -> tuple[float, float]:
     """Return depth step and first depth, m."""
     z0 = first_sample(values, lay.n_traces) * length
-    if spacing is not None:
-        return float(spacing[-1]), z0
+    if request.spacing is not None:
+        return float(request.spacing[-1]), z0
     # what we write ourselves says its depths in full
     text = " ".join(lay.text)
     found = _DEPTHS.search(text)
@@ -221,16 +218,9 @@ def _depths(
     return dz, z0
 
 
-def _grid(
-    path: str | os.PathLike[str],
-    lattice: Lattice,
-    ns: int,
-    dz: float,
-    z0: float,
-    spacing: Sequence[float] | None,
-    origin: Sequence[float] | None,
-) -> Grid:
+def _grid(lay: FileLayout, lattice: Lattice, dz: float, z0: float, request: VolumeRequest) -> Grid:
     """Return the grid of the traces; a single line is a section."""
+    path, ns, spacing, origin = lay.path, lay.ns, request.spacing, request.origin
     ni, nj = lattice.shape
     flat = ni == 1 or nj == 1
     shape = (max(ni, nj), ns) if flat else (ni, nj, ns)

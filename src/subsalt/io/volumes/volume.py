@@ -151,7 +151,7 @@ def open_volume(
 
 
 def _open_sgy(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
-    return open_segy_volume(path, spacing=request.spacing, origin=request.origin)
+    return open_segy_volume(path, request=request)
 
 
 _OPENERS: dict[str, Callable[[str | os.PathLike[str], VolumeRequest], OpenVolume]] = {
