@@ -5,7 +5,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.export import export, export_time, is_time_volume
 from subsalt.io.volumes.rsf import open_rsf
-from subsalt.io.volumes.time_image import TimeVolume
+from subsalt.io.volumes.time_image import TimeImageFile
 
 TIME = TimeAxis(30, 0.004, 0.1)
 NUMBERS = np.array([(i, j) for i in (10, 12) for j in (5, 6, 7)])
@@ -23,7 +23,7 @@ def run(tmp_path):
         ("image", np.zeros(1), values.mean(axis=1, keepdims=True)),
         ("gathers", OFFSETS, values),
     ):
-        volume = TimeVolume(TIME, PLACES, NUMBERS, np.arange(6), offsets, name.upper(), [])
+        volume = TimeImageFile(TIME, PLACES, NUMBERS, np.arange(6), offsets, name.upper(), [])
         rows = volume.rows(0, data, np.ones((6, len(offsets)), np.int64))
         (folder / f"{name}.sgy").write_bytes(volume.head + rows.tobytes())
     return folder, values.reshape(2, 3, 2, 30)

@@ -12,7 +12,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.volumes import volume
-from subsalt.io.volumes.time_image import TimeVolume
+from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.methods.kirchhoff.partial import write_sums
@@ -116,7 +116,7 @@ def test_python_and_the_command_draw_a_run(tmp_path, subsalt_command):
 
 def test_an_image_file_is_drawn_in_time_and_a_hit_count_in_colour(tmp_path, subsalt_command):
     for name, values in (("image", values_of_line()), ("hits", np.abs(values_of_line()) + 1)):
-        volume = TimeVolume(
+        volume = TimeImageFile(
             GRID.time, GRID.positions(), GRID.numbers(), np.arange(12), np.zeros(1), name.upper(), []
         )
         rows = volume.rows(0, values[:, None], np.ones((12, 1), np.int64))

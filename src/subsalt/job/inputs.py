@@ -56,7 +56,7 @@ def data_files(job: BaseJob) -> list[Path]:
 
     found = expand_files(job, job.data.files)
     whole = [e for e in job.data.excluded() if e.whole_file]
-    refuse_unmatched(whole, {i for i, e in enumerate(whole) if any(e.names(str(p)) for p in found)})
+    refuse_unmatched(whole, [any(e.names(str(p)) for p in found) for e in whole])
     left = [p for p in found if not any(e.names(str(p)) for e in whole)]
     if not left:
         raise GeometryError(

@@ -19,7 +19,7 @@ from subsalt.earth.model import angle_problems, raise_problems, value_problems
 from subsalt.earth.planes import Constant, Held, Mapped, Planes
 from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.io.traffic import COUNTED
-from subsalt.io.volumes.volume import heard, suffix_of, tell
+from subsalt.io.volumes.volume import packed, suffix_of, unpacked
 from subsalt.job import director
 from subsalt.job.inputs import PARAMETERS
 from subsalt.job.load import frame_of_model, job_grid, load_parameters, open_file, refuse_other_grids
@@ -94,12 +94,12 @@ def share_headers(job: Job, comm: Comm) -> None:
         with comm.together():
             if comm.is_root:
                 found = job.remember(key, partial(open_file, job, name))
-        told, order = tell(found) if found is not None else (None, np.empty(0, np.int64))
+        told, order = packed(found) if found is not None else (None, np.empty(0, np.int64))
         told = comm.bcast(told)
         if not comm.is_root:
             order = np.empty(told["traces"], np.int64)
         comm.bcast_array(order)
-        job.remember(key, partial(heard, told, order))
+        job.remember(key, partial(unpacked, told, order))
 
 
 def _scalars(

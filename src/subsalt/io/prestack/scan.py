@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
 from subsalt.io.scan.scan import ScannedFile, header_for
-from subsalt.io.segy.exclude import excluded, matched, refuse_unmatched
-from subsalt.io.segy.geometry import POSITION_NAMES, bin_positions, column, positions, trace_kinds
+from subsalt.io.segy.exclude import refuse_unmatched
+from subsalt.io.segy.geometry import POSITION_NAMES, bin_positions, column
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
@@ -34,7 +34,7 @@ _SAMPLE = 1000
 
 _NAMES = (*POSITION_NAMES, "inline", "crossline", "cdp_x", "cdp_y")
 
-#: what is kept of every usable trace: dtype and numbers per trace
+#: of every usable trace: dtype and numbers per trace
 COLUMNS: dict[str, tuple[type, int]] = {
     "number": (np.int64, 1),
     "src": (np.float64, 2),
@@ -45,14 +45,14 @@ COLUMNS: dict[str, tuple[type, int]] = {
     "ffid": (np.int32, 1),
     "channel": (np.int32, 1),
 }
-#: what is kept where any trace has it: line numbers and positions of bins
+#: where any trace has it: line numbers and positions of bins
 BINNING: dict[str, tuple[type, int]] = {
     "inline": (np.int32, 1),
     "crossline": (np.int32, 1),
     "bin_x": (np.float64, 1),
     "bin_y": (np.float64, 1),
 }
-_KEPT = COLUMNS | BINNING
+_ALL_COLUMNS = COLUMNS | BINNING
 
 
 @dataclass
@@ -114,11 +114,11 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
                         part.read(file, f, some, header_for(layout, header), start)
     told = comm.allgather(plain(part.facts()))
     columns = {}
-    for name, (_, width) in _KEPT.items():
+    for name, (_, width) in _ALL_COLUMNS.items():
         if name in COLUMNS or any(name in one["binning"] for one in told):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
-    refuse_unmatched(fix.exclude, {i for one in told for i in one["matched"]})
+    refuse_unmatched(fix.exclude, np.any([one["matched"] for one in told], axis=0))
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
     for one in told:
         for f, found in one["intervals"].items():
@@ -182,17 +182,7 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     view = raw.view(header_for(layout, header).dtype(layout.endian)).reshape(-1)
     values = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
     some = replace(layout, n_traces=len(picks))
-    dead, auxiliary = trace_kinds(values, len(picks), fix)
-    out = _left_out(fix, layout.path, picks, values)
-    return ScannedFile(some, values, positions(values, some, fix), dead, auxiliary, out, header)
-
-
-def _left_out(
-    fix: Fix, path: str, number: NDArray[np.int64], values: dict[str, NDArray]
-) -> NDArray[np.bool_]:
-    """Return which traces of a file the user leaves out."""
-    n = len(number)
-    return excluded(fix.exclude, path, number, column(values, "ffid", n), column(values, "channel", n))
+    return ScannedFile.of(some, values, header, fix, picks)
 
 
 def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
@@ -205,7 +195,7 @@ class _Part:
 
     def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
         self._fix, self._first = fix, first
-        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _KEPT}
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ALL_COLUMNS}
         self._dead_numbers: list[NDArray[np.int64]] = []
         self._dead = self._auxiliary = self._excluded = 0
         self._matched = np.zeros(len(fix.exclude), bool)
@@ -216,44 +206,35 @@ class _Part:
         """Add some traces of file `f`, of which the first has number `start`."""
         n = some.n_traces
         values = read_headers(file, some, header, _NAMES)
-        dead, auxiliary = trace_kinds(values, n, self._fix)
-        found = positions(values, some, self._fix)
-        use = ~auxiliary if self._fix.dead == "zero" else ~(auxiliary | dead)
-        out = _left_out(self._fix, some.path, np.arange(start, start + n) - self._first[f], values)
-        if out.any():
-            self._matched |= matched(
-                self._fix.exclude,
-                some.path,
-                np.arange(start, start + n) - self._first[f],
-                column(values, "ffid", n),
-                column(values, "channel", n),
-            )
-        use &= ~out
+        number = np.arange(start, start + n, dtype=np.int64)
+        one = ScannedFile.of(some, values, header, self._fix, number - self._first[f])
+        self._matched |= one.matched
+        dead, out, places = one.dead, one.excluded, one.positions
+        use = ~(one.auxiliary | out) if self._fix.dead == "zero" else one.live
         self._excluded += int(out.sum())
         self._dead += int(dead.sum())
-        self._auxiliary += int(auxiliary.sum())
+        self._auxiliary += int(one.auxiliary.sum())
         self._intervals.setdefault(f, set()).update(int(v) for v in np.unique(column(values, "dt", n))[:1000])
-        number = np.arange(start, start + n, dtype=np.int64)
         self._dead_numbers.append(number[use & dead])
-        for name, points in (("source", found.src), ("receiver", found.rcv)):
+        for name, points in (("source", places.src), ("receiver", places.rcv)):
             if use.any():
                 z = points[use, 2]
                 self._z[name] = [min(self._z[name][0], float(z.min())), max(self._z[name][1], float(z.max()))]
         bins = dict(zip(("bin_x", "bin_y"), bin_positions(values, some, self._fix), strict=True))
-        kept = bins | {
+        known = bins | {
             "number": number,
-            "src": found.src[:, :2],
-            "rcv": found.rcv[:, :2],
-            "said": found.offset,
-            "delay": found.delay,
+            "src": places.src[:, :2],
+            "rcv": places.rcv[:, :2],
+            "said": places.offset,
+            "delay": places.delay,
         }
-        for name, (kind, _) in _KEPT.items():
-            values_of = kept[name] if name in kept else column(values, name, n)
+        for name, (kind, _) in _ALL_COLUMNS.items():
+            values_of = known[name] if name in known else column(values, name, n)
             self._pieces[name].append(values_of[use].astype(kind))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all that was added, and let go of its pieces."""
-        kind, width = _KEPT[name]
+        kind, width = _ALL_COLUMNS[name]
         pieces = self._pieces.pop(name)
         return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
 
@@ -267,7 +248,7 @@ class _Part:
             "dead": self._dead,
             "auxiliary": self._auxiliary,
             "excluded": self._excluded,
-            "matched": [int(i) for i in np.flatnonzero(self._matched)],
+            "matched": self._matched.tolist(),
             "intervals": {str(f): sorted(v) for f, v in self._intervals.items()},
             "binning": [name for name in BINNING if any(piece.any() for piece in self._pieces[name])],
             **self._z,

@@ -18,7 +18,7 @@ from subsalt.errors import Finding, GeometryError
 from subsalt.io.files import as_paths
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
-from subsalt.io.scan.findings import said_once
+from subsalt.io.scan.findings import late_findings, said_once
 from subsalt.io.segy.geometry import unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import refuse
@@ -59,16 +59,7 @@ def trace_findings(scan: PrestackScan, delay: NDArray[np.float64], fix: Fix) -> 
             "if they are seismic traces: [data.fix] all_traces = true",
             {"count": scan.auxiliary},
         )
-    low, high = float(delay.min()), float(delay.max())
-    if fix.delay is None and (low or high):
-        span = f"{low * 1e3:g}" if low == high else f"{low * 1e3:g} .. {high * 1e3:g}"
-        yield Finding(
-            "W232",
-            "warning",
-            f"{where}: first samples lie at {span} ms (delay, byte 109); this is applied",
-            "if the traces start at the shot: [data.fix] delay = 0",
-            {"delay_s": [low, high]},
-        )
+    yield from late_findings(where, delay, fix)
 
 
 __all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import (
@@ -271,13 +272,17 @@ def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
 
 
 def _delays(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
-    delay = one.positions.delay
+    yield from late_findings(one.layout.path, one.positions.delay, fix)
+
+
+def late_findings(where: str, delay: NDArray[np.float64], fix: Fix) -> Iterator[Finding]:
+    """Yield a warning when first samples (`delay`, s) do not lie at the time of the shot."""
     low, high = float(delay.min()), float(delay.max())
     if fix.delay is None and (low or high):
         span = f"{low * 1e3:g}" if low == high else f"{low * 1e3:g} .. {high * 1e3:g}"
         yield _warn(
             "W232",
-            f"{one.layout.path}: first samples lie at {span} ms (delay, byte 109); this is applied",
+            f"{where}: first samples lie at {span} ms (delay, byte 109); this is applied",
             "if the traces start at the shot: [data.fix] delay = 0",
             delay_s=[low, high],
         )

@@ -80,14 +80,14 @@ class _Judge:
 
     def __init__(self, fixed: NDArray, moving: NDArray, middle: Points, room: float) -> None:
         # a spread that stays, or one that moves with its sources: whichever the others share more closely
-        usual = {k: _apart(v) for k, v in ((False, fixed), (True, moving))}
+        usual = {k: float(_nearest(v).max()) for k, v in ((False, fixed), (True, moving))}
         self.moves = usual[True] <= usual[False]
         self.usual = usual[self.moves]
         self.spreads = moving if self.moves else fixed
         box = self.spreads[:, :4]
         self.extent = float(np.median(np.hypot(box[:, 2] - box[:, 0], box[:, 3] - box[:, 1])))
         self.middle = middle
-        self.step = _apart(middle)
+        self.step = float(_nearest(middle).max())
         self.room = room
         # of n files in order, distances to the nearest fall off as exp(-d): the largest of n is ln(n), and one file in
         # n**c is c times as far; with n + 1 of them looked at, one survey in `1 / ALARM` has such a file by chance
@@ -125,14 +125,14 @@ def _spread(src: Points, rcv: Points, moving: bool) -> NDArray[np.float64]:
     return np.concatenate([there.min(axis=0), there.max(axis=0), np.ptp(src, axis=0)])
 
 
-def _apart(rows: NDArray) -> float:
-    """Return the largest distance of any row from its nearest other one, by the largest component."""
-    found = 0.0
+def _nearest(rows: NDArray) -> NDArray[np.float64]:
+    """Return the distance of each row from its nearest other one, by the largest component."""
+    out = np.empty(len(rows))
     for i, row in enumerate(rows):
         d = np.abs(rows - row).max(axis=1)
         d[i] = np.inf
-        found = max(found, float(d.min()))
-    return found
+        out[i] = d.min()
+    return out
 
 
 def odd_files(t: TraceSet) -> Iterator[Finding]:
@@ -177,15 +177,9 @@ def odd_files(t: TraceSet) -> Iterator[Finding]:
 
 def _suspects(stations: _Stations) -> list[int]:
     """Return the files whose spread or sources lie farthest from those of any other."""
-    found = set()
-    for rows in (stations.fixed, stations.moving, stations.middle):
-        off = np.empty(len(rows))
-        for i, row in enumerate(rows):
-            d = np.abs(rows - row).max(axis=1)
-            d[i] = np.inf
-            off[i] = d.min()
-        found.add(int(np.argmax(off)))
-    return sorted(found)
+    return sorted(
+        {int(np.argmax(_nearest(rows))) for rows in (stations.fixed, stations.moving, stations.middle)}
+    )
 
 
 def _likeliest(good: list[tuple[str, str]], ends: tuple[Points, Points], said: NDArray) -> tuple[str, str]:

@@ -147,7 +147,7 @@ def _plain(value: object) -> object:
 
 @dataclass
 class ScannedFile:
-    """Layout and header values of one file, kept while a set is scanned or read."""
+    """Layout and header values of one file, or of some of its traces; `matched` are the exclusions that apply here."""
 
     layout: FileLayout
     values: dict[str, NDArray]
@@ -155,7 +155,29 @@ class ScannedFile:
     dead: NDArray[np.bool_]
     auxiliary: NDArray[np.bool_]
     excluded: NDArray[np.bool_]
+    matched: NDArray[np.bool_]
     header: HeaderBytes = field(default_factory=HeaderBytes)
+
+    @classmethod
+    def of(
+        cls,
+        layout: FileLayout,
+        values: dict[str, NDArray],
+        header: HeaderBytes,
+        fix: Fix,
+        number: NDArray[np.int64] | None = None,
+    ) -> ScannedFile:
+        """Return what header values say under `fix`; `number` are the traces in the file, all when left out."""
+        n = layout.n_traces
+        dead, auxiliary = trace_kinds(values, n, fix)
+        out, matched = excluded(
+            fix.exclude,
+            layout.path,
+            np.arange(n) if number is None else number,
+            column(values, "ffid", n),
+            column(values, "channel", n),
+        )
+        return cls(layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header)
 
     @property
     def live(self) -> NDArray[np.bool_]:
@@ -171,12 +193,7 @@ def open_headers(
     header = header_for(layout, header)
     values = read_headers(file, layout, header, list(names))
     settle_dt(layout, header, [int(v) for v in np.unique(column(values, "dt", layout.n_traces))[:1000]])
-    n = layout.n_traces
-    dead, aux = trace_kinds(values, n, fix)
-    out = excluded(
-        fix.exclude, layout.path, np.arange(n), column(values, "ffid", n), column(values, "channel", n)
-    )
-    return ScannedFile(layout, values, positions(values, layout, fix), dead, aux, out, header)
+    return ScannedFile.of(layout, values, header, fix)
 
 
 def header_for(layout: FileLayout, header: HeaderBytes) -> HeaderBytes:

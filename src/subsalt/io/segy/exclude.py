@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -79,24 +79,22 @@ def within(values: NDArray, ranges: Ranges) -> NDArray[np.bool_]:
 
 def excluded(
     entries: Sequence[Exclusion], path: str, number: NDArray[np.int64], ffid: NDArray, channel: NDArray
-) -> NDArray[np.bool_]:
-    """Return which traces of the file at `path` any of the entries leaves out; `number` counts from 0."""
-    out = np.zeros(len(number), bool)
-    for entry in entries:
-        out |= entry.among(path, number, ffid, channel)
-    return out
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which traces of the file at `path` the entries leave out, and which entries leave out any of them.
+
+    `number` counts traces from 0.
+    """
+    out, matched = np.zeros(len(number), bool), np.zeros(len(entries), bool)
+    for i, entry in enumerate(entries):
+        traces = entry.among(path, number, ffid, channel)
+        out |= traces
+        matched[i] = traces.any()
+    return out, matched
 
 
-def matched(
-    entries: Sequence[Exclusion], path: str, number: NDArray[np.int64], ffid: NDArray, channel: NDArray
-) -> NDArray[np.bool_]:
-    """Return which of the entries leave out any of the traces."""
-    return np.array([entry.among(path, number, ffid, channel).any() for entry in entries], bool)
-
-
-def refuse_unmatched(entries: Sequence[Exclusion], known: Collection[int]) -> None:
-    """Raise `GeometryError` for entries, by their number, that leave out no trace of any file."""
-    lost = [str(entry) for i, entry in enumerate(entries) if i not in known]
+def refuse_unmatched(entries: Sequence[Exclusion], matched: Iterable[bool | np.bool_]) -> None:
+    """Raise `GeometryError` for entries that leave out no trace of any file."""
+    lost = [str(entry) for entry, used in zip(entries, matched, strict=True) if not used]
     if lost:
         raise GeometryError(
             f"[data] exclude: no trace is {', '.join(lost[:5])}",

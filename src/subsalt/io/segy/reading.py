@@ -18,7 +18,7 @@ from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.scan.scan import ScannedFile, open_headers
-from subsalt.io.segy.exclude import matched, refuse_unmatched
+from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import POSITION_NAMES, column
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
@@ -177,7 +177,8 @@ def _usable(
     """Return which traces of all files count, and note how many of the others there are."""
     dead = np.concatenate([s.dead for s in scanned])
     auxiliary = np.concatenate([s.auxiliary for s in scanned])
-    left_out = _left_out(scanned, fix)
+    refuse_unmatched(fix.exclude, np.any([s.matched for s in scanned], axis=0))
+    left_out = np.concatenate([s.excluded for s in scanned])
     use = ~(auxiliary | left_out)
     if fix.dead == "skip":
         use &= ~dead
@@ -208,17 +209,6 @@ def _by_shot(table: ShotTable, select: Sequence[int] | None) -> Iterator[tuple[i
     for k in np.argsort(table.ids, kind="stable"):
         if wanted is None or int(table.ids[k]) in wanted:
             yield int(k), order[bounds[k] : bounds[k + 1]]
-
-
-def _left_out(scanned: list[ScannedFile], fix: Fix) -> NDArray[np.bool_]:
-    """Return which traces of all files the user leaves out; refuse entries that leave out none."""
-    known: set[int] = set()
-    for s in scanned if fix.exclude else []:
-        n = s.layout.n_traces
-        numbers = (column(s.values, name, n) for name in ("ffid", "channel"))
-        known |= set(np.flatnonzero(matched(fix.exclude, s.layout.path, np.arange(n), *numbers)).tolist())
-    refuse_unmatched(fix.exclude, known)
-    return np.concatenate([s.excluded for s in scanned])
 
 
 def refuse(findings: list[Finding]) -> None:
@@ -300,16 +290,16 @@ def read_once(read: Callable[[], Survey], comm: Comm) -> Survey:
     with comm.together():
         if comm.is_root:
             survey = read()
-            told, arrays = _tell(survey)
+            told, arrays = _packed(survey)
     told = comm.bcast(told)
     for i, (shape, kind) in enumerate(told["arrays"]):
         if not comm.is_root:
             arrays.append(np.empty(shape, kind))
         comm.bcast_array(arrays[i])
-    return survey if survey is not None else _heard(told, arrays)
+    return survey if survey is not None else _unpacked(told, arrays)
 
 
-def _tell(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
+def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
     """Return what another rank needs of a survey: JSON, and arrays of positions, trace numbers, dead traces, delays."""
     reader = survey.reader
     assert isinstance(reader, TraceReader)
@@ -344,8 +334,8 @@ def _tell(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
     return told, arrays
 
 
-def _heard(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
-    """Return the survey that `_tell` described."""
+def _unpacked(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
+    """Return the survey that `_packed` described."""
     ids, counts, src, rcv, index, first, dead, late = arrays
     time = TimeAxis(**told["time"])
     layouts = [FileLayout.from_json(facts) for facts in told["layouts"]]

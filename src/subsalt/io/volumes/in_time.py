@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame
-from subsalt.earth.planes import Planes
+from subsalt.earth.planes import Held, Planes
 from subsalt.errors import Finding, ModelError
 from subsalt.io.files import InputFile
 from subsalt.io.scan.scan import open_headers
@@ -87,22 +87,10 @@ class TimeVolume:
         A volume of at most `SMALL` values is read once and kept.
         """
         if self.planes.size <= SMALL:
-            if not isinstance(self.planes, _Kept):
-                self.planes = _Kept(self.planes)
-            return self.planes.values[i, j]
+            if not isinstance(self.planes, Held):
+                self.planes = Held(self.planes.read(0, len(self.planes)))
+            return self.planes.read(0, len(self.planes))[i, j]
         return self.planes.columns(np.stack([i, j], axis=-1))
-
-
-class _Kept(Planes):
-    """A volume that was read whole."""
-
-    def __init__(self, source: Planes) -> None:
-        super().__init__(source.shape)
-        self.values = source.read(0, len(source))
-
-    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the planes ``lo <= ix < hi``."""
-        return self.values[lo:hi]
 
 
 def is_volume(path: str | os.PathLike[str]) -> bool:

@@ -27,7 +27,7 @@ SIGNATURE = "TIME VOLUME WRITTEN BY SUBSALT"
 _MOST_FOLD = 32767
 
 
-class TimeVolume:
+class TimeImageFile:
     """What the SEG-Y file of a time image holds: its head, and the traces of any locations.
 
     Parameters

@@ -111,7 +111,8 @@ def group_rows(path: str, names: list[str], rows: list[Row]) -> TextFunctions:
         place = tuple(values[i] for i in at)
         group = groups.setdefault(place, [])
         if group and values[t] <= group[-1][1][t]:
-            _refuse_order(path, keys, place, group, row, t, again=place != last)
+            where = ", ".join(f"{k} {v:g}" for k, v in zip(keys, place, strict=True)) or "the function"
+            raise _disorder(path, where, group, row, t, again=place != last)
         group.append(row)
         last = place
     out = TextFunctions(
@@ -126,23 +127,15 @@ def group_rows(path: str, names: list[str], rows: list[Row]) -> TextFunctions:
     return out
 
 
-def _refuse_order(
-    path: str,
-    keys: tuple[str, ...],
-    place: tuple[float, ...],
-    group: list[Row],
-    row: Row,
-    t: int,
-    again: bool,
-) -> None:
-    where = ", ".join(f"{k} {v:g}" for k, v in zip(keys, place, strict=True)) or "the function"
+def _disorder(path: str, where: str, group: list[Row], row: Row, t: int, again: bool) -> ModelError:
+    """Return the error for a row that does not follow the last one of its place (`where`) in time (column `t`)."""
     if again:
-        raise ModelError(
+        return ModelError(
             f"{path}: two functions at {where}, lines {group[0][0]} and {row[0]}",
             "keep one of them",
             code="E748",
         )
-    raise ModelError(
+    return ModelError(
         f"{path}, line {row[0]}: times of {where} do not increase, {row[1][t]:g} follows {group[-1][1][t]:g}",
         "sort the lines by place and time; if these are several functions, add a column that tells their place",
         code="E742",

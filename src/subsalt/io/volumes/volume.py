@@ -259,7 +259,7 @@ _WRITERS: dict[str, Callable[..., None]] = {
 PLANE_FORMATS = (".sgy", ".rsf", ".npy")
 
 
-def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
+def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
     """Return what another rank needs of an open SEG-Y volume: JSON, and the order of its traces.
 
     The order is empty when the traces stand in the file as they do in the volume.
@@ -279,8 +279,8 @@ def tell(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
     return told, np.empty(0, np.int64) if sorted_already else planes.order
 
 
-def heard(told: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
-    """Return the open volume that `tell` described."""
+def unpacked(told: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
+    """Return the open volume that `packed` described."""
     lay = FileLayout.from_json(told["layout"])
     grid = Grid(**{k: tuple(v) for k, v in told["grid"].items()})
     rows = order if told["traces"] else np.arange(lay.n_traces, dtype=np.int64)

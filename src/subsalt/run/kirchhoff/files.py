@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subsalt.io.files import raw_bytes
 from subsalt.io.segy.rev1 import Expectation
 from subsalt.io.volumes.rsf import data_of, header_text
-from subsalt.io.volumes.time_image import TimeVolume
+from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.run.kirchhoff.assemble import Piece
@@ -78,7 +78,9 @@ def segy_file(
 ) -> OutputFile:
     """Return a SEG-Y file with the traces of `offsets` for each location."""
     grid = setup.grid
-    volume = TimeVolume(grid.time, grid.positions(), grid.numbers(), cdp_numbers(grid), offsets, what, text)
+    volume = TimeImageFile(
+        grid.time, grid.positions(), grid.numbers(), cdp_numbers(grid), offsets, what, text
+    )
     gathers = what == "GATHERS"
 
     def rows(piece: Piece) -> NDArray[np.uint8]:
