@@ -204,11 +204,11 @@ def test_shots_by_source_position_when_numbers_repeat(tmp_path):
 
 def test_select(tmp_path):
     path = line(tmp_path / "a.sgy")
-    s = read_survey(path, select=[2, 4])
+    s = read_survey(path).select([2, 4])
     assert [x.id for x in s] == [2, 4]
     assert s.traces(s.shots[1])[0, 0] == 15
     with pytest.raises(GeometryError, match="no shot has id"):
-        read_survey(path, select=[9])
+        read_survey(path).select([9])
 
 
 def test_the_order_of_files_does_not_matter(tmp_path):

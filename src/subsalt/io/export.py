@@ -216,9 +216,6 @@ def export(
     *,
     key: str | None = None,
     unit: str | None = None,
-    spacing: Sequence[float] | None = None,
-    origin: Sequence[float] | None = None,
-    name: str | None = None,
     text: Sequence[str] = (),
 ) -> dict[str, object]:
     """Convert a volume, the image of a run, or trace files.
@@ -230,10 +227,8 @@ def export(
     target : path-like
         Its suffix tells the format: ``.sgy``, ``.rsf``, ``.npz``, ``.npy``, ``.vti``, ``.nc``, ``.zarr`` for
         volumes; ``.su``, or ``-`` for SU on standard output, for traces (and SEG-Y images) as they are.
-    key, unit, spacing, origin
+    key, unit : str, optional
         As in `subsalt.io.volumes.volume.read`; of a time migration the key may be ``image``, ``gathers`` or ``hits``.
-    name : str, optional
-        Name of the array in the target.
     text : sequence of str
         Lines of provenance.
 
@@ -264,18 +259,18 @@ def export(
         return {"source": str(source), "path": os.fspath(target), "kind": "traces", "traces": count}
     if src.is_file() and is_time_volume(src):
         if key is not None or unit is not None:
-            name = "key" if key is not None else "unit"
+            given = "key" if key is not None else "unit"
             raise ConfigError(
-                f"{src} holds one image in time, which has no {name}", f"leave {name} out", code="E836"
+                f"{src} holds one image in time, which has no {given}", f"leave {given} out", code="E836"
             )
         return export_time(src, target) | {"source": str(source)}
-    plain = key is None and unit is None and spacing is None and origin is None and not text
+    plain = key is None and unit is None and not text
     if plain and volume.suffix_of(src) == volume.suffix_of(target) == ".sgy" and _is_ours(src):
         # our own image keeps its bytes, and so its hash
         _copy(src, Path(target))
         return {"source": str(source), "path": os.fspath(target), "kind": "copy"}
-    vol = volume.read(src, key=key, unit=unit, spacing=spacing, origin=origin)
-    label = name or key or ("image" if src.stem == "image" else "values")
+    vol = volume.read(src, key=key, unit=unit)
+    label = key or ("image" if src.stem == "image" else "values")
     volume.write(target, vol.grid, vol.values, vol.frame, text=[*_text_of(src), *text], name=label)
     return {"source": str(source), "path": os.fspath(target), "kind": "volume", "shape": list(vol.grid.shape)}
 

@@ -13,7 +13,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
-from subsalt.io.segy.writing import write_shot
+from subsalt.io.segy.writing import OwnTraces, write_shot
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.setup import gate
 from subsalt.parallel.comm import world
@@ -184,9 +184,7 @@ class _Runner:
                 shot_path(self.folder, shot),
                 self.survey,
                 shot,
-                modelled.rows,
-                modelled.traces,
-                group,
+                OwnTraces(modelled.rows, modelled.traces, group),
                 text=self.text,
             )
         return {"shot": shot.id}

@@ -81,7 +81,6 @@ def read_survey(
     ndim: Literal[2, 3] | None = None,
     line: Literal["project", "x", "y"] = "project",
     frame: Frame | None = None,
-    select: Sequence[int] | None = None,
     shot_key: Literal["auto", "ffid", "source"] = "auto",
     receivers: Literal["coordinates", "offset"] = "coordinates",
     exact_line: bool = False,
@@ -100,8 +99,6 @@ def read_survey(
         2-D: project on the best line, or take map x or map y as the coordinate along the line.
     frame : Frame, optional
         Local coordinates to use, such as those of the model; 2-D lines are then projected on its x axis.
-    select : sequence of int, optional
-        Numbers of the shots to keep.
     shot_key : {"auto", "ffid", "source"}
         What tells shots apart; see `subsalt.io.segy.shots.shot_table`.
     receivers : {"coordinates", "offset"}
@@ -151,7 +148,7 @@ def read_survey(
         layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0
     )
     shots = []
-    for k, rows in _by_shot(table, select):
+    for k, rows in _by_shot(table):
         places = rows[::-1] if fix.channels == "reversed" else rows
         shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=live.index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
@@ -194,21 +191,13 @@ def _usable(
     return use
 
 
-def _by_shot(table: ShotTable, select: Sequence[int] | None) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield the shots of `select`, or all, by ascending number, with the rows of their traces in file order."""
+def _by_shot(table: ShotTable) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the shots by ascending number, with the rows of their traces in file order."""
     # the sort is stable
     order = np.argsort(table.member, kind="stable")
     bounds = np.searchsorted(table.member[order], np.arange(len(table.ids) + 1))
-    wanted = None if select is None else {int(i) for i in select}
-    if wanted is not None and (missing := wanted - {int(i) for i in table.ids}):
-        raise GeometryError(
-            f"no shot has id {sorted(missing)[:5]}; ids run from {table.ids.min()} to {table.ids.max()}",
-            "select from those",
-            code="E304",
-        )
     for k in np.argsort(table.ids, kind="stable"):
-        if wanted is None or int(table.ids[k]) in wanted:
-            yield int(k), order[bounds[k] : bounds[k + 1]]
+        yield int(k), order[bounds[k] : bounds[k + 1]]
 
 
 def refuse(findings: list[Finding]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Literal
@@ -14,7 +14,7 @@ from typing import IO, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import DataError, SegyError, SubsaltError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write, make_folder
@@ -38,10 +38,19 @@ from subsalt.parallel.comm import Comm
 DataSource = Mapping[int, ArrayLike] | Callable[[Shot], ArrayLike] | None
 
 
-class _Scalars:
-    """The two scalars of a survey, chosen over all its stations."""
+class ShotRows:
+    """The traces of shots of a survey as bytes, under two scalars that are chosen over all its stations.
 
-    def __init__(self, survey: Survey) -> None:
+    Parameters
+    ----------
+    survey : Survey
+        Geometry and time axis.
+    su : bool
+        For SU, little-endian, in which bytes 181 to 240 have another use and are zero.
+    """
+
+    def __init__(self, survey: Survey, su: bool = False) -> None:
+        self.survey, self.su = survey, su
         xy, z = [], []
         for shot in survey.shots:
             world = survey.frame.to_world(np.concatenate([shot.src[None], shot.rcv]))
@@ -50,49 +59,62 @@ class _Scalars:
         self.xy = choose_scalar(np.unique(np.concatenate(xy)), "coordinates")
         self.z = choose_scalar(np.unique(np.concatenate(z)), "depths")
 
+    def of(
+        self, shot: Shot, data: NDArray[np.float32], first: int = 0, rows: NDArray[np.intp] | None = None
+    ) -> NDArray[np.uint8]:
+        """Return traces of one shot as bytes.
 
-def shot_rows(
-    survey: Survey,
-    shot: Shot,
-    data: NDArray[np.float32],
-    scalars: _Scalars,
-    first: int,
-    endian: Literal["big", "little"],
-    rows: NDArray[np.intp] | None = None,
-) -> NDArray[np.uint8]:
-    """Return traces of one shot as bytes.
+        Parameters
+        ----------
+        data : ndarray, (n, nt)
+            Samples of the receivers `rows`, of all when None.
+        first : int
+            Traces of other shots before this one.
+        """
+        n, ns = data.shape
+        survey = self.survey
+        index = np.arange(n) if rows is None else np.asarray(rows)
+        raw, t = trace_rows(n, ns, "little" if self.su else "big")
+        src = survey.frame.to_world(shot.src[None])[0]
+        rcv = survey.frame.to_world(shot.rcv[index])
+        t["line_sequence"] = t["file_sequence"] = first + index + 1
+        t["ffid"] = t["source_point"] = t["shot_point"] = shot.id
+        t["channel"] = t["ensemble_sequence"] = index + 1
+        t["trace_id"], t["use"] = 1, 1
+        t["offset"] = _offsets(survey, shot)[index]
+        t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = self.z, self.xy, 1
+        t["source_x"], t["source_y"] = (scaled(src[i : i + 1], self.xy)[0] for i in (0, 1))
+        t["receiver_x"], t["receiver_y"] = scaled(rcv[:, 0], self.xy), scaled(rcv[:, 1], self.xy)
+        t["receiver_elevation"] = -scaled(rcv[:, 2], self.z)
+        depth = int(scaled(src[2:3], self.z)[0])
+        # a source above the datum is a surface elevation, never a negative depth
+        t["source_depth"], t["source_elevation"] = max(depth, 0), max(-depth, 0)
+        middle = 0.5 * (src[:2] + rcv[:, :2])
+        t["cdp_x"], t["cdp_y"] = scaled(middle[:, 0], self.xy), scaled(middle[:, 1], self.xy)
+        t["delay"], t["time_scalar"] = delay(survey.time.t0)
+        t["ns"], t["dt"] = ns, microseconds(survey.time.dt)
+        t["shot_point_scalar"] = 1
+        t["samples"] = data
+        if self.su:
+            raw[:, 180:240] = 0
+        return raw
 
-    Parameters
-    ----------
-    data : ndarray, (n, nt)
-        Samples of the receivers `rows`, of all when None.
-    first : int
-        Traces of other shots before this one.
-    """
-    n, ns = data.shape
-    index = np.arange(n) if rows is None else np.asarray(rows)
-    raw, t = trace_rows(n, ns, endian)
-    src = survey.frame.to_world(shot.src[None])[0]
-    rcv = survey.frame.to_world(shot.rcv[index])
-    t["line_sequence"] = t["file_sequence"] = first + index + 1
-    t["ffid"] = t["source_point"] = t["shot_point"] = shot.id
-    t["channel"] = t["ensemble_sequence"] = index + 1
-    t["trace_id"], t["use"] = 1, 1
-    t["offset"] = _offsets(survey, shot)[index]
-    t["elevation_scalar"], t["coordinate_scalar"], t["coordinate_units"] = scalars.z, scalars.xy, 1
-    t["source_x"], t["source_y"] = (scaled(src[i : i + 1], scalars.xy)[0] for i in (0, 1))
-    t["receiver_x"], t["receiver_y"] = scaled(rcv[:, 0], scalars.xy), scaled(rcv[:, 1], scalars.xy)
-    t["receiver_elevation"] = -scaled(rcv[:, 2], scalars.z)
-    depth = int(scaled(src[2:3], scalars.z)[0])
-    # a source above the datum is a surface elevation, never a negative depth
-    t["source_depth"], t["source_elevation"] = max(depth, 0), max(-depth, 0)
-    middle = 0.5 * (src[:2] + rcv[:, :2])
-    t["cdp_x"], t["cdp_y"] = scaled(middle[:, 0], scalars.xy), scaled(middle[:, 1], scalars.xy)
-    t["delay"], t["time_scalar"] = delay(survey.time.t0)
-    t["ns"], t["dt"] = ns, microseconds(survey.time.dt)
-    t["shot_point_scalar"] = 1
-    t["samples"] = data
-    return raw
+    def text(self, lines: Sequence[str]) -> bytes:
+        """Return the textual header, with more lines."""
+        survey, time = self.survey, self.survey.time
+        n = sum(len(s.rcv) for s in survey.shots)
+        return encode_text(
+            [
+                "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (5), METRES",
+                f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS",
+                f"FIRST SAMPLE AT {time.t0 * 1e3:g} MS",
+                "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37 (M), SOURCE X 73, Y 77,",
+                "RECEIVER X 81, Y 85, RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN),",
+                "SOURCE ELEVATION 45 (UP), MIDPOINT X 181, Y 185",
+                f"SCALARS: COORDINATES (71) {self.xy}, ELEVATIONS AND DEPTHS (69) {self.z}",
+                *lines,
+            ]
+        )
 
 
 def _offsets(survey: Survey, shot: Shot) -> NDArray[np.int32]:
@@ -135,22 +157,6 @@ def _check(survey: Survey) -> None:
     delay(survey.time.t0)
 
 
-def _text(survey: Survey, time: TimeAxis, scalars: _Scalars, lines: Sequence[str]) -> bytes:
-    n = sum(len(s.rcv) for s in survey.shots)
-    return encode_text(
-        [
-            "SHOT RECORDS WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (5), METRES",
-            f"SHOTS {len(survey.shots)}  TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS",
-            f"FIRST SAMPLE AT {time.t0 * 1e3:g} MS",
-            "BYTES: FFID 9, CHANNEL 13, SHOT 17, OFFSET 37 (M), SOURCE X 73, Y 77,",
-            "RECEIVER X 81, Y 85, RECEIVER ELEVATION 41 (UP), SOURCE DEPTH 49 (DOWN),",
-            "SOURCE ELEVATION 45 (UP), MIDPOINT X 181, Y 185",
-            f"SCALARS: COORDINATES (71) {scalars.xy}, ELEVATIONS AND DEPTHS (69) {scalars.z}",
-            *lines,
-        ]
-    )
-
-
 def write_survey(
     path: str | os.PathLike[str],
     survey: Survey,
@@ -191,47 +197,60 @@ def write_survey(
     target = Path(path)
     if per_shot is None:
         per_shot = target.is_dir() or target.suffix == ""
-    scalars = _Scalars(survey)
     if not per_shot:
-        _write_file(target, survey, survey.shots, data, scalars, text)
+        _write_file(target, ShotRows(survey, target.suffix.lower() == ".su"), survey.shots, data, text)
         return [target]
     make_folder(target)
+    rows = ShotRows(survey)
     out = []
     for shot in survey.shots:
         name = target / f"shot_{shot.id:06d}.sgy"
-        _write_file(name, survey, [shot], data, scalars, text)
+        _write_file(name, rows, [shot], data, text)
         out.append(name)
     return out
 
 
-def _write_file(
-    path: Path, survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, text: Sequence[str]
-) -> None:
-    su = path.suffix.lower() == ".su"
-    counts = [len(s.rcv) for s in shots]
-    ns = survey.time.nt
-    size = (0 if su else 3600) + sum(counts) * (240 + 4 * ns)
-    expected = Expectation(su, sum(counts), ns, microseconds(survey.time.dt))
+def _write_file(path: Path, rows: ShotRows, shots: list[Shot], data: DataSource, text: Sequence[str]) -> None:
+    """Write some shots of a survey, which are held one at a time."""
+    survey, counts = rows.survey, [len(s.rcv) for s in shots]
+    ns, interval = survey.time.nt, microseconds(survey.time.dt)
+    size = (0 if rows.su else 3600) + sum(counts) * (240 + 4 * ns)
+    expected = Expectation(rows.su, sum(counts), ns, interval)
     with atomic_write(path, size=size, verify=expected.check) as f:
-        if not su:
-            f.write(_text(survey, survey.time, scalars, text))
-            f.write(binary_header(ns, microseconds(survey.time.dt), max(counts), sorting=1))
-        for block in _blocks(survey, shots, data, scalars, "little" if su else "big"):
+        if not rows.su:
+            f.write(rows.text(text))
+            f.write(binary_header(ns, interval, max(counts), sorting=1))
+        first = 0
+        for shot in shots:
+            block = rows.of(shot, _samples(survey, shot, data), first)
+            first += len(block)
             expected.note(block)
             f.write(raw_bytes(block))
 
 
+@dataclass(frozen=True)
+class OwnTraces:
+    """The traces of one shot that this rank has.
+
+    Parameters
+    ----------
+    rows : ndarray, (n,)
+        Their receivers; every receiver is among those of one rank.
+    samples : ndarray, (n, nt), float32
+        Their samples.
+    comm : Comm
+        The ranks that write.
+    """
+
+    rows: NDArray[np.intp]
+    samples: NDArray[np.float32]
+    comm: Comm
+
+
 def write_shot(
-    path: str | os.PathLike[str],
-    survey: Survey,
-    shot: Shot,
-    rows: NDArray[np.intp],
-    data: NDArray[np.float32],
-    comm: Comm,
-    *,
-    text: Sequence[str] = (),
+    path: str | os.PathLike[str], survey: Survey, shot: Shot, own: OwnTraces, *, text: Sequence[str] = ()
 ) -> None:
-    """Write one shot as SEG-Y, every rank of `comm` some receivers; the bytes are those of `write_survey`. Collective.
+    """Write one shot as SEG-Y, every rank some receivers; the bytes are those of `write_survey`. Collective.
 
     Parameters
     ----------
@@ -241,10 +260,8 @@ def write_shot(
         Time axis, dimension and frame; its shots do not count.
     shot : Shot
         Positions of all receivers.
-    rows : ndarray, (n,)
-        Receivers whose traces this rank has; every receiver is among those of one rank.
-    data : ndarray, (n, nt), float32
-        Their samples.
+    own : OwnTraces
+        What this rank has.
     text : sequence of str
         More lines for the textual header.
 
@@ -253,48 +270,30 @@ def write_shot(
     DataError, GeometryError
         On all ranks, when SEG-Y cannot hold the time axis, the positions or the data.
     """
-    one = replace(survey, shots=[shot])
+    one, comm, index = replace(survey, shots=[shot]), own.comm, own.rows
     failure = None
     try:
         _check(one)
-        scalars = _Scalars(one)
-        if not np.isfinite(data).all():
+        rows = ShotRows(one)
+        if not np.isfinite(own.samples).all():
             raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
     except SubsaltError as error:
         failure = error
     comm.agree(failure)
-    nr, ns = len(shot.rcv), survey.time.nt
-    block = shot_rows(one, shot, data, scalars, 0, "big", rows)
-    interval = microseconds(survey.time.dt)
-    head = _text(one, survey.time, scalars, text) + binary_header(ns, interval, nr, sorting=1)
+    nr, ns, interval = len(shot.rcv), survey.time.nt, microseconds(survey.time.dt)
+    block = rows.of(shot, own.samples, rows=index)
+    head = rows.text(text) + binary_header(ns, interval, nr, sorting=1)
     expected = Expectation(False, nr, ns, interval)
-    first, last = (next((block[i] for i in np.flatnonzero(rows == n)), None) for n in (0, nr - 1))
+    first, last = (next((block[i] for i in np.flatnonzero(index == n)), None) for n in (0, nr - 1))
     expected.gather(first, last, comm)
     # runs of neighbours are one write
-    breaks = np.nonzero(np.diff(rows) != 1)[0] + 1
+    breaks = np.nonzero(np.diff(index) != 1)[0] + 1
     with write_together(path, comm, len(head) + nr * block.shape[1], verify=expected.check) as f:
         if comm.is_root:
             f.write_at(0, head)
-        for lo, hi in pairwise([0, *breaks, len(rows)]):
+        for lo, hi in pairwise([0, *breaks, len(index)]):
             if hi > lo:
-                f.write_at(len(head) + int(rows[lo]) * block.shape[1], raw_bytes(block[lo:hi]))
-
-
-def _blocks(
-    survey: Survey, shots: list[Shot], data: DataSource, scalars: _Scalars, endian: Literal["big", "little"]
-) -> Iterator[NDArray[np.uint8]]:
-    first = 0
-    for shot in shots:
-        rows = shot_rows(survey, shot, _samples(survey, shot, data), scalars, first, endian)
-        if endian == "little":
-            clear_su(rows)
-        first += len(rows)
-        yield rows
-
-
-def clear_su(rows: NDArray[np.uint8]) -> None:
-    """Zero the bytes that SU uses for something else than SEG-Y rev 1 (181 to 240)."""
-    rows[:, 180:240] = 0
+                f.write_at(len(head) + int(index[lo]) * block.shape[1], raw_bytes(block[lo:hi]))
 
 
 #: (number of values, bytes of each) of the first 180 bytes of a trace header, which SEG-Y and SU share
