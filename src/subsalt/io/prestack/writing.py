@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
-from subsalt.io.files import raw_bytes
-from subsalt.io.publish import atomic_write
 from subsalt.io.segy.rev1 import (
     Expectation,
     binary_header,
     choose_scalar,
     delay,
     microseconds,
+    publish_traces,
     scaled,
     trace_rows,
 )
@@ -76,10 +75,8 @@ def write_traces(
     middle = 0.5 * (s + r)
     scalar = choose_scalar(np.unique(np.concatenate([s, r, middle])), "coordinates")
     interval = microseconds(time.dt)
-    expected = Expectation(False, n, time.nt, interval)
-    with atomic_write(target, size=3600 + n * (240 + 4 * time.nt), verify=expected.check) as f:
-        f.write(encode_text(_text(n, time, scalar)))
-        f.write(binary_header(time.nt, interval, 1, sorting=-1))
+
+    def blocks() -> Iterator[NDArray[np.uint8]]:
         for a in range(0, n, BLOCK):
             block = slice(a, min(n, a + BLOCK))
             raw, t = trace_rows(block.stop - a, time.nt)
@@ -96,8 +93,10 @@ def write_traces(
             t["delay"], t["time_scalar"] = delay(time.t0)
             t["ns"], t["dt"] = time.nt, interval
             t["samples"] = _checked(samples(block), block, time)
-            expected.note(raw)
-            f.write(raw_bytes(raw))
+            yield raw
+
+    head = encode_text(_text(n, time, scalar)) + binary_header(time.nt, interval, 1, sorting=-1)
+    publish_traces(target, head, blocks(), Expectation(False, n, time.nt, interval))
     return target
 
 

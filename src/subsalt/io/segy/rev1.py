@@ -5,6 +5,7 @@ gets its name.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CorruptionError, DataError, GeometryError
+from subsalt.io.files import raw_bytes
+from subsalt.io.publish import atomic_write
 from subsalt.io.segy.headers import TRACE_HEADER, HeaderBytes
 from subsalt.parallel.comm import Comm
 
@@ -207,3 +210,25 @@ class Expectation:
                 if (int(f.header[number][byte]) - want) & 0xFFFF:
                     wrong.append(f"byte {byte} of trace {number + 1}")
         return wrong
+
+
+def publish_traces(
+    path: Path, head: bytes, blocks: Iterable[NDArray[np.uint8]], expected: Expectation
+) -> None:
+    """Publish a SEG-Y or SU file once segyio has read it back.
+
+    Parameters
+    ----------
+    head : bytes
+        Textual and binary header; empty for SU.
+    blocks : iterable of ndarray, (n, 240 + 4 ns), uint8
+        The traces, one block in memory at a time.
+    expected : Expectation
+        What must be read back.
+    """
+    size = len(head) + expected.n_traces * (TRACE_HEADER + 4 * expected.ns)
+    with atomic_write(path, size=size, verify=expected.check) as f:
+        f.write(head)
+        for block in blocks:
+            expected.note(block)
+            f.write(raw_bytes(block))

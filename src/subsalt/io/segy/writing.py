@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import DataError, SegyError, SubsaltError
 from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.publish import atomic_write, make_folder
+from subsalt.io.publish import make_folder
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.rev1 import (
@@ -26,6 +26,7 @@ from subsalt.io.segy.rev1 import (
     choose_scalar,
     delay,
     microseconds,
+    publish_traces,
     scaled,
     trace_rows,
 )
@@ -214,18 +215,15 @@ def _write_file(path: Path, rows: ShotRows, shots: list[Shot], data: DataSource,
     """Write some shots of a survey, which are held one at a time."""
     survey, counts = rows.survey, [len(s.rcv) for s in shots]
     ns, interval = survey.time.nt, microseconds(survey.time.dt)
-    size = (0 if rows.su else 3600) + sum(counts) * (240 + 4 * ns)
-    expected = Expectation(rows.su, sum(counts), ns, interval)
-    with atomic_write(path, size=size, verify=expected.check) as f:
-        if not rows.su:
-            f.write(rows.text(text))
-            f.write(binary_header(ns, interval, max(counts), sorting=1))
+    head = b"" if rows.su else rows.text(text) + binary_header(ns, interval, max(counts), sorting=1)
+
+    def blocks() -> Iterator[NDArray[np.uint8]]:
         first = 0
         for shot in shots:
-            block = rows.of(shot, _samples(survey, shot, data), first)
-            first += len(block)
-            expected.note(block)
-            f.write(raw_bytes(block))
+            yield rows.of(shot, _samples(survey, shot, data), first)
+            first += len(shot.rcv)
+
+    publish_traces(path, head, blocks(), Expectation(rows.su, sum(counts), ns, interval))
 
 
 @dataclass(frozen=True)
@@ -395,14 +393,11 @@ def convert_traces(
     su = Path(target).suffix.lower() == ".su"
     with InputFile(source) as file:
         lay = _checked(file, header, fix)
-        size = (0 if su else 3600) + lay.n_traces * (TRACE_HEADER + 4 * lay.ns)
         interval = min(round(lay.dt * 1e6), 65535)
-        expected = Expectation(su, lay.n_traces, lay.ns, interval)
-        with atomic_write(target, size=size, verify=expected.check) as f:
-            if not su:
-                f.write(encode_text(["TRACES CONVERTED BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5)"]))
-                f.write(binary_header(lay.ns, interval, 1, lay.sorting))
-            for part in _converted(file, lay, "little" if su else "big"):
-                expected.note(part)
-                f.write(raw_bytes(part))
+        head = b""
+        if not su:
+            head = encode_text(["TRACES CONVERTED BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5)"])
+            head += binary_header(lay.ns, interval, 1, lay.sorting)
+        blocks = _converted(file, lay, "little" if su else "big")
+        publish_traces(Path(target), head, blocks, Expectation(su, lay.n_traces, lay.ns, interval))
     return lay.n_traces
