@@ -19,11 +19,11 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.model import ModelLike
 from subsalt.errors import Finding
 from subsalt.io.scan import cures
-from subsalt.io.scan.scan import ScannedFile
 from subsalt.io.scan.traces import GAP_LENGTH
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import TraceReader
+from subsalt.io.segy.scanned import ScannedFile
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)

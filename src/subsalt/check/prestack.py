@@ -18,7 +18,7 @@ from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.scan.statistics import sample_statistics
-from subsalt.io.scan.traces import TraceSet, ends_apart, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.scan.traces import ends_apart, far_away, missing, records_of_receivers, shots_twice
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.shots import SAME_PLACE, find_repeats
 
@@ -221,7 +221,7 @@ def traces_at_the_origin(table: TraceTable) -> Iterator[Finding]:
             "W726",
             f"{int(none.sum())} of {len(table)} traces have no coordinates (all zero), first {path} trace {trace}",
             f"they are taken to lie at map 0, 0; to leave them out: "
-            f"{TraceSet.of_table(table).cure(np.flatnonzero(none))}",
+            f"{table.trace_set().cure(np.flatnonzero(none))}",
             count=int(none.sum()),
         )
 
@@ -238,7 +238,7 @@ def one_source(table: TraceTable) -> Iterator[Finding]:
 
 def traces_apart(table: TraceTable) -> Iterator[Finding]:
     """Yield what is to be said of traces that lie far from all others, and of shots that lack channels."""
-    t = TraceSet.of_table(table)
+    t = table.trace_set()
     if table.notes.get("positions", {}).get("from") == "coordinates":
         none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))
         if none.all() or not none.any():

@@ -19,6 +19,7 @@ from subsalt.io.files import as_paths
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.scan.findings import late_findings, said_once
+from subsalt.io.scan.traces import TraceSet
 from subsalt.io.segy.geometry import unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import refuse
@@ -132,6 +133,21 @@ class TraceTable:
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> TraceTable:
         """Return the table of some rows, with the same files."""
         return replace(self, **{name: column[index] for name, column in self._columns().items()})
+
+    def trace_set(self) -> TraceSet:
+        """Return these traces for the rules on single traces."""
+        file = np.searchsorted(self.files.first, self.number, side="right") - 1
+        return TraceSet(
+            self.files.paths,
+            file,
+            self.number - self.files.first[file],
+            self.ffid,
+            self.channel,
+            self.offset,
+            self.src,
+            self.rcv,
+            (self.ffid, self.channel, self.src, np.ones(len(self), bool)),
+        )
 
     def _columns(self) -> dict[str, Any]:
         found = {f.name: getattr(self, f.name) for f in fields(self)}

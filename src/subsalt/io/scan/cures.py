@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from subsalt.errors import Finding
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.geometry import column, positions, trace_kinds, unit_factor
 from subsalt.io.segy.headers import Fix, apply_scalar, fix_text
-
-if TYPE_CHECKING:
-    from subsalt.io.scan.scan import ScannedFile
+from subsalt.io.segy.scanned import ScannedFile
 
 #: traces of all files on which a correction is tried
 _TRIED = 20_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +20,14 @@ from subsalt.io.scan.cures import (
     offset_ratio,
     scalar_cure,
 )
+from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
 from subsalt.io.segy.exclude import spans
 from subsalt.io.segy.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, bin_positions, column
 from subsalt.io.segy.headers import FileLayout, Fix
+from subsalt.io.segy.scanned import ScannedFile
 from subsalt.io.segy.shots import SAME_PLACE, shot_table
-
-if TYPE_CHECKING:
-    from subsalt.io.scan.scan import ScannedFile, ScanResult
 
 #: m; ten times the longest streamers and lines
 _LONGEST_OFFSET = 200_000.0

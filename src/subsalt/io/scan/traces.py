@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,8 @@ from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
 from subsalt.io.segy.geometry import column
 from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.scanned import ScannedFile
 from subsalt.io.segy.shots import SAME_PLACE, find_repeats, shot_table
-
-if TYPE_CHECKING:
-    from subsalt.io.prestack.table import TraceTable
-    from subsalt.io.scan.scan import ScannedFile
 
 #: share of the channels of a shot that may be missing without a word
 FEW_MISSING = 0.05
@@ -81,22 +77,6 @@ class TraceSet:
                 rows(lambda s: s.positions.src, True),
                 rows(lambda s: s.live, True),
             ),
-        )
-
-    @classmethod
-    def of_table(cls, table: TraceTable) -> TraceSet:
-        """Return the traces of a table."""
-        file = np.searchsorted(table.files.first, table.number, side="right") - 1
-        return cls(
-            table.files.paths,
-            file,
-            table.number - table.files.first[file],
-            table.ffid,
-            table.channel,
-            table.offset,
-            table.src,
-            table.rcv,
-            (table.ffid, table.channel, table.src, np.ones(len(table), bool)),
         )
 
     def __len__(self) -> int:

@@ -17,11 +17,11 @@ from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.findings import geometry_errors
-from subsalt.io.scan.scan import ScannedFile, open_headers
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import POSITION_NAMES, column
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
+from subsalt.io.segy.scanned import ScannedFile, open_headers
 from subsalt.io.segy.shots import ShotTable, first_of_repeats, shot_table
 from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.parallel.comm import Comm
