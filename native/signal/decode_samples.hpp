@@ -2,9 +2,9 @@
 //
 //   out[i][late[i] + k] = value of sample k of the trace that begins at raw + at[i],   zero elsewhere in row i
 //
-// Each value is that of subsalt.io.segy.samples.decode, bit for bit: converted in double where float cannot hold it, and
-// rounded once. IBM System/360: (-1)^s 16^(e - 64) f / 2^24, one sign bit, seven bits of exponent, 24 of fraction; the
-// product is exact in double, and what float cannot hold becomes infinite.
+// Each value is that of subsalt.io.segy.samples.decode, bit for bit: converted in double where float cannot hold it,
+// and rounded once. IBM System/360: (-1)^s 16^(e - 64) f / 2^24, one sign bit, seven bits of exponent, 24 of fraction;
+// the product is exact in double, and what float cannot hold becomes infinite.
 //
 // raw    bytes of the traces, with whatever lies between them
 // at     (n) byte of the first sample of each trace
