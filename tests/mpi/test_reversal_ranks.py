@@ -11,7 +11,7 @@ from launch import MPI, run
 pytestmark = MPI
 
 HERE = str(Path(__file__).parent)
-BESIDE = str(Path(__file__).parents[1] / "imaging")
+BESIDE = str(Path(__file__).parents[1] / "methods" / "rtm")
 
 PROGRAM = """
     import sys

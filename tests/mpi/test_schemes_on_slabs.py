@@ -16,7 +16,7 @@ CASES = ("vti 2-D", "tti 2-D", "iso 3-D", "tti 3-D")
 #: what all programs begin with: `planes` are the sums by plane of the model
 HEAD = f"""
         import sys
-        sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "imaging")!r}]
+        sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent / "methods" / "rtm")!r}]
         from itertools import islice
         from pathlib import Path
         import numpy as np
@@ -50,7 +50,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         1,
         f"""
         import sys
-        sys.path.insert(0, {str(HERE.parent / "imaging")!r})
+        sys.path.insert(0, {str(HERE.parent / "methods" / "rtm")!r})
         import numpy as np
         from scheme_cases import migrated
         found = {{}}

@@ -304,7 +304,7 @@ def test_the_hash_of_the_code_covers_all_of_it(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(subsalt, "__file__", str(copy / "__init__.py"))
     assert code_facts()["python_sha256"] == whole
     for package in ("methods", "io", "run"):
-        source = sorted((copy / package).glob("*.py"))[-1]
+        source = sorted((copy / package).rglob("*.py"))[-1]
         source.write_text(source.read_text() + "\n# changed\n")
         changed = code_facts()["python_sha256"]
         assert changed != whole
