@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/c
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-founding bench-kirchhoff founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -77,10 +77,14 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 	for tool in memcheck racecheck synccheck initcheck; do \
 		compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
 
-test: build emulated ## run all tests
+# tests start hundreds of interpreters: where PYTHONDONTWRITEBYTECODE is set, each would compile all modules again
+bytecode: $(STAMP)
+	@$(PY) -m compileall -q src
+
+test: build emulated bytecode ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
 
-test-all: build emulated cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
+test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)
 
 mutants: build emulated ## plant 48 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
