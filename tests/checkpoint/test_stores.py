@@ -8,6 +8,7 @@ import pytest
 from scratch_faults import content
 
 from subsalt.checkpoint.storage import MemoryStore, Scratch, SnapshotDamaged
+from subsalt.checkpoint.stripes import Stripes
 from subsalt.errors import CannotCreateError
 from subsalt.io import scratch as scratch_files
 
@@ -76,29 +77,32 @@ def test_the_next_shot_uses_the_memory_of_the_one_before(scratch):
     assert not rank._spare
 
 
-def test_removed_scratch_is_freed_in_the_background_and_at_the_latest_when_its_room_is_needed(
-    tmp_path, monkeypatch
-):
+@pytest.mark.parametrize("more", ["room", "file"])
+def test_removed_scratch_is_freed_in_the_background_and_before_more_is_taken(tmp_path, monkeypatch, more):
     held, free = threading.Event(), threading.Event()
-
-    def slow(fd):
-        held.set()
-        assert free.wait(30)
-        closed.append(fd)
-
-    closed = []
-    monkeypatch.setattr(scratch_files.os, "close", slow)
-    monkeypatch.setattr(scratch_files, "free_bytes", lambda path: 1 << 30 if closed else 0)
+    close, closed = os.close, []
     fd = os.open(tmp_path / "removed", os.O_RDWR | os.O_CREAT)
+
+    def slow(which):
+        if which == fd:
+            held.set()
+            assert free.wait(30)
+            closed.append(which)
+        close(which)
+
+    monkeypatch.setattr(scratch_files.os, "close", slow)
     scratch_files.close_removed(fd)
     assert held.wait(30)
     assert not closed  # nobody waited
     threading.Timer(0.05, free.set).start()
-    with open(tmp_path / "next", "wb") as file:
-        scratch_files.allocate(file.fileno(), tmp_path / "next", 0, 4096)
-    assert closed == [fd]
-    monkeypatch.undo()
-    os.close(fd)
+    if more == "room":
+        with open(tmp_path / "next", "wb") as file:
+            scratch_files.allocate(file.fileno(), tmp_path / "next", 0, 4096)
+            assert closed == [fd]
+    else:
+        files = Stripes([tmp_path / "next"], 4096, direct=False)
+        assert closed == [fd]
+        files.close()
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])

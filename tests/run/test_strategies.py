@@ -18,7 +18,7 @@ from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
-from subsalt.run.strategies import NAMES, differing, findings_of, told_of_shots
+from subsalt.run.strategies import NAMES, Strategies, differing, findings_of, told_of_shots
 
 
 def run(folder, name, section=""):
@@ -118,6 +118,18 @@ def told(**changes):
     same |= dict.fromkeys(("stall_seconds", "put_seconds", "get_seconds"), 0.0)
     counts = {"planned": [5] * len(NAMES), "counted": [5] * len(NAMES)}
     return same | counts | {"bytes_written": [8, 8], "bytes_read": [8, 8]} | changes
+
+
+def test_buffers_of_another_scheme_are_given_back_before_a_shot():
+    given = []
+    schemes = {1: "store", 2: "store", 3: "revolve", 4: "store"}
+    strategies = Strategies.__new__(Strategies)
+    strategies.scratch = SimpleNamespace(give_back=lambda: given.append(shot))
+    strategies._go_on = lambda shot: None
+    strategies.choice = lambda shot: SimpleNamespace(scheme=schemes[shot])
+    for shot in schemes:
+        assert strategies.of(shot)["scheme"] == schemes[shot]
+    assert given == [1, 3, 4]
 
 
 def test_a_shot_that_does_something_else_is_told():

@@ -89,8 +89,9 @@ class Flight:
         if self.free:
             return self.free.pop()
         if self._made < self.limit:
+            buffer = self._spare.pop() if self._spare else Buffer(self.layout, self.record, self._lock)
             self._made += 1
-            return self._spare.pop() if self._spare else Buffer(self.layout, self.record, self._lock)
+            return buffer
         return None
 
     def wait_for_any(self) -> bool:

@@ -181,7 +181,7 @@ class Scratch:
         return open_packed(store, shapes, self.tolerance * LOSSY.get(name, 1.0), buffers)
 
     def _spares(self, name: Name, record: int) -> list[Buffer]:
-        """Return the buffers that earlier stores of `name` left; those of records of another size go first."""
+        """Return the buffers that earlier stores of `name` left; those of another size are dropped."""
         floats, buffers = self._spare.get(name, (record, []))
         if floats != record:
             buffers = []

@@ -49,9 +49,11 @@ def own_folder(path: Path) -> Path:
 def create(path: Path, direct: bool) -> tuple[int, bool]:
     """Create a file for writing and reading at positions; return its descriptor and whether it is direct.
 
-    What an earlier process left under this name is removed. A file system that refuses O_DIRECT gives a buffered file.
+    What an earlier process left under this name is removed, and the room of files that this process removed is waited
+    for: it never has more on disk than its stores hold. A file system that refuses O_DIRECT gives a buffered file.
     """
     remove(path)
+    wait_for_closing()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         ask("open", str(path))
@@ -91,8 +93,7 @@ def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
     File systems that cannot reserve are left alone.
     """
     ask("allocate", str(path), nbytes)
-    if nbytes > free_bytes(path):
-        wait_for_closing()
+    wait_for_closing()
     if nbytes > free_bytes(path):
         # a file system may hand out all it has before it says that this is not enough
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

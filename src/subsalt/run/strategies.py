@@ -15,7 +15,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
 from subsalt.checkpoint.costs import name_of, scheme_facts
 from subsalt.checkpoint.footprint import disk_traffic, footprint
-from subsalt.checkpoint.scheme import Counts, counts_of
+from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
 from subsalt.checkpoint.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage import StoreCounts
 from subsalt.errors import Finding
@@ -57,6 +57,8 @@ class Strategies:
     decision: Decision
     group: Comm
     scratch: Scratch
+    #: of the shot before
+    _last: Scheme | None = None
     #: of shots that go on from a restart point of another scheme than would be chosen now
     _left: dict[int, Choice] = field(default_factory=dict)
 
@@ -101,7 +103,12 @@ class Strategies:
     def of(self, shot: Shot) -> dict[str, Any]:
         """Return what `migrate_shot` is told of it. Collective over the group."""
         self._go_on(shot)
-        return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
+        scheme = self.choice(shot).scheme
+        if scheme != self._last:
+            # buffers that the shot before needed, and this one may not, are not in its plan
+            self.scratch.give_back()
+        self._last = scheme
+        return {"scheme": scheme, "scratch": self.scratch}
 
     def _go_on(self, shot: Shot) -> None:
         """Keep to the scheme of a restart point that lies there, as far as it fits: free memory and rates change."""

@@ -85,7 +85,7 @@ class VolumeRequest:
     Parameters
     ----------
     key : str, optional
-        Name of the array in formats that hold several; may be left out when there is one.
+        Name of the array in formats that hold several; optional if the file holds only one.
     spacing, origin : sequence of float, optional
         Replace the file's; m, x first.
     rsf_outside : bool

@@ -92,7 +92,7 @@ def read(
     path : path-like
         ``.rsf``, ``.npz``, ``.npy``, ``.sgy``/``.segy``, ``.vti``, ``.nc`` or ``.zarr``.
     key : str, optional
-        Name of the array in formats that hold several; may be left out when there is one.
+        Name of the array in formats that hold several; optional if the file holds only one.
     unit : str, optional
         Unit of the stored values, such as ``km/s``; they are converted to SI.
     spacing, origin : sequence of float, optional
