@@ -26,8 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import Survey, TimeAxis
-from subsalt.check.prestack import prestack_facts, prestack_findings
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
 from subsalt.io.prestack.table import open_traces
@@ -37,7 +37,7 @@ from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.segy_image import write_image
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.rules.traces import prestack_facts, prestack_findings
 
 GRID = Grid((4, 3, 8), (10.0, 10.0, 5.0))
 TIMES = ImageGrid((1, 4, 1), (1, 3, 1), (0.0, 0.0), (25.0, 0.0), (0.0, 10.0), TimeAxis(20, 0.004))

@@ -30,7 +30,7 @@ from storing import shot  # noqa: E402
 from subsalt import __version__  # noqa: E402
 from subsalt.checkpoint.scheme import Scheme, counts_of  # noqa: E402
 from subsalt.lab.checkpoint_case import Case  # noqa: E402
-from subsalt.methods.rtm.rtm import SnapshotPool  # noqa: E402
+from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
 
 BAR = 0.15
 

@@ -28,7 +28,7 @@ import numpy as np
 from facts import machine, spread
 
 from subsalt.checkpoint.record import BLOCK, PAGE
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.lab import page_cache
 
 BUFFERS = 4

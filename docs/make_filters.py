@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane, primaries
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff.filters import design
 from subsalt.methods.kirchhoff.fourier import transform
 from subsalt.methods.kirchhoff.interpolator import AFTER, BEFORE, taps

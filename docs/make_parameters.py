@@ -6,9 +6,13 @@ import re
 import sys
 from pathlib import Path
 
-from subsalt.job.kirchhoff_sections import KirchhoffOutputSection, KirchhoffParallelSection, KirchhoffSection
 from subsalt.job.text import repr_default
 from subsalt.job.types import Section
+from subsalt.methods.kirchhoff.sections import (
+    KirchhoffOutputSection,
+    KirchhoffParallelSection,
+    KirchhoffSection,
+)
 
 PAGE = Path(__file__).with_name("reference") / "kirchhoff.md"
 HEAD = "| key | default | meaning |\n|---|---|---|\n"

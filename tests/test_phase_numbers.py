@@ -10,8 +10,8 @@ import pytest
 
 import subsalt
 from subsalt import timing
+from subsalt.methods.rtm.reuse import PARTIAL, WAVEFIELDS
 from subsalt.parallel import mpi_library, waiting
-from subsalt.run.reuse import PARTIAL, WAVEFIELDS
 from subsalt.timing import NAMES, Phases, number_of, phase_label, phase_of
 
 ROOT = Path(subsalt.__file__).parent

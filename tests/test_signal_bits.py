@@ -25,7 +25,7 @@ from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 from subsalt.methods.kirchhoff.velocity.fields import Profile
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 from subsalt.methods.kirchhoff.velocity.functions import Functions

@@ -17,7 +17,8 @@ from protocol import save_fields, serve
 import subsalt
 from subsalt import kernels
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import prepare
 

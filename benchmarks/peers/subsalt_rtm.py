@@ -21,7 +21,8 @@ import subsalt
 from subsalt import kernels
 from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.methods.rtm.image_sum import ImageSum
-from subsalt.methods.rtm.rtm import SnapshotPool, migrate_shot
+from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -27,7 +27,7 @@ _HOME = {
     "ricker": "subsalt.acquisition.wavelet",
     "ormsby": "subsalt.acquisition.wavelet",
     "Job": "subsalt.job.job",
-    "check_job": "subsalt.plan.checking",
+    "check_job": "subsalt.job.checking",
     "plan_job": "subsalt.plan",
     "migrate_job": "subsalt.run.migrate",
     "PropagationOptions": "subsalt.propagation.options",
@@ -40,8 +40,8 @@ _HOME = {
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
     "migrate_time": "subsalt.methods.kirchhoff.arrays",
-    "reimage": "subsalt.run.notebook",
-    "kept": "subsalt.run.notebook",
+    "reimage": "subsalt.methods.rtm.notebook",
+    "kept": "subsalt.methods.rtm.notebook",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

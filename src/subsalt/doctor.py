@@ -111,8 +111,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
     mpi : Mpi, optional
         What was found of MPI, when ranks looked together; looked for here when left out.
     """
-    from subsalt.host import available_memory
-    from subsalt.run.provenance import machine_facts
+    from subsalt.host import available_memory, machine_facts
 
     begin = time.perf_counter()
     machine = machine_facts()
@@ -151,7 +150,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
 def measured_rates(folder: Path) -> tuple[float, float] | tuple[None, None]:
     """Return GB/s of putting and getting snapshots on the file system of a folder, if the lab measured them."""
     from subsalt.lab import machine
-    from subsalt.lab.storage import rates_of
+    from subsalt.lab.storage_rates import rates_of
 
     try:
         known = machine.read(machine.default_path())

@@ -17,9 +17,9 @@ from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.methods import job_class
-from subsalt.plan.checking import check_job
+from subsalt.job.read import job_class
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

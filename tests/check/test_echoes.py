@@ -10,8 +10,8 @@ from scipy.ndimage import gaussian_filter
 
 from subsalt.check.echoes import likeness
 from subsalt.earth.grid import Grid
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.plan.checking import check_job
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 
 from kirchhoff_jobs import CORNERS, OFFSETS, areal, line, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.errors import FindingsError
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.plan.checking import check_job
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from kirchhoff_jobs import CORNERS, areal, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
 

@@ -16,8 +16,8 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.plan.checking import check_job
 
 GRID = Grid((161, 161), (10.0, 10.0))
 JOB = """\

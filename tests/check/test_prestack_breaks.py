@@ -9,8 +9,8 @@ from break_surveys import DT, altered, modelled
 from job_files import shared_data
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.base import BaseJob
-from subsalt.job.methods import job_class
-from subsalt.plan.checking import check_job
+from subsalt.job.checking import check_job
+from subsalt.job.read import job_class
 
 JOB = """\
 method = "kirchhoff"
@@ -130,7 +130,8 @@ def test_events_at_equal_times_are_corrected_for_moveout(tmp_path):
 @pytest.mark.shared_data
 def test_real_gathers_before_and_after_the_correction(tmp_path):
     from subsalt.check.moveout import FLAT, MORE, flatness
-    from subsalt.io.prestack.table import LineGeometry, open_traces
+    from subsalt.io.prestack.positions import LineGeometry
+    from subsalt.io.prestack.table import open_traces
 
     path = shared_data() / "segy" / "cdp601to610_be.su"
     table = open_traces(path, line=LineGeometry(spacing=13.335, first_cdp=601))

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from kirchhoff_data import areal_positions, line_positions, make_survey
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.check import prestack as rules
-from subsalt.check import prestack_grid
-from subsalt.check.prestack_grid import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
 from subsalt.io.prestack.positions import LineGeometry
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.io.segy.headers import Fix, HeaderBytes
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.rules import midpoints as prestack_grid
+from subsalt.methods.kirchhoff.rules import traces as rules
+from subsalt.methods.kirchhoff.rules.midpoints import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
 
 NT, DT = 50, 0.004
 

@@ -3,13 +3,13 @@
 import pytest
 
 from job_files import shared_data
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.check.velocity import velocity_findings
 from subsalt.io.volumes.in_time import open_time_volume
-from subsalt.job.velocity_load import open_velocity
-from subsalt.job.velocity_section import VelocitySection
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.rules.velocity import velocity_findings
+from subsalt.methods.kirchhoff.velocity.load import open_velocity
+from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
 pytestmark = pytest.mark.shared_data
 

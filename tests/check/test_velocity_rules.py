@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.check.velocity import velocity_findings
 from subsalt.errors import ModelError
-from subsalt.job.velocity_load import open_velocity
-from subsalt.job.velocity_section import VelocitySection
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.rules.velocity import velocity_findings
 from subsalt.methods.kirchhoff.velocity.facts import coarse, spread_positions, velocity_facts
+from subsalt.methods.kirchhoff.velocity.load import open_velocity
+from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
 TIME = TimeAxis(501, 0.004)
 GRID = ImageGrid((1, 40, 1), (100, 150, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TIME)

@@ -5,9 +5,11 @@ from itertools import pairwise, product
 
 import pytest
 
-from subsalt.checkpoint.choice import WORTH, Limits, Rates, choose
-from subsalt.checkpoint.footprint import Sizes, footprint
+from subsalt.checkpoint.choice import WORTH, choose
+from subsalt.checkpoint.costs import Limits, Rates
+from subsalt.checkpoint.footprint import footprint
 from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots

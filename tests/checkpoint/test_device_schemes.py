@@ -6,10 +6,12 @@ from itertools import product
 
 import pytest
 
-from subsalt.checkpoint.choice import Limits, Rates, choose
+from subsalt.checkpoint.choice import choose
+from subsalt.checkpoint.costs import Limits, Rates
 from subsalt.checkpoint.device_footprint import STAGING, link_traffic
-from subsalt.checkpoint.footprint import Sizes, footprint
+from subsalt.checkpoint.footprint import footprint
 from subsalt.checkpoint.scheme import Scheme, counts_of, schedule_of
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.checkpoint.two_level import Slots, memory_uses, two_level
 from subsalt.errors import ConfigError
 from subsalt.propagation.options import CheckpointOptions

@@ -7,8 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from subsalt.checkpoint.storage import Scratch, SnapshotDamaged, is_kept, open_kept
-from subsalt.errors import CorruptionError, MissingInputError
+from subsalt.checkpoint.kept import is_kept, open_kept
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged
 
 SHAPE = (7, 5, 11)
 #: planes of each rank

@@ -7,8 +7,8 @@ import pytest
 from scratch_faults import fill
 
 from subsalt.checkpoint.packed import pack, unpack
-from subsalt.checkpoint.storage import Scratch, SnapshotDamaged
-from subsalt.errors import ConfigError
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.errors import ConfigError, SnapshotDamaged
 
 pytest.importorskip("zfpy")
 

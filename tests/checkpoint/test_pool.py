@@ -15,10 +15,10 @@ from scratch_faults import content, fill, is_right, native_faults
 
 from subsalt import _native
 from subsalt.checkpoint.record import BLOCK, Layout
-from subsalt.checkpoint.storage import Scratch, SnapshotDamaged
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.transfers import Buffer, Pool
-from subsalt.errors import CannotCreateError, DiskError, SubsaltError
-from subsalt.io.publish import FaultCounter, set_fault
+from subsalt.errors import CannotCreateError, DiskError, SnapshotDamaged, SubsaltError
+from subsalt.io.faults import FaultCounter, set_fault
 
 WAYS = _native.scratch.crc32c_ways()
 

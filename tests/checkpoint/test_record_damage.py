@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scratch_faults import content, fill, is_right
 
+from subsalt.checkpoint.kept import open_kept
 from subsalt.checkpoint.record import BLOCK, PAGE, Layout
-from subsalt.checkpoint.storage import Scratch, SnapshotDamaged, open_kept
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.errors import SnapshotDamaged
 
 
 @pytest.fixture

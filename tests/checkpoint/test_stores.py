@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scratch_faults import content
 
-from subsalt.checkpoint.storage import MemoryStore, Scratch, SnapshotDamaged
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.store import MemoryStore
 from subsalt.checkpoint.stripes import Stripes
-from subsalt.errors import CannotCreateError
+from subsalt.errors import CannotCreateError, SnapshotDamaged
 from subsalt.io import scratch as scratch_files
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from job_files import GRID, MIGRATE, write_files, write_job
+from subsalt.methods.rtm.region import parse_region
 from subsalt.run.migrate import migrate_job
-from subsalt.run.region import parse_region
 
 KEEP = '\n[checkpoint]\nkeep = "both"\n'
 

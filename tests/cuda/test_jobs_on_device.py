@@ -19,13 +19,14 @@ from subsalt import kernels
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.operators import ModellingOperator
+from subsalt.methods.rtm.playback import movie_of
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report import parts
 from subsalt.report.facts import gather
-from subsalt.run.migrate import migrate_job, model_job
-from subsalt.run.playback import movie_of
-from subsalt.run.reimage import Wish, reimage_run
+from subsalt.run.migrate import migrate_job
 
 MEDIA = {
     "isotropic": "vp = { z = [0, 60, 61, 300], value = [2000, 2000, 2400, 2400] }",
@@ -125,7 +126,7 @@ import os, signal, sys
 from pathlib import Path
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
-from subsalt.run.migrate import migrate_job
+from subsalt.methods.rtm.migrate import migrate_job
 
 def strike(done, total, message=""):
     if done > 0.5:

@@ -12,6 +12,7 @@ from time_case import hashes, make, positions
 
 import subsalt
 from kirchhoff_data import reflector_traces
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
 from subsalt.io.prestack.trace_blocks import TraceBlocks
@@ -21,13 +22,12 @@ from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
 from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.memory import layout_of
+from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
-from subsalt.plan.kirchhoff_layout import layout_of
 from subsalt.plan.world import World
-from subsalt.run.kirchhoff.restart import RestartPoints
 from subsalt.run.migrate import migrate_job
 from subsalt.timing import Phases
 

@@ -11,7 +11,8 @@ from launch import Done, run
 from survey_jobs import results
 
 from subsalt.job.job import Job
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.run.migrate import migrate_job
 
 pytestmark = MARKS
 

@@ -11,7 +11,8 @@ import pytest
 
 from subsalt.errors import FindingsError
 from subsalt.job.job import Job
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.run.migrate import migrate_job
 
 MODEL = """
 [model]
@@ -56,7 +57,7 @@ from pathlib import Path
 from subsalt.job.job import Job
 from subsalt.kernels.cuda import library, segment
 from subsalt.plan import Device, plan_job
-from subsalt.run.migrate import migrate_job
+from subsalt.methods.rtm.migrate import migrate_job
 
 folder = Path(sys.argv[1])
 for name in sys.argv[2:]:

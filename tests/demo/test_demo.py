@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.demo import demo
 from subsalt.demo.demo import ImagedReflector, compare_hash, judge
 from subsalt.demo.model import GRID

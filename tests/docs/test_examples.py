@@ -11,8 +11,8 @@ import pytest
 from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.job.job import Job
-from subsalt.methods.kirchhoff.flatness import residual_moveout
 from subsalt.run.migrate import migrate_job
+from subsalt.view.flatness import residual_moveout
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

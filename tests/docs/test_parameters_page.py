@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subsalt import messages
 from subsalt.job.job import Job
-from subsalt.job.kirchhoff_sections import KirchhoffSection
+from subsalt.methods.kirchhoff.sections import KirchhoffSection
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "reference" / "kirchhoff.md").read_text(encoding="utf-8")

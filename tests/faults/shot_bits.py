@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subsalt.job.job import Job
-from subsalt.job.setup import migration_setup, survey_of
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.shots import ShotRunner
 from subsalt.parallel.comm import world
 from subsalt.run import groups
-from subsalt.run.shots import ShotRunner
 from subsalt.timing import Phases
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from shot_records import found, problems, records, write
 
-from subsalt.check.prestack import traces_apart
 from subsalt.io.prestack.table import open_traces
+from subsalt.methods.kirchhoff.rules.traces import traces_apart
 
 XY = ("source_x", "source_y", "receiver_x", "receiver_y")
 

@@ -17,7 +17,7 @@ import pytest
 
 from subsalt.errors import CannotCreateError, DiskError, MissingInputError
 from subsalt.io import publish
-from subsalt.io.publish import FaultCounter
+from subsalt.io.faults import FaultCounter
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError, SubsaltError
 from subsalt.io.volumes import in_time, volume
 from subsalt.io.volumes.in_time import open_time_volume
 from subsalt.io.volumes.rsf import axes_of, write_rsf
-from subsalt.job.velocity_load import open_velocity, velocity_files
-from subsalt.job.velocity_section import VelocitySection
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.velocity.load import open_velocity, velocity_files
+from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
 TIME = TimeAxis(41, 0.02)
 #: inlines 10..20 every 25 m to the north, crosslines 100..130 every 12.5 m to the east

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 TIME = TimeAxis(101, 0.008)

@@ -7,10 +7,10 @@ import pytest
 
 from subsalt.errors import ConfigError, FindingsError, MissingInputError
 from subsalt.job.job import Job
-from subsalt.job.kirchhoff_job import KirchhoffJob
-from subsalt.job.methods import read_job
+from subsalt.job.read import read_job
 from subsalt.job.schema import schema_text
 from subsalt.job.text import explain_key
+from subsalt.methods.kirchhoff.job import KirchhoffJob
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 BASE = {"method": "kirchhoff", "data": {"files": ["line.sgy"]}, "velocity": {"v": 2000}}

@@ -8,10 +8,10 @@ import numpy as np
 from job_files import shared_data
 from kirchhoff_jobs import OFFSETS, areal, line
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.kirchhoff_starter import write_time_job
-from subsalt.plan.checking import check_job
+from subsalt.methods.kirchhoff.starter import write_time_job
 
 
 def checked(path):

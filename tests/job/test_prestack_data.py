@@ -5,8 +5,8 @@ import pytest
 
 from kirchhoff_data import line_positions, make_survey
 from subsalt.errors import FindingsError
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.plan.checking import check_job
 
 DT = 0.004
 

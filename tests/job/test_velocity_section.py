@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.job.velocity_load import open_velocity
-from subsalt.job.velocity_section import VelocitySection
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
+from subsalt.methods.kirchhoff.velocity.load import open_velocity
+from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
 TIME = TimeAxis(101, 0.01)
 GRID = ImageGrid((1, 5, 1), (1, 9, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TIME)

@@ -7,7 +7,7 @@ import pytest
 from collective_choices import intel, mpich, openmpi
 
 from subsalt.errors import SubsaltError
-from subsalt.io.publish import set_fault
+from subsalt.io.faults import set_fault
 from subsalt.lab.collectives import known_calls, prove, writers
 from subsalt.lab.collectives.known_calls import Answers
 from subsalt.lab.collectives.openmpi_rules import FILE, read

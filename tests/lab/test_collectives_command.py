@@ -9,7 +9,7 @@ from fake_collectives import MPI, Machine
 from typer.testing import CliRunner
 
 from subsalt.cli import lab_collectives_commands as commands
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.cli.lab_collectives_files import Outcome
 from subsalt.errors import SubsaltError
 from subsalt.lab.collectives import tuning

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subsalt.checkpoint.scheme import Counts, counts_of
-from subsalt.checkpoint.storage import StoreCounts
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab import checkpoint, checkpoint_rows, checkpoint_tables
 from subsalt.lab.checkpoint_case import Case

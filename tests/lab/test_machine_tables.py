@@ -7,7 +7,7 @@ import pytest
 
 from subsalt import __version__
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.lab import machine_tables as tables
 from subsalt.lab import publishing
 from subsalt.lab.machine import Machine

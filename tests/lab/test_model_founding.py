@@ -5,7 +5,7 @@ import json
 import pytest
 
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.lab.model import cut, founding, shot
 from subsalt.lab.model.founding_data import MEASURED
 from subsalt.lab.model.network import Link

@@ -9,7 +9,7 @@ from shot_cases import RECORD, model_of, shot_of, traces_of
 
 from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.conditions import SourceNormalised
 from subsalt.methods.rtm.rtm import receiver_samples

@@ -4,7 +4,8 @@ from launch import MPI, run
 
 from kirchhoff_jobs import areal, write_job
 from subsalt.job.job import Job
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.run.migrate import migrate_job
 
 pytestmark = MPI
 

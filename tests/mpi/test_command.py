@@ -99,7 +99,10 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
 @pytest.mark.parametrize(
     ("where", "failing"),
     [
-        ("subsalt.run.shots.write_partial", 1),  # in the middle of the work: nobody agrees with anybody
+        (
+            "subsalt.methods.rtm.shots.write_partial",
+            1,
+        ),  # in the middle of the work: nobody agrees with anybody
         ("subsalt.report.write", 0),  # at its end, where all ranks come together
     ],
 )
@@ -137,7 +140,7 @@ def test_a_program_of_ones_own_is_watched_too(folder, tmp_path):
         from pathlib import Path
         from subsalt.parallel import watchdog
         from subsalt.job.job import Job
-        from subsalt.run.migrate import migrate_job
+        from subsalt.methods.rtm.migrate import migrate_job
         seen = []
         result = migrate_job(
             Job.from_toml("job.toml"),

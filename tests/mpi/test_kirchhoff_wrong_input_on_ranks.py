@@ -51,8 +51,8 @@ def test_all_ranks_find_the_same(tmp_path):
         3,
         """
         from subsalt.errors import SubsaltError
-        from subsalt.plan.checking import check_job
-        from subsalt.job.methods import read_job
+        from subsalt.job.checking import check_job
+        from subsalt.job.read import read_job
         for name in ("outside", "nan", "none", "bands"):
             try:
                 result = check_job(read_job(name + ".toml"))

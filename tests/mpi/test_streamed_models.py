@@ -53,7 +53,7 @@ CHECK = """
     import json, sys
     from dataclasses import asdict
     from subsalt.parallel.comm import world
-    from subsalt.plan.checking import check_job
+    from subsalt.job.checking import check_job
     from subsalt.job.job import Job
     from subsalt.io.traffic import COUNTED
 
@@ -124,7 +124,7 @@ def test_an_error_of_one_rank_is_that_of_all(tmp_path):
         from subsalt.parallel.comm import world
         from subsalt.errors import ResourceError, SubsaltError
         from subsalt.io import files
-        from subsalt.plan.checking import check_job
+        from subsalt.job.checking import check_job
         from subsalt.job.job import Job
 
         read = files.InputFile.read_into
@@ -249,7 +249,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
         from subsalt.methods.rtm.setup import gate
-        from subsalt.plan import checking
+        from subsalt.job import checking
         from subsalt.job.job import Job
         import numpy, scipy.ndimage
         import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.opening

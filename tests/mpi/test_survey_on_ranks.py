@@ -10,8 +10,9 @@ from launch import MPI, Launched, kill_tree, run
 from survey_jobs import IMAGING, job_file, results, with_ranks, write_jobs
 
 from subsalt.job.job import Job
+from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.ledger import peek
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.run.migrate import migrate_job
 
 pytestmark = MPI
 
@@ -109,9 +110,9 @@ def test_killed_and_gone_on_with_other_ranks(surveys, tmp_path):
 SLOW = """
     import time
     from pathlib import Path
-    import subsalt.run.shots as shots
+    import subsalt.methods.rtm.shots as shots
     from subsalt.job.job import Job
-    from subsalt.run.migrate import migrate_job
+    from subsalt.methods.rtm.migrate import migrate_job
     real = shots.migrate_shot
     def slow(*args, **kwargs):
         time.sleep(1.0)
@@ -130,7 +131,7 @@ HOLE = """
     from dataclasses import replace
     from pathlib import Path
     import numpy as np
-    import subsalt.run.migrate as runner
+    import subsalt.methods.rtm.migrate as runner
     from subsalt.parallel.comm import world
     from subsalt.job.job import Job
     original = runner.survey_of
@@ -207,7 +208,7 @@ def test_a_damaged_partial_image_is_noticed_by_the_rank_that_reads_it(surveys, t
         3,
         f"""
         from pathlib import Path
-        import subsalt.run.migrate as runner
+        import subsalt.methods.rtm.migrate as runner
         from subsalt.parallel.comm import world
         from subsalt.errors import CorruptionError
         from subsalt.job.job import Job
@@ -261,7 +262,7 @@ def test_the_ledger_has_one_writer(surveys, tmp_path):
         from pathlib import Path
         from subsalt.parallel.comm import world
         from subsalt.job.job import Job
-        from subsalt.run.migrate import migrate_job
+        from subsalt.methods.rtm.migrate import migrate_job
         opened, real = [], sqlite3.connect
         sqlite3.connect = lambda *a, **k: (opened.append(a), real(*a, **k))[1]
         migrate_job(Job.from_toml("{job_file(surveys, "line")}"), Path("{tmp_path / "run"}"))

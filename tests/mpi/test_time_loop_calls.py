@@ -29,7 +29,7 @@ MARKED = """
     from subsalt.cli import main
     from subsalt.propagation import propagator
     from subsalt.propagation.halo import Halo
-    import subsalt.run.shots as shots
+    import subsalt.methods.rtm.shots as shots
 
     def forbidden(*arguments):
         raise AssertionError("a message was pickled")

@@ -72,7 +72,8 @@ CASES = {
 def run_case(name: str, folder: Path) -> None:
     """Model and migrate a case."""
     from subsalt.job.job import Job
-    from subsalt.run.migrate import migrate_job, model_job
+    from subsalt.methods.rtm.model_job import model_job
+    from subsalt.run.migrate import migrate_job
 
     grid, model, more = CASES[name]
     folder.mkdir()

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet, ricker
 from subsalt.analytic import Diffractor, Plane, primaries
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import prepare
 

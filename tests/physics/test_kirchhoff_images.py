@@ -7,10 +7,10 @@ import pytest
 from kirchhoff_tools import common_offset, peak
 
 from subsalt import migrate_time, ricker
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import Plane, primaries
 from subsalt.methods.kirchhoff.classes import Classes
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 V, F0 = 2000.0, 20.0

@@ -3,9 +3,9 @@
 import numpy as np
 
 import subsalt as ss
+from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan import World
-from subsalt.plan.need import Needs
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SHAPE = (161, 61, 51)

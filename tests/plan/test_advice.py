@@ -10,7 +10,8 @@ from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
 from subsalt.lab import machine, storage_rates
 from subsalt.lab.mounts import Mount
-from subsalt.plan import World, advice, plan_job
+from subsalt.methods.rtm import advice
+from subsalt.plan import World, plan_job
 
 MEMORY = 4 * 10**9
 

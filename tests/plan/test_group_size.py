@@ -8,14 +8,14 @@ from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
+from subsalt.methods.rtm.changes import smallest_changes
+from subsalt.methods.rtm.checkpointing import Checkpointing
+from subsalt.methods.rtm.grouping import decide, group_size
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.plan import World, group_size
-from subsalt.plan.changes import smallest_changes
-from subsalt.plan.checkpointing import Checkpointing
-from subsalt.plan.grouping import decide
-from subsalt.plan.need import Needs
+from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.reading import reading_of
+from subsalt.plan import World
 from subsalt.plan.rates import assumed
-from subsalt.plan.reading import reading_of
 from subsalt.plan.world import COMFORT
 from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 

@@ -7,9 +7,9 @@ from time_case import make
 
 from subsalt.job.job import Job
 from subsalt.lab.machine import Machine
+from subsalt.methods.kirchhoff import duration as kirchhoff_time
+from subsalt.methods.kirchhoff.duration import Share, time_of
 from subsalt.plan import gpu as gpus
-from subsalt.plan import kirchhoff_time
-from subsalt.plan.kirchhoff_time import Share, time_of
 from subsalt.plan.world import World
 
 #: what was measured on the CPU: 50 M prepared samples and 2 G contributions per second

@@ -7,14 +7,16 @@ import pytest
 
 from kirchhoff_jobs import CORNERS, areal, line, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.job.job import Job
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff_arguments import TraceGeometry
+from subsalt.methods.kirchhoff import plan as kirchhoff
+from subsalt.methods.kirchhoff.duration import share_of
+from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.prepare import prepare
-from subsalt.plan import World, kirchhoff, plan_job
-from subsalt.plan.kirchhoff_layout import layout_of
-from subsalt.plan.kirchhoff_time import share_of
-from subsalt.plan.kirchhoff_work import work_of
+from subsalt.methods.kirchhoff.work import work_of
+from subsalt.plan import World, plan_job
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,16 @@ from plan_cases import CORES, needs, shot_row
 import kirchhoff_jobs
 from job_files import survey, write_files, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.network import Link
+from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.grouping import decide
+from subsalt.methods.rtm.halo import exchange_of, plane_points
 from subsalt.plan import World
-from subsalt.plan.duration import duration_of
-from subsalt.plan.grouping import decide
-from subsalt.plan.halo import Network, exchange_of, plane_points
-from subsalt.plan.phases import Surroundings
+from subsalt.plan.surroundings import Network, Surroundings
 
 
 @pytest.fixture(autouse=True)
@@ -255,7 +255,7 @@ def test_a_large_survey_is_planned_by_some_of_its_shots():
     from plan_cases import setup
     from plan_cases import survey as shots_of
 
-    from subsalt.plan.need import Needs
+    from subsalt.methods.rtm.need import Needs
 
     few, many = (Needs(setup(), shots_of(n).shots, 1) for n in (64, 640))
     machine = machines.Machine({"cores": 1}, {"shots": [shot_row(few.points, dim=3, threads=1)]})

@@ -9,16 +9,16 @@ from plan_cases import needs, world
 
 from job_files import MIGRATE, survey, write_files, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.lab import machine as machines
 from subsalt.lab.model.survey import tail_loss
+from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
-from subsalt.plan.duration import duration_of
-from subsalt.plan.grouping import decide
 from subsalt.run.migrate import migrate_job
 
 

@@ -8,18 +8,19 @@ from plan_cases import setup, survey, world
 
 from job_files import write_files, write_job
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.lab import machine as machines
 from subsalt.lab.machine import Machine
-from subsalt.plan import Device, group_size, plan_job
+from subsalt.methods.rtm.checkpointing import Checkpointing
+from subsalt.methods.rtm.grouping import group_size
+from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.phases import shot_phases
+from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
+from subsalt.plan import Device, plan_job
 from subsalt.plan import gpu as gpus
-from subsalt.plan.checkpointing import Checkpointing
 from subsalt.plan.gpu import Gpu
-from subsalt.plan.need import Needs
-from subsalt.plan.phases import shot_phases
 from subsalt.plan.rates import Parts, Rates
-from subsalt.plan.speed import LAYER, SHARE, gpu_rates
 from subsalt.propagation.options import CheckpointOptions
 
 #: its kernels start at once and its driver takes nothing: a small survey is ruled by its arrays

@@ -10,12 +10,13 @@ import kirchhoff_jobs
 from job_files import survey, write_files, write_job
 from subsalt import __version__
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.job.job import Job
-from subsalt.lab import kirchhoff_rates
 from subsalt.lab import machine as machines
-from subsalt.plan import World, measuring, plan_job
-from subsalt.plan.kirchhoff_time import measured
+from subsalt.methods.kirchhoff import rates as kirchhoff_rates
+from subsalt.methods.kirchhoff.duration import measured
+from subsalt.methods.rtm import measuring
+from subsalt.plan import World, plan_job
 
 SUM_RATES = {"contributions_per_s": 1e8, "prepared_samples_per_s": 1e7, "start_seconds": 0.5}
 

@@ -25,8 +25,8 @@ from words import exit_codes, json_keys, options  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
 from subsalt.kernels import cpu  # noqa: E402
-from subsalt.plan import kirchhoff_layout  # noqa: E402
-from subsalt.plan.kirchhoff_layout import cut  # noqa: E402
+from subsalt.methods.kirchhoff import memory  # noqa: E402
+from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
 from subsalt.run.ledger import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 
@@ -68,7 +68,7 @@ def test_blocks_of_an_image_change_nothing(
     def small(shape, classes, nt, most=None, ranks=1, **more):
         return cut(shape, classes, nt, 60_000, ranks, **more)
 
-    monkeypatch.setattr(kirchhoff_layout, "cut", small)
+    monkeypatch.setattr(memory, "cut", small)
     (tmp_path / "blocks").mkdir()
     assert Jobs(tmp_path / "blocks").time_image("kirchhoff 3-D") == IMAGES["kirchhoff 3-D"]
     facts = json.loads((tmp_path / "blocks" / "kirchhoff_3-D" / "run" / "run.json").read_text())

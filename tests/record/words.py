@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from jobs import Jobs
 
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 
 #: calls `subsalt` with some words: exit code, standard output, standard error
 Call = Callable[..., tuple[int, str, str]]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.lab.machine import SCHEMA, Machine
 from subsalt.report import chart, lab_page
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from subsalt import report
 from subsalt.cli import guard
-from subsalt.cli.app import app
+from subsalt.cli.app_root import app
 from subsalt.lab.model.compare import OUTSIDE, compare
 from subsalt.report.model import comparison_of
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from subsalt import report, view
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.report import time_image
 from subsalt.report.facts import gather
 
@@ -121,8 +121,8 @@ def test_parameters_have_their_names_in_the_field(name, value, mark, tmp_path):
 
 
 def test_every_parameter_names_a_key_that_there_is():
-    from subsalt.job.kirchhoff_sections import KirchhoffSection
-    from subsalt.job.velocity_section import VelocitySection
+    from subsalt.methods.kirchhoff.sections import KirchhoffSection
+    from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
     known = {*KirchhoffSection.model_fields, *(f"velocity.{k}" for k in VelocitySection.model_fields)}
     named = {k for _, key, _ in time_image.PARAMETERS for k in key.split(" or ")}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from subsalt.checkpoint.storage import Scratch
-from subsalt.job.setup import migration_setup, survey_of
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
+from subsalt.methods.rtm.wavefields import places, told_of
 from subsalt.propagation.segment import Snapshots
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield
-from subsalt.run.wavefields import places, told_of
 
 
 def keep_wavefields(job, run, names=("source", "receiver"), shots=None):

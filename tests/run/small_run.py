@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from subsalt.job.job import Job
-from subsalt.run.migrate import model_job
+from subsalt.methods.rtm.model_job import model_job
 
 GRID = """
 [grid]

@@ -14,14 +14,16 @@ from kirchhoff_jobs import areal, write_job
 from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltError
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
-from subsalt.job.methods import read_job
-from subsalt.job.setup import migration_setup, survey_of
+from subsalt.job.read import read_job
+from subsalt.methods.kirchhoff.blank import TimeContents, refuse_blank_times
+from subsalt.methods.rtm.blank import refuse_blank
 from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.parallel.comm import single
-from subsalt.run.blank import Contents, TimeContents, refuse_blank, refuse_blank_times
+from subsalt.run.blank import Contents
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
-from subsalt.run.reimage import Wish, reimage_run
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -37,7 +39,7 @@ def survey(tmp_path_factory) -> Path:
 @pytest.fixture
 def unchecked(monkeypatch):
     """Let jobs run that the checks refuse beforehand: what the end says must not depend on them."""
-    monkeypatch.setattr("subsalt.plan.checking.check_job", lambda job: type("", (), {"findings": []})())
+    monkeypatch.setattr("subsalt.job.checking.check_job", lambda job: type("", (), {"findings": []})())
 
 
 def fails(job, run, code, exit_code, *words):

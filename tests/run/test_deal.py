@@ -10,11 +10,13 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.job.job import Job
+from subsalt.methods.rtm import outputs
+from subsalt.methods.rtm.read_ahead import TraceFeed
 from subsalt.parallel.comm import single
+from subsalt.plan.world import group_sizes
 from subsalt.run import deal, shared
 from subsalt.run.deal import MESSAGE, REASON, Deal, Dealer, Player, _pack, _unpack
-from subsalt.run.feed import TraceFeed
-from subsalt.run.groups import form, group_sizes, share_of_cores
+from subsalt.run.groups import form, share_of_cores
 from subsalt.run.lock import RunLock
 
 
@@ -207,12 +209,12 @@ def test_formats_that_one_rank_has_no_memory_for_are_refused(monkeypatch):
         }
     )
     grid = Grid((101, 51), (10.0, 10.0))
-    need = shared.COPIES * 4 * grid.size
-    monkeypatch.setattr(shared, "available_memory", lambda: need)
-    shared.check_formats(job, grid, single())
-    monkeypatch.setattr(shared, "available_memory", lambda: need - 1)
+    need = outputs.COPIES * 4 * grid.size
+    monkeypatch.setattr(outputs, "available_memory", lambda: need)
+    outputs.check_formats(job, grid, single())
+    monkeypatch.setattr(outputs, "available_memory", lambda: need - 1)
     with pytest.raises(MemoryPlanError, match="npz, vti") as caught:
-        shared.check_formats(job, grid, single())
+        outputs.check_formats(job, grid, single())
     assert caught.value.code == "E831"
 
 

@@ -12,11 +12,11 @@ from survey_case import job_of, make_survey
 
 from subsalt.errors import CannotCreateError, ConfigError
 from subsalt.io import faults
+from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.methods.rtm.wavefields import by_shot
 from subsalt.run import archive
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.migrate import migrate_job
-from subsalt.run.reimage import Wish, reimage_run
-from subsalt.run.wavefields import by_shot
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from survey_case import job_of, make_survey
 
 import subsalt
 from subsalt.io.volumes import volume
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run.migrate import migrate_job
-from subsalt.run.reimage import Wish, reimage_run
 
 WINDOWS = "[imaging]\naperture = 150\n"
 MEDIA = {
@@ -109,8 +109,8 @@ def test_compressed_wavefields_make_nearly_the_image(survey, tmp_path):
 
 @pytest.mark.parametrize("keep", ["source", "both"])
 def test_the_plan_knows_the_bytes_of_what_is_kept(survey, tmp_path, keep):
+    from subsalt.methods.rtm.scratch import kept_bytes
     from subsalt.plan import plan_job
-    from subsalt.plan.scratch import kept_bytes
 
     job, run = keeping(survey, f'keep = "{keep}"'), tmp_path / "run"
     plan = plan_job(job, run_dir=run, measure=False)

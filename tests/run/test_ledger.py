@@ -13,11 +13,11 @@ import pytest
 from subsalt.earth.grid import Box
 from subsalt.errors import CannotCreateError, ConfigError, DiskError
 from subsalt.io.publish import append_line
+from subsalt.methods.rtm.partial import intact, partial_path, write_partial
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import single
 from subsalt.run.ledger import COPY, EVENTS, NAME, Ledger, peek
 from subsalt.run.lock import RunLock, boot_id
-from subsalt.run.partial import intact, partial_path, write_partial
 
 
 @pytest.fixture

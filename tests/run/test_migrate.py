@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
-from subsalt.io.publish import FaultCounter, FaultHook, set_fault
+from subsalt.io.faults import FaultCounter, FaultHook, set_fault
 from subsalt.job.job import Job
+from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.run.identity import differences
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.run.migrate import migrate_job
 
 COMMON = """
 [grid]
@@ -85,7 +86,7 @@ def test_snapshots_are_gone_when_pictures_are_drawn_and_what_was_computed_is_cou
         return []
 
     monkeypatch.setattr(SnapshotPool, "take", taken)
-    monkeypatch.setattr("subsalt.run.outputs.draw", draw)
+    monkeypatch.setattr("subsalt.methods.rtm.outputs.draw", draw)
     text = (survey / "job.toml").read_text().replace("pictures = false", "pictures = true")
     (survey / "drawn.toml").write_text(text)
     result = migrate_job(Job.from_toml(survey / "drawn.toml"), tmp_path / "run")
@@ -235,7 +236,7 @@ def test_every_write_that_fails_leaves_a_run_that_goes_on(
 def test_a_bad_shot_becomes_a_hole_and_the_survey_finishes(survey: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from subsalt.run import migrate as runner
+    from subsalt.methods.rtm import migrate as runner
 
     job = Job.from_toml(survey / "job.toml")
     original = runner.survey_of

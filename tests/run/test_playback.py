@@ -13,9 +13,9 @@ from survey_case import job_of, make_survey
 import subsalt
 from subsalt.errors import ConfigError, MissingInputError
 from subsalt.io.volumes import volume
+from subsalt.methods.rtm.playback import movie_of
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run.migrate import migrate_job
-from subsalt.run.playback import movie_of
-from subsalt.run.reimage import Wish, reimage_run
 
 WINDOWS = "[imaging]\naperture = 150\n"
 

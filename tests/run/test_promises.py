@@ -16,14 +16,16 @@ from small_run import MODEL as THREE
 import subsalt
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, DiskError
-from subsalt.io.publish import FaultCounter, make_folder, remove_leftovers, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
+from subsalt.io.publish import make_folder, remove_leftovers
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
+from subsalt.methods.rtm.model_job import model_job
 from subsalt.run import provenance
 from subsalt.run.identity import input_changes
 from subsalt.run.ledger import NAME, Ledger, _disk_errors
 from subsalt.run.lock import RunLock
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.run.migrate import migrate_job
 
 #: two of the three shots of `small_run`
 MODEL = THREE.replace("n = 3", "n = 2")

@@ -12,10 +12,11 @@ import pytest
 from small_run import make
 
 from subsalt.errors import ConfigError, CorruptionError, DataError, DiskError, NumericalFailure, ResourceError
+from subsalt.host import kills_for_memory
 from subsalt.job.job import Job
+from subsalt.methods.rtm import shots
 from subsalt.parallel.comm import single
-from subsalt.run import shots
-from subsalt.run.crashes import CrashNote, collect, died_of_memory, kills_for_memory
+from subsalt.run.crashes import CrashNote, collect, died_of_memory
 from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_to_do
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.lock import boot_id

@@ -18,9 +18,9 @@ from survey_case import job_of, make_survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.volumes import volume
+from subsalt.methods.rtm.region import parse_region
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run.migrate import migrate_job
-from subsalt.run.region import parse_region
-from subsalt.run.reimage import Wish, reimage_run
 
 APERTURE = "[imaging]\naperture = 150\n"
 
@@ -179,7 +179,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from subsalt.io.publish import FaultCounter, set_fault
-from subsalt.run.reimage import Wish, reimage_run
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 import subsalt.job.data, subsalt.job.load, subsalt.kernels.cpu, subsalt.report, subsalt.io.segy, subsalt.run.provenance
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
 
@@ -278,7 +278,7 @@ def test_nothing_finished_is_said(survey, tmp_path):
 
 
 def test_planes_of_ranks_are_cut_to_a_region():
-    from subsalt.run.image import ImagePlanes
+    from subsalt.methods.rtm.image import ImagePlanes
 
     grid = Grid((9, 4), (1.0, 1.0))
     image = np.arange(36, dtype=np.float32).reshape(grid.shape)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.checkpoint.storage import scratch_folders
+from subsalt.checkpoint.scratch import scratch_folders
 from subsalt.errors import SubsaltError
 from subsalt.job.job import Job
-from subsalt.run.migrate import migrate_job, model_job
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.run.migrate import migrate_job
 
 GRID = "[grid]\nspacing = 10\nshape = [41, 31]\n[source]\nf0 = 15\n"
 MODEL = (

@@ -13,12 +13,12 @@ from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.restart import scheme_left
+from subsalt.methods.rtm.strategies import NAMES, Strategies, differing, findings_of, told_of_shots
 from subsalt.plan import plan_job
 from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
-from subsalt.run.strategies import NAMES, Strategies, differing, findings_of, told_of_shots
 
 
 def run(folder, name, section=""):

@@ -12,10 +12,10 @@ from time_case import OFFSETS, RESULTS, hashes, make, positions
 import subsalt
 from subsalt.job.job import Job
 from subsalt.kernels import kirchhoff
+from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
-from subsalt.plan import kirchhoff_layout
+from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.run.going_on import GoingOn
-from subsalt.run.kirchhoff.restart import RestartPoints
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.watching import lines, view_of
@@ -250,7 +250,7 @@ def test_what_is_left_is_cut_for_less_memory(survey, tmp_path, monkeypatch, kind
         with pytest.raises(KeyboardInterrupt):
             again(survey, run, kind, keys="trace_block = 60")
     monkeypatch.setattr(
-        "subsalt.run.kirchhoff.migrate.fits", lambda setup, layout, block: block.locations <= 9
+        "subsalt.methods.kirchhoff.migrate.fits", lambda setup, layout, block: block.locations <= 9
     )
     again(survey, run, kind, keys="trace_block = 33")
     assert hashes(run) == hashes(survey[1][kind])

@@ -8,17 +8,18 @@ from PIL import Image
 from segy_maker import make_segy
 
 from subsalt import view
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.methods.kirchhoff.partial import write_sums
 from subsalt.methods.kirchhoff.sums import Sums
+from subsalt.methods.kirchhoff.view import read_time_run
 from subsalt.view.time_pictures import locations_of
-from subsalt.view.time_run import is_time_run, read_time_run
+from subsalt.view.time_run import is_time_run
 
 GRID = ImageGrid((5, 5, 1), (601, 612, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(150, 0.008))
 OFFSETS = [200.0, 600.0, 1000.0, 1400.0, 1800.0]

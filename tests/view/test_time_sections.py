@@ -3,10 +3,10 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Held
 from subsalt.errors import ConfigError, ModelError
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view.scan_panels import _balanced
 from subsalt.view.time_sections import indices_at, plane
 

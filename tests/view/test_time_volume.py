@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from segy_maker import make_segy
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import SegyError
 from subsalt.io.volumes.time_image import open_image_traces
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 GRID = ImageGrid(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -16,7 +16,7 @@ from subsalt.check.shot_names import leave_out as leave_shots_out
 from subsalt.check.shot_names import named
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +11,12 @@ from numpy.typing import NDArray
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.geometry import two_way_time
 from subsalt.errors import Finding
-from subsalt.methods.kirchhoff.stacking import leg, mute_weight
-from subsalt.methods.rtm.filters import ramp
-
-if TYPE_CHECKING:
-    from subsalt.io.prestack.table import TraceTable
-    from subsalt.methods.kirchhoff.image_grid import ImageGrid
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
-    from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.numerics.fixedmath import ramp
 
 #: share of rows or samples below which a mute leaves next to nothing: somebody who wants so little cuts it out
 LITTLE = 0.1
 #: shots whose offsets are held against the mute line; offsets and locations of a time migration
-SHOTS, OFFSETS, PLACES = 50, 21, 9
+SHOTS = 50
 
 
 @rule("mutes", "model", "survey")
@@ -159,43 +151,3 @@ def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
         if likely and _kept(x, velocity, start, time) > 2 * LITTLE:
             return f"[data.mute] {text}, if that was meant; or leave [data] mute out"
     return "leave [data] mute out, or give it a higher velocity or a smaller delay"
-
-
-def stretch_mute(
-    table: TraceTable, grid: ImageGrid, options: KirchhoffOptions, velocity: FieldVelocity
-) -> Iterator[Finding]:
-    """Yield what a stretch mute leaves of flat reflectors, where it is next to nothing.
-
-    Notes
-    -----
-    Offsets evenly from the sorted ones, at a few locations, over all image times.
-    """
-    limit = options.stretch_mute
-    if limit is None:
-        return
-    where = grid.positions()[:: max(1, grid.size // PLACES)]
-    v, eta = velocity.at(where, grid.time)
-    x = np.sort(table.offset)[np.linspace(0, len(table) - 1, OFFSETS).round().astype(int)]
-    t0 = grid.time.values()[None, None, :]
-    e = None if eta is None else eta[:, None, :].astype(np.float64)
-    t = 2.0 * leg(0.5 * t0, 0.5 * x[None, :, None], v[:, None, :].astype(np.float64), e)
-    recorded = (t >= table.time.t0) & (t <= table.time.duration) & (t0 > 0)
-    if not recorded.any():
-        return  # rules on times say so
-
-    def share(some: KirchhoffOptions) -> float:
-        kept = recorded & (mute_weight(t, np.broadcast_to(t0, t.shape), some) > 0)
-        return float(kept.sum() / recorded.sum())
-
-    kept = share(options)
-    if kept >= LITTLE:
-        return
-    usual = share(replace(options, stretch_mute=0.3)) > LITTLE
-    say = (warning, "W314") if kept > 0 else (error, "E314")
-    yield say[0](
-        say[1],
-        f"stretch_mute = {100 * limit:.4g} % leaves {kept:.1%} of what flat reflectors give at offsets from "
-        f"{x[0]:.0f} to {x[-1]:.0f} m",
-        '[kirchhoff] stretch_mute = "30 %"' if usual else '[kirchhoff] stretch_mute = "off"',
-        kept=kept,
-    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 

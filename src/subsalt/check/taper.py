@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from subsalt.acquisition.window import shot_window
 from subsalt.check.context import Context, rule, warning
 from subsalt.earth import tilt
 from subsalt.errors import Finding, GeometryError
-from subsalt.methods.rtm.setup import shot_window
 from subsalt.propagation import tapers
 
 #: share of the model's tilt that a window has to reach somewhere; tapers that overlap by two cells leave less

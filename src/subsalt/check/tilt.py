@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from subsalt.check.context import Context, Parameter, Summary, error, first_index, ok, rule, slabs, warning
 from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Grid
-from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 
 #: largest angle that anybody writes, degrees: beyond lie null values

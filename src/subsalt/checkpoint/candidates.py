@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from subsalt.checkpoint.costs import Candidate, Limits, Rates, costed
-from subsalt.checkpoint.footprint import Footprint, Sizes, footprint
+from subsalt.checkpoint.footprint import Footprint, footprint
 from subsalt.checkpoint.revolve import forward_steps
 from subsalt.checkpoint.scheme import SamplesPlace, Scheme
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.checkpoint.slots import with_device_slots, with_slots
 from subsalt.checkpoint.two_level import best_way, way_cost
 from subsalt.propagation.options import CheckpointOptions

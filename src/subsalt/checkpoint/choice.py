@@ -11,8 +11,8 @@ from typing import Any
 
 from subsalt.checkpoint.candidates import candidates
 from subsalt.checkpoint.costs import Candidate, Limits, Rates
-from subsalt.checkpoint.footprint import Sizes
 from subsalt.checkpoint.scheme import Counts, Scheme
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.propagation.options import CheckpointOptions
 
 __all__ = ["Candidate", "Choice", "Limits", "Rates", "choose"]

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from subsalt.checkpoint.device_footprint import link_traffic
-from subsalt.checkpoint.footprint import Footprint, Sizes, disk_traffic, footprint
+from subsalt.checkpoint.footprint import Footprint, disk_traffic, footprint
 from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
+from subsalt.checkpoint.sizes import Sizes
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from subsalt.checkpoint.pieces import cut
 from subsalt.checkpoint.record import Layout
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Scheme
 from subsalt.checkpoint.shell import FLOAT, Chunks, chunk_samples
-from subsalt.checkpoint.storage import store_memory
+from subsalt.checkpoint.store import store_memory
 
 
 @dataclass(frozen=True)

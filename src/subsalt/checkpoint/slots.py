@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from subsalt.checkpoint.costs import Limits, Rates, not_hidden
-from subsalt.checkpoint.footprint import Sizes, footprint
+from subsalt.checkpoint.footprint import footprint
 from subsalt.checkpoint.scheme import Scheme
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.propagation.options import CheckpointOptions
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,13 +93,11 @@ def init(
     as_json: bool,
 ) -> None:
     """Write a job file from what the files say; `given` are the options that each method understands."""
-    from subsalt.job.kirchhoff_starter import write_time_job
-    from subsalt.job.starter import write_job
+    from subsalt.methods import METHODS, method_of
 
-    starters: dict[str, Callable[..., Any]] = {"rtm": write_job, "kirchhoff": write_time_job}
     out = Out(as_json)
-    if method not in starters:
-        raise ConfigError(f"--method {method} is none", f"use one of {', '.join(starters)}", code="E125")
+    if method not in METHODS:
+        raise ConfigError(f"--method {method} is none", f"use one of {', '.join(METHODS)}", code="E125")
     for other, options in given.items():
         lost = [name for name, value in options.items() if value is not None and other != method]
         if lost:
@@ -113,7 +111,7 @@ def init(
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    result = starters[method](job, files, **given[method], preset=preset, force=force)
+    result = method_of(method).start(job, files, **given[method], preset=preset, force=force)
     out.findings(result.findings)
     out.row("job", str(job))
     out.row("read", "; ".join(result.read) or "nothing")
@@ -142,8 +140,8 @@ def check(job_file: Path, out_dir: Path | None, draw: bool, strict: bool, as_jso
 
 
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
+    from subsalt.job.checking import check_job
     from subsalt.job.maps import draw_gate, draw_map
-    from subsalt.plan.checking import check_job
 
     with ranks.together():
         result = check_job(job)
@@ -182,7 +180,7 @@ def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: boo
 
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     """Apply every rule: errors stop, warnings are shown."""
-    from subsalt.plan.checking import check_job
+    from subsalt.job.checking import check_job
 
     with ranks.together():
         result = check_job(job)
@@ -194,8 +192,8 @@ def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
 
 def model(job_file: Path, out_dir: Path | None, strict: bool, as_json: bool) -> None:
     """Model a survey to SEG-Y."""
+    from subsalt.methods.rtm.model_job import model_job
     from subsalt.run import progress
-    from subsalt.run.migrate import model_job
 
     out = Out(as_json)
     with ranks.on_all_ranks(job_file, out) as job:
@@ -264,12 +262,14 @@ def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
+    from subsalt.methods import method_of
     from subsalt.parallel.comm import world
     from subsalt.run import progress
     from subsalt.run.identity import keep_place
     from subsalt.run.migrate import migrate_job
 
-    if job.method == "rtm":
+    method = method_of(job.method)
+    if method.domain == "depth":
         keep_place(job, run, world())
     check_or_stop(job, out, strict)
     with ranks.together():
@@ -277,8 +277,7 @@ def migrate_here(
             raise ConfigError(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
-    units = "blocks" if job.method == "kirchhoff" else "shots"
-    with progress.for_stream("migrating", units=units) as bar:
+    with progress.for_stream("migrating", units=f"{method.unit}s") as bar:
         result = migrate_job(job, run, bar, going_on=how, say=out.say, recompute=recompute)
     show_result(out, result)
     end_with_holes(

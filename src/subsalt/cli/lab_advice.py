@@ -11,7 +11,7 @@ from subsalt.lab.table import Column, render
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
-    from subsalt.plan.advice import Advice
+    from subsalt.methods.rtm.advice import Advice
 
 COLUMNS = (
     Column("number", "#", "d"),
@@ -43,7 +43,7 @@ def job_of(path: Path) -> Job:
         When it is of a method without checkpoints, or only models (E128).
     """
     from subsalt.job.job import Job
-    from subsalt.job.methods import read_job
+    from subsalt.job.read import read_job
 
     found = read_job(path)
     if not isinstance(found, Job):
@@ -62,7 +62,7 @@ def job_of(path: Path) -> Job:
 def advice_of(job: Job, directories: Sequence[Path], ranks: int, known: Path) -> Advice:
     """Return the directories in their order, from the rates in machine.json."""
     from subsalt.errors import MissingInputError
-    from subsalt.plan.advice import advise
+    from subsalt.methods.rtm.advice import advise
     from subsalt.plan.world import World
 
     try:

@@ -233,7 +233,7 @@ def _given_job(path: Path) -> GivenJob:
     SubsaltError
         When the file is no Kirchhoff job, or fixes its threads (E128).
     """
-    from subsalt.job.methods import read_job
+    from subsalt.job.read import read_job
     from subsalt.lab.asked import wrong
     from subsalt.lab.time_migrations import GivenJob
 

@@ -51,8 +51,8 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
         from subsalt.view.movie_server import refuse_batch_node
 
         refuse_batch_node(asked.force)
+    from subsalt.methods.rtm.playback import movie_of
     from subsalt.run import progress
-    from subsalt.run.playback import movie_of
 
     out = Out(as_json)
     with progress.for_stream("play") as bar:

@@ -14,13 +14,13 @@ from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
-    from subsalt.run.reimage import Wish
-    from subsalt.run.reuse import Times
+    from subsalt.methods.rtm.reimage import Wish
+    from subsalt.methods.rtm.reuse import Times
 
 
 def reimage(run: Path, target: Path | None, as_json: bool, time_range: str | None, **asked: Any) -> None:
     """Make a new image from what a run has kept."""
-    from subsalt.run.reimage import Wish
+    from subsalt.methods.rtm.reimage import Wish
 
     wish = Wish(times=None if time_range is None else times_of(time_range), **asked)
     make(run, target or default_name(run, wish), wish, as_json)
@@ -28,7 +28,7 @@ def reimage(run: Path, target: Path | None, as_json: bool, time_range: str | Non
 
 def go_on(folder: Path, as_json: bool) -> bool:
     """Go on in the directory of a new image, from what its run.json says; return whether it is one."""
-    from subsalt.run.reimage import Wish
+    from subsalt.methods.rtm.reimage import Wish
     from subsalt.view.run_image import run_facts
 
     made = run_facts(folder).get("reimage")
@@ -43,8 +43,8 @@ def go_on(folder: Path, as_json: bool) -> bool:
 
 def make(run: Path, folder: Path, wish: Wish, as_json: bool) -> None:
     """Make the image, and say where it is and what is missing in it."""
+    from subsalt.methods.rtm.reimage import reimage_run
     from subsalt.run import progress
-    from subsalt.run.reimage import reimage_run
 
     out = Out(as_json)
     with progress.for_stream("imaging") as bar:

@@ -13,8 +13,6 @@ from subsalt.errors import ConfigError
 
 #: taken for the memory of a node that nobody named: all of the job then fits, and the script asks for what it needs
 ANY_MEMORY = 1 << 50
-#: what ranks take one after the other, by method
-JOBS = {"rtm": "shots", "kirchhoff": "blocks"}
 #: time limit when none was asked for
 DAY = "24:00:00"
 
@@ -70,6 +68,7 @@ def write(
     from subsalt.io.publish import publish_text
     from subsalt.job.job import Job
     from subsalt.lab.launcher import Launcher
+    from subsalt.methods import method_of
     from subsalt.plan import plan_job
     from subsalt.plan.text import size
     from subsalt.plan.world import COMFORT
@@ -120,7 +119,9 @@ def write(
     memory = asked or int(need * batch.ranks_per_node / COMFORT)
     group = plan.ranks_together
     shared = (
-        f"{group} ranks share a shot" if group > 1 else f"every rank migrates {JOBS[job.method]} of its own"
+        f"{group} ranks share a shot"
+        if group > 1
+        else f"every rank migrates {method_of(job.method).unit}s of its own"
     )
     note = f"subsalt {__version__}: {plan.units} on {batch.ranks} ranks; {shared}, {size(need)} each"
     text = replace(batch, memory_per_node=memory, note=note).text()

@@ -10,7 +10,7 @@ from subsalt.cli.output import Out
 from subsalt.errors import ConfigError, SubsaltError
 
 if TYPE_CHECKING:
-    from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
+    from subsalt.acquisition.image_grid import TimeVelocity
     from subsalt.view.time_run import TimeRun
 
 

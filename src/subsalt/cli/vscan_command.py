@@ -11,9 +11,9 @@ import numpy as np
 from subsalt.cli import ranks
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
+from subsalt.methods import method_of
 
 if TYPE_CHECKING:
-    from subsalt.job.kirchhoff_job import KirchhoffJob
     from subsalt.run.going_on import GoingOn
     from subsalt.run.vscan import VelocityScan
 
@@ -66,7 +66,7 @@ def vscan(
     places = [place_of(p) for p in at or []]
     with ranks.on_all_ranks(job_file, out) as found:
         job: Any = found
-        if job.method != "kirchhoff":
+        if method_of(job.method).domain != "time":
             raise ConfigError(
                 f"{job_file} is a job of method {job.method}, and --vscan scales the rms velocity of a time migration",
                 'set method = "kirchhoff", with [velocity] in place of [model]',
@@ -77,7 +77,7 @@ def vscan(
 
 
 def _scan(
-    job: KirchhoffJob,
+    job: Any,
     scales: tuple[float, ...],
     folder: Path,
     places: Sequence[Sequence[float]],
@@ -100,7 +100,7 @@ def _scan(
         for place in places:
             indices_at(grid, place)
 
-    def migrate(scaled: KirchhoffJob, run: Path, word: str) -> None:
+    def migrate(scaled: Any, run: Path, word: str) -> None:
         out.say(f"{word}: {run}")
         with progress.for_stream("migrating", units="blocks") as bar:
             migrate_job(scaled, run, bar, going_on=how, say=out.say, recompute=recompute)

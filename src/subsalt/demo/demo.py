@@ -24,9 +24,9 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.model_job import ModelResult, model_job
 from subsalt.report import write as write_report
 from subsalt.run.migrate import RunResult, migrate_job
-from subsalt.run.model import ModelResult, model_job
 
 F0 = 10.0
 #: Gaussian smoothing of the migration model, m
@@ -287,7 +287,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
     """Draw inline, crossline and depth slice through the salt, with velocity, acquisition and the known reflectors."""
     from subsalt import view
-    from subsalt.job.setup import survey_of
+    from subsalt.methods.rtm.job_setup import survey_of
 
     x, y = GRID.axis(0), GRID.axis(1)
     known = [

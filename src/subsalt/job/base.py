@@ -89,7 +89,7 @@ class BaseJob(Section):
 
     @classmethod
     def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Self:
-        from subsalt.job.methods import class_of, without_method
+        from subsalt.job.read import class_of, without_method
 
         raw = {k: v for k, v in raw.items() if k != "$schema"}
         kind = class_of(raw, job_errors.line_of(text, ["method"]))

@@ -129,7 +129,8 @@ def dotted(loc: Sequence[str | int]) -> str:
 
 def other_methods(loc: Sequence[str | int], job: type[BaseModel]) -> list[str]:
     """Return the other methods that know the table or key at `loc`, exactly as it is written."""
-    from subsalt.job.methods import METHODS, job_class
+    from subsalt.job.read import job_class
+    from subsalt.methods import METHODS
 
     kinds = {method: job_class(method) for method in METHODS}
     if job not in kinds.values() or any(isinstance(part, int) for part in loc):

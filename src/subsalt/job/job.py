@@ -31,7 +31,8 @@ from subsalt.job.types import auto_to_none
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.acquisition.wavelet import Wavelet
-    from subsalt.earth.model import EarthModel, ModelLike
+    from subsalt.earth.model import EarthModel
+    from subsalt.earth.model_like import ModelLike
     from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 
 

@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from subsalt.check.tilt import STEEPEST_TURN
 from subsalt.earth.model import EarthModel
+from subsalt.methods import method_of
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.job.checking import CheckResult
-    from subsalt.job.job import Job
-    from subsalt.job.kirchhoff_job import KirchhoffJob
 
 
 def draw_map(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:
     """Draw the survey on its model or its image grid into ``FOLDER/map.png``; None when one could not be had."""
-    return MAPS[job.method](job, result, folder)
-
-
-def _survey_on_model(job: Job, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw shots and receivers on the model."""
-    context = result.context
-    if context.survey is None or context.model is None or not context.survey.shots:
-        return None
-    from subsalt import view
-
-    place = _map_folder(job, folder) / "map.png"
-    return Path(view.survey_map(context.survey, context.model, place, title=job.title or job.name))
-
-
-def _midpoints_on_grid(job: KirchhoffJob, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw midpoints, fold and sources of a time migration on its image grid, and the offsets."""
-    context = result.context
-    if context.table is None:
-        return None
-    from subsalt.view.midpoint_map import midpoint_map
-
-    place = _map_folder(job, folder) / "map.png"
-    return midpoint_map(
-        context.table, context.grid, place, aperture=context.aperture, title=job.title or job.name
-    )
-
-
-#: what draws the map, by method
-MAPS: dict[str, Callable[[Any, CheckResult, Path | None], Path | None]] = {
-    "rtm": _survey_on_model,
-    "kirchhoff": _midpoints_on_grid,
-}
+    return method_of(job.method).draw_map(job, result, lambda: _map_folder(job, folder) / "map.png")
 
 
 def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from subsalt.job.inputs import PARAMETERS
-from subsalt.job.methods import DEFAULT, METHODS, job_class
+from subsalt.job.read import job_class
+from subsalt.methods import DEFAULT, METHODS
 
 
 def schema_text() -> str:

@@ -57,7 +57,8 @@ def explain_key(key: str) -> dict[str, str] | None:
     -----
     A key that methods of migration understand differently is explained for each.
     """
-    from subsalt.job.methods import METHODS, job_class
+    from subsalt.job.read import job_class
+    from subsalt.methods import METHODS
 
     found = {m: e for m in METHODS if (e := _explained(key, job_class(m))) is not None}
     if not found:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.host import usable_cores
 from subsalt.kernels import cpu
-from subsalt.lab.kernel_bench import LAYERS, SMALLEST
+from subsalt.lab.kernel_bench import SMALLEST
+from subsalt.lab.kernel_models import LAYERS
 
 
 def wrong(message: str, fix: str) -> ConfigError:

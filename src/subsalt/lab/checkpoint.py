@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from subsalt.checkpoint.scheme import counts_of
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.host import available_memory, usable_cores
 from subsalt.io.publish import human
 from subsalt.kernels import prepare
@@ -29,7 +29,8 @@ from subsalt.lab.memory import wrong_answer
 from subsalt.lab.mounts import mount_of
 from subsalt.lab.records import folder_in, refuse, room_needed, trial
 from subsalt.lab.result import Result
-from subsalt.methods.rtm.rtm import ShotImage, SnapshotPool, migrate_shot
+from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.samples import SnapshotPool
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from subsalt.checkpoint.scheme import Counts
-from subsalt.checkpoint.storage import StoreCounts
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
 from subsalt.lab.storage_rows import HOW, reached

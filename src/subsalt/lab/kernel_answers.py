@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.kernels import cpu
-from subsalt.lab.kernel_bench import LAYERS, Bench
+from subsalt.lab.kernel_bench import Bench
+from subsalt.lab.kernel_models import LAYERS
 from subsalt.lab.memory import wrong_answer
 from subsalt.lab.rounds import Work
 

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from subsalt.kernels import cpu, sweeps
-from subsalt.lab.kernel_bench import LAYERS, RECEIVERS, Bench
+from subsalt.lab.kernel_bench import RECEIVERS, Bench
+from subsalt.lab.kernel_models import LAYERS
 from subsalt.lab.memory import MULTIPLY_ADDS
 from subsalt.lab.rounds import Work
 

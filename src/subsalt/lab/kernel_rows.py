@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from subsalt.kernels import sweeps
-from subsalt.lab.kernel_bench import LAYERS, Bench
+from subsalt.lab.kernel_bench import Bench
 from subsalt.lab.kernel_cases import Case
+from subsalt.lab.kernel_models import LAYERS
 from subsalt.lab.memory import MULTIPLY_ADDS
 from subsalt.lab.operations import bytes_of, cost
 from subsalt.lab.stats import ratio, summary

@@ -17,8 +17,9 @@ from subsalt.errors import MemoryPlanError
 from subsalt.host import machine_facts
 from subsalt.lab import kernel_sums
 from subsalt.lab.kernel_answers import verify
-from subsalt.lab.kernel_bench import LAYERS, Bench, bytes_needed
+from subsalt.lab.kernel_bench import Bench, bytes_needed
 from subsalt.lab.kernel_cases import Case, cases
+from subsalt.lab.kernel_models import LAYERS
 from subsalt.lab.kernel_rows import IMAGED_EVERY, Row, Variant
 from subsalt.lab.load import Watch
 from subsalt.lab.operations import cost, pass_bytes

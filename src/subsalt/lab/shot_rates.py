@@ -212,7 +212,7 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
 def start_seconds() -> float:
     """Return what a migration takes before it reads its job: the interpreter and all that is imported."""
     begin = time.perf_counter()
-    imports = "import subsalt.run.migrate, subsalt.job.checking, subsalt.report, subsalt.cli.app"
+    imports = "import subsalt.methods.rtm.migrate, subsalt.methods.rtm.check, subsalt.report, subsalt.cli.app"
     run([sys.executable, "-c", imports], what="the start of the program")
     return time.perf_counter() - begin
 

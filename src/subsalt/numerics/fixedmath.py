@@ -92,3 +92,9 @@ def dot(x: ArrayLike, y: ArrayLike) -> float:
     """Return the sum of the products of two arrays, added one after the other in the order of the arrays."""
     a = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
     return float(_native.fixed_dot(a, np.ascontiguousarray(y, dtype=np.float64).reshape(-1)))
+
+
+def ramp(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a smooth step: 0 below 0, 1 above 1, 3 x^2 - 2 x^3 between."""
+    t = np.clip(x, 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)

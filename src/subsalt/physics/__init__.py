@@ -6,7 +6,7 @@ that every discrete mode has a real frequency, energy is conserved, and the time
 
 from __future__ import annotations
 
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.physics import isotropic, tti, vti
 

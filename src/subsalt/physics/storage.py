@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.kernels.fields import Layout, Plane
 from subsalt.kernels.packing import TOP, Scale

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from subsalt import kernels
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.machine import Machine
 from subsalt.lab.model.measured import Point, largest_error, points_of
 from subsalt.lab.model.network import Link
-from subsalt.plan.duration import Duration, duration_of
-from subsalt.plan.grouping import decide
-from subsalt.plan.measuring import measured
-from subsalt.plan.need import Needs
-from subsalt.plan.phases import KERNELS, Surroundings
-from subsalt.plan.plan import lost_part, setup_of
-from subsalt.plan.rates import machine_of
-from subsalt.plan.scratch import checkpointing_of, disks_of
+from subsalt.plan.duration import Duration
+from subsalt.plan.surroundings import KERNELS, Surroundings
 from subsalt.plan.world import World
-
-if TYPE_CHECKING:
-    from subsalt.job.job import Job
 
 #: part of a node's memory that a run takes: the page cache, and with it input, lives on the rest (document 000)
 MEMORY_SHARE = 0.7
@@ -195,99 +185,6 @@ def cluster_of(
     return Cluster(
         sorted(set(counts)), ranks_per_node, each, memory, memory_per_rank is not None, link, files
     )
-
-
-def plan_nodes(
-    job: Job,
-    counts: Sequence[int],
-    *,
-    machine: Path | None = None,
-    run_dir: Path | None = None,
-    measure: bool = False,
-    seen: Sequence[Path] = (),
-    say: Callable[[str], None] = lambda text: None,
-    **cluster: Any,
-) -> NodesPlan:
-    """Return what the model says of a reverse time migration, or of modelling, on some numbers of nodes.
-
-    Parameters
-    ----------
-    job : Job
-        Validated.
-    counts : sequence of int
-        Nodes.
-    machine, run_dir, measure, say
-        As of `subsalt.plan.plan_job`.
-    seen : sequence of Path
-        Runs and results that the model is held against.
-    **cluster
-        As of `cluster_of`.
-    """
-    setup, survey, _ = setup_of(job)
-    folder = run_dir or (job.default_run_dir if job.data is not None else job.base / f"{job.name}.shots")
-    points = measured_points(seen, folder)
-    known, why_not = machine_of(machine)
-    own = job.propagation_options.threads
-    nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
-    if measure and machine is None and kernels.chosen(job.parallel.device).name == "cpu":
-        one = nodes.world(1)
-        places = [Path(d) for d in job.checkpoint_options.directories] or [folder]
-        measured(
-            Needs(setup, survey.shots, one.ranks, one.threads),
-            one,
-            job.checkpoint_options,
-            places,
-            say,
-            folder,
-        )
-        known, why_not = machine_of(machine)
-    rows: list[Row] = []
-    notes: list[str] = []
-    for n in nodes.counts:
-        try:
-            row, notes = _row(job, setup, survey, nodes, n, known, why_not, folder)
-        except SubsaltError as error:
-            row = Row(n, nodes.world(n).ranks, problem=error.message)
-        rows.append(row)
-    return NodesPlan(
-        job.name,
-        "rtm",
-        f"{len(survey)} shots",
-        with_efficiency(rows),
-        [*notes, *assumptions(nodes, nodes.around(known, folder))],
-        points,
-    )
-
-
-def _row(
-    job: Job,
-    setup: Any,
-    survey: Any,
-    nodes: Cluster,
-    n: int,
-    known: Machine | None,
-    why_not: str,
-    folder: Path,
-) -> tuple[Row, list[str]]:
-    """Return the row of `n` nodes, and what the figures rest on."""
-    world = nodes.world(n)
-    needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
-    formats = job.output.formats
-    if job.data is not None:
-        how = checkpointing_of(job.checkpoint_options, needs, world, folder, formats, known)
-        # each node has scratch like this machine
-        needs = needs.choosing(replace(how, disk=how.disk * n))
-    decision = decide(needs, world, job.parallel.ranks_per_shot)
-    size, groups = decision.group_size, decision.groups
-    lost = lost_part(len(survey), decision)
-    if decision.error is not None:
-        return Row(n, world.ranks, size, groups, lost, problem=decision.error.message), []
-    disk, *_ = disks_of(needs, decision, folder, formats)
-    pictures = job.data is not None and job.output.pictures
-    spent = duration_of(
-        needs, decision, known, why_not, disk.parts, pictures=pictures, around=nodes.around(known, folder)
-    )
-    return with_seconds(Row(n, world.ranks, size, groups, lost), spent), spent.notes
 
 
 def with_seconds(row: Row, spent: Duration) -> Row:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.lab.model.measured import largest_error
 from subsalt.lab.table import Column, render
+from subsalt.methods import method_of
 
 if TYPE_CHECKING:
     from subsalt.plan.nodes import NodesPlan
@@ -30,11 +31,15 @@ COLUMNS = (
     Column("problem", "would not run"),
 )
 
+#: columns with a name of their own, or without meaning (None), by what is distributed among the nodes
+HEADS: dict[str, dict[str, str | None]] = {
+    "block": {"per_shot": None, "groups": "blocks", "kernel": "sum s", "halo": None}
+}
+
 
 def lines(plan: NodesPlan) -> list[str]:
     """Return label, table, assumptions, and the error where something was measured."""
-    kirchhoff = plan.method == "kirchhoff"
-    heads = {"per_shot": None, "groups": "blocks", "kernel": "sum s", "halo": None} if kirchhoff else {}
+    heads = HEADS.get(method_of(plan.method).unit, {})
     columns = [
         c if c.key not in heads else Column(c.key, str(heads[c.key]), c.form, c.scale)
         for c in COLUMNS

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt.methods import method_of
 from subsalt.plan.device import Device
-from subsalt.plan.plan import plan_rtm
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.plan.kirchhoff import KirchhoffPlan
     from subsalt.plan.nodes import NodesPlan
 
 
-def _plan_kirchhoff(*args: Any) -> KirchhoffPlan:
-    from subsalt.plan.kirchhoff import plan_kirchhoff
+@dataclass(frozen=True)
+class PlanRequest:
+    """What a plan is asked for; fields as the parameters of `plan_job`."""
 
-    return plan_kirchhoff(*args)
-
-
-#: what plans, by method
-PLANS: dict[str, Callable[..., Any]] = {"rtm": plan_rtm, "kirchhoff": _plan_kirchhoff}
-
-#: what extrapolates, by method: a function of the module
-NODES = {"rtm": "plan_nodes", "kirchhoff": "plan_kirchhoff_nodes"}
+    ranks: int = 1
+    memory_per_rank: int | None = None
+    threads: int | None = None
+    machine: Path | None = None
+    run_dir: Path | None = None
+    measure: bool = False
+    say: Callable[[str], None] = lambda text: None
+    on: Device | None = None
 
 
 def plan_job(
@@ -73,7 +73,8 @@ def plan_job(
     SubsaltError
         When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
     """
-    return PLANS[job.method](job, ranks, memory_per_rank, threads, machine, run_dir, measure, say, on)
+    request = PlanRequest(ranks, memory_per_rank, threads, machine, run_dir, measure, say, on)
+    return method_of(job.method).plan(job, request)
 
 
 def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:
@@ -95,8 +96,5 @@ def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> Node
     SubsaltError
         When the job cannot be set up, or a number makes no sense.
     """
-    module = import_module(
-        "subsalt.plan.kirchhoff_nodes" if job.method == "kirchhoff" else "subsalt.plan.nodes"
-    )
-    plan: Callable[..., NodesPlan] = getattr(module, NODES[job.method])
-    return plan(job, counts, **asked)
+    table: NodesPlan = method_of(job.method).plan_nodes(job, counts, **asked)
+    return table

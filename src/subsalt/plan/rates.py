@@ -275,3 +275,15 @@ def shot_row(
 def _when(row: Mapping[str, Any]) -> tuple[str, str]:
     """Return date and version of a measurement."""
     return str(row.get("date", "")), str(row.get("version", ""))
+
+
+#: what measures for a run, which itself measures nothing
+PLANS = "subsalt plan JOB measures it in some seconds, and the next run has a prediction"
+
+
+def machine_for_run() -> tuple[Machine | None, str]:
+    """Return this machine if it was measured, and why not: a damaged file is no reason not to run."""
+    try:
+        return machine_of(how=PLANS)
+    except SubsaltError as error:
+        return None, error.message

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from subsalt.errors import ConfigError
 from subsalt.host import available_memory, usable_cores
 from subsalt.kernels import threads_to_use
+from subsalt.plan.gpu import Gpu
 
 if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm
@@ -98,3 +99,32 @@ class World:
     def comfortable(self) -> int:
         """Bytes per rank that leave room beside them; all that was given when somebody said how much."""
         return self.memory_per_rank if self.given else int(COMFORT * self.memory_per_rank)
+
+
+def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int | None = None) -> list[int]:
+    """Return the sizes of the groups, largest first: as many groups as `wanted` allows, which share all ranks.
+
+    Parameters
+    ----------
+    ranks, wanted : int
+        Ranks, and how many of them per shot.
+    largest : int, optional
+        No group has more; ranks that are left over then stay idle.
+    shots : int, optional
+        No more groups than shots.
+    """
+    most = ranks if largest is None else min(ranks, largest)
+    count = max(1, ranks // max(1, wanted))
+    if shots is not None:
+        count = max(1, min(count, shots))
+    used = min(ranks, count * most)
+    return [used // count + (i < used % count) for i in range(count)]
+
+
+#: resident size of the program with all it imports and has read of a small job, before the first array (measured:
+#: benchmarks/plan_against_measured.py)
+PROGRAM = 82_000_000
+
+
+#: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
+MPI = 17_000_000

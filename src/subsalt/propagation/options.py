@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from subsalt.earth.model import AnisotropyRule
+from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 
 Boundary = Literal["pml", "damping", "none"]

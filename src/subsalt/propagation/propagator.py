@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from subsalt import kernels, physics
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
-from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.kernels.packing import Scale
 from subsalt.kernels.problem import MODEL, Problem, State

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Grid
-from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import ModelLike
 from subsalt.numerics.stencil import radius_of
 from subsalt.propagation.options import PropagationOptions
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import MissingInputError
+from subsalt.methods import method_of_run
 
 PNG = b"\x89PNG\r\n\x1a\n"
 # a report that grows beyond this is no longer something to send by mail
@@ -73,17 +74,17 @@ class RunFacts:
 
     @property
     def is_time(self) -> bool:
-        """Whether the run is a time migration, whose unit of work is a block of the image."""
-        return str(self.run.get("method") or self.job.get("method") or "") == "kirchhoff"
+        """Whether the image is in two-way time."""
+        return method_of_run(self.run).domain == "time"
 
     @property
     def unit(self) -> str:
         """What the run does one after the other: shots or blocks, in the singular."""
-        return "block" if self.is_time else "shot"
+        return method_of_run(self.run).unit
 
     @property
     def units(self) -> list[dict[str, Any]]:
-        """Rows of the shots, or of the blocks of a time migration."""
+        """Rows of what the run distributed."""
         return [s for s in listed(self.run, f"{self.unit}s") if isinstance(s, dict)]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.parallel.comm import Comm, thread_multiple
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.mpi_library import thread_multiple
 from subsalt.parallel.waiting import announced
 
 #: bytes of a message, and letters of a reason that surely fit

@@ -6,26 +6,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from subsalt.acquisition.survey import Shot
-from subsalt.kernels import cores, threads_to_use
+from subsalt.kernels import cores
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.waiting import announced
-from subsalt.plan import World, group_size, group_sizes
-from subsalt.plan import gpu as gpus
-from subsalt.plan.checkpointing import Checkpointing
-from subsalt.plan.grouping import Decision
-from subsalt.plan.need import Needs, Setup
-from subsalt.plan.rates import machine_if_known
-from subsalt.plan.scratch import checkpointing_of, disk_error, disks_of
+from subsalt.plan import group_sizes
 from subsalt.propagation import devices
 from subsalt.run.deal import LOOK
-from subsalt.run.identity import of_the_run
-
-if TYPE_CHECKING:
-    from subsalt.job.job import Job
 
 
 @dataclass(frozen=True)
@@ -80,59 +67,6 @@ class Groups:
         """Give the communicators back; collective."""
         self.channel.free()
         self.group.free()
-
-
-def plan(job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Path | None = None) -> Decision:
-    """Return how many ranks share a shot and what it keeps, decided before anything is allocated. Collective.
-
-    Parameters
-    ----------
-    job : Job
-        With `[parallel]` and `[checkpoint]`.
-    setup : MigrationSetup or ModellingSetup
-        What is computed.
-    shots : sequence of Shot
-        Of the survey.
-    world : Comm
-        All ranks.
-    run_dir : Path, optional
-        Of a migration: snapshots and states go there, unless [checkpoint] names folders.
-
-    Raises
-    ------
-    MemoryPlanError
-        When a rank has not the memory; with the smallest change that fits.
-    DiskError
-        When the disk has not the room for what [checkpoint] asks for.
-    ConfigError
-        When slabs would be thinner than their halo.
-    """
-    asked = job.parallel.ranks_per_shot
-    threads = threads_for(world, job.propagation_options.threads)
-    known = machine_if_known()
-    with world.together():
-        gpu = gpus.of_run(job.parallel.device, known)
-    found = World.of(world, threads_to_use(threads), gpu)
-    told = None
-    with world.together():
-        if world.is_root and run_dir is not None:
-            needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
-            formats = job.output.formats
-            # rates and room as rank 0 finds them: all ranks must choose alike
-            options = of_the_run(job.checkpoint_options, run_dir)
-            how = checkpointing_of(options, needs, found, run_dir, formats, known)
-            told = how.to_dict()
-    told = world.bcast(told)
-    with world.together():
-        chosen = None if told is None else Checkpointing.from_dict(told)
-        streamed, pictures = job.parallel.stream_model, run_dir is not None and job.output.pictures
-        decision = group_size(setup, shots, found, asked, chosen, streamed=streamed, pictures=pictures)
-    with world.together():
-        if world.is_root and run_dir is not None and decision.needs is not None:
-            refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))
-            if refused is not None:
-                raise refused
-    return decision
 
 
 def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError
 from subsalt.job.base import BEFORE_FRAMES
+from subsalt.methods import method_of
 from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger, read_only, settings_of
 
@@ -156,7 +157,7 @@ def begin_run(
             changes += contents
             rest = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
             needs = f"{' and '.join(again or [_BOTH])} of every shot"
-            if job.method != "rtm":
+            if method_of(job.method).domain == "time":
                 needs = "the sum over all traces"
             raise ConfigError(
                 f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{rest}. What is there stays "

@@ -26,7 +26,7 @@ from subsalt.io.publish import make_folder, publish_array, publish_text
 from subsalt.parallel.comm import Comm
 
 if TYPE_CHECKING:
-    from subsalt.methods.rtm.setup import MigrationSetup
+    from subsalt.earth.grid import Box
     from subsalt.run.ledger import Ledger
 
 FOLDER = "quarantine"
@@ -71,9 +71,9 @@ def read_record(folder: Path, shot: int) -> dict[str, Any]:
 
 def record(
     folder: Path,
-    setup: MigrationSetup,
     survey: Survey,
     shot: Shot,
+    window: Box,
     error: BaseException,
     where: dict[str, object],
 ) -> None:
@@ -83,16 +83,15 @@ def record(
     ----------
     folder : Path
         The run directory.
-    setup : MigrationSetup
-        Of the survey.
     survey, shot : Survey, Shot
         What failed.
+    window : Box
+        Its part of the model.
     error : BaseException
         How.
     where : dict
         Rank and host.
     """
-    window = setup.window(shot)
     index = shot.trace_index
     facts: dict[str, Any] = {
         "source": [float(c) for c in shot.src],

@@ -6,24 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from subsalt.earth.grid import Frame, Grid
-from subsalt.errors import CannotCreateError, MemoryPlanError
+from subsalt.errors import CannotCreateError
 from subsalt.io.publish import sha256_file
-from subsalt.io.segy.rev1 import choose_scalar
-from subsalt.io.volumes.volume import PLANE_FORMATS
-from subsalt.methods.rtm.memory import available_memory
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm
 from subsalt.run.lock import NAME as LOCK
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.job.job import Job
-
-#: whole images that the writers of formats hold which ranks cannot write together
-COPIES = 3
 
 
 def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
@@ -66,30 +56,3 @@ def _lease(path: Path) -> object:
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-
-
-def check_formats(job: Job, grid: Grid, world: Comm, frame: Frame | None = None) -> None:
-    """Refuse what could not be written in the end: formats that rank 0 would have to write alone and has no memory
-    for, and map coordinates that are too large for SEG-Y.
-
-    Raises
-    ------
-    GeometryError
-        When the corners of the image do not fit.
-    MemoryPlanError
-        Naming them.
-    """
-    from subsalt.run.outputs import SUFFIX
-
-    place, last = frame or Frame(), (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
-    corners = np.array(grid.origin3) + last * np.array([[x, y, 0.0] for x in (0, 1) for y in (0, 1)])
-    choose_scalar(place.to_world(corners)[:, :2], "map coordinates of the image")
-    alone = [n for n in job.output.formats if SUFFIX[n] not in PLANE_FORMATS]
-    need = COPIES * 4 * grid.size
-    if alone and world.is_root and need > available_memory():
-        raise MemoryPlanError(
-            f"[output] formats: {', '.join(alone)} take {need / 1e9:.2f} GB on one rank, "
-            f"{available_memory() / 1e9:.2f} GB are available",
-            'write segy and rsf, which all ranks write together, and convert them elsewhere with "subsalt export"',
-            code="E831",
-        )

@@ -16,10 +16,10 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
-from subsalt.methods.kirchhoff.scan_measure import Flatness, best_scales
+from subsalt.run.scan_measure import Flatness, best_scales
 
 if TYPE_CHECKING:
-    from subsalt.job.kirchhoff_job import KirchhoffJob
+    from subsalt.job.base import BaseJob
 
 #: scales of a scan: more are a mistake in its step
 MOST_SCALES = 41
@@ -64,7 +64,7 @@ def scales_of(text: str) -> tuple[float, ...]:
     return tuple(round(first + k * step, 12) for k in range(count))
 
 
-def scaled(job: KirchhoffJob, scale: float) -> KirchhoffJob:
+def scaled(job: Any, scale: float) -> Any:
     """Return the job with its velocity times `scale`, and no other change of the image.
 
     Pictures are left out: those of the scan show all scales.
@@ -148,17 +148,17 @@ def folder_of(run: Path) -> Path:
 
 
 def migrate_scales(
-    job: KirchhoffJob,
+    job: BaseJob,
     scales: Sequence[float],
     folder: Path,
-    migrate: Callable[[KirchhoffJob, Path, str], Any],
+    migrate: Callable[[Any, Path, str], Any],
 ) -> list[Path]:
     """Migrate at every scale, each into a run directory of its own; collective when `migrate` is.
 
     Parameters
     ----------
-    job : KirchhoffJob
-        What is migrated.
+    job : BaseJob
+        What is migrated, with `[velocity]`.
     scales : sequence of float
         Factors on its velocity.
     folder : Path

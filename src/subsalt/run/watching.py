@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.io.publish import free_bytes, human
+from subsalt.methods import method_of_run
 from subsalt.run.ledger import peek
 from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import read_progress
@@ -152,8 +153,8 @@ def view_of(folder: Path) -> View:
 
 def _unit_of(folder: Path, told: Mapping[str, Any]) -> str:
     """Return what the units of a run are called."""
-    said = told.get("unit") or ("block" if _run_facts(folder).get("method") == "kirchhoff" else "shot")
-    return "block" if said == "block" else "shot"
+    facts = _run_facts(folder)
+    return str(told.get("unit") or method_of_run(facts).unit)
 
 
 def _state(folder: Path, told: Mapping[str, Any], lease: Mapping[str, object]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box, Frame, Grid
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at

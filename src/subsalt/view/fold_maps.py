@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.errors import ModelError
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, RIGHT, TOP, png_path
 from subsalt.view.time_sections import line_name

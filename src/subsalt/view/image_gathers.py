@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.methods.kirchhoff.flatness import Moveout, residual_moveout
 from subsalt.view import style
+from subsalt.view.flatness import Moveout, residual_moveout
 from subsalt.view.pages import BOTTOM, LEFT, png_path
 from subsalt.view.records import Draw, draw_traces
 

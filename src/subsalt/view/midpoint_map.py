@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.line import LINE_WIDTH, fit_line
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, fit, legend, png_path
 from subsalt.view.style import Length

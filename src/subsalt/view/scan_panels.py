@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
-from subsalt.methods.kirchhoff.flatness import window_sum
 from subsalt.view import style
+from subsalt.view.flatness import window_sum
 from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
 from subsalt.view.records import draw_traces
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.model import EarthModel, ModelLike
+from subsalt.earth.model import EarthModel
+from subsalt.earth.model_like import ModelLike
 from subsalt.view import style
 from subsalt.view.cuts import Look, as_volume, cuts_at, survey_points, volume_of
 from subsalt.view.pages import overview, png_path, single

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.view.fold_maps import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
 from subsalt.view.pages import png_path
@@ -20,7 +20,7 @@ from subsalt.view.time_run import Gathers, TimeRun
 from subsalt.view.time_sections import indices_at, line_name, time_sections
 
 if TYPE_CHECKING:
-    from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
+    from subsalt.acquisition.image_grid import TimeVelocity
 
 #: gathers on a page when nobody says where
 GATHERS = 4

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, png_path
 

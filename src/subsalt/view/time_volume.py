@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.earth.planes import Planes
 from subsalt.errors import SegyError
 from subsalt.io.volumes.time_image import ImageTraces
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 
 
 class TraceVolume(Planes):

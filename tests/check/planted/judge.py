@@ -15,8 +15,8 @@ import numpy as np
 
 from planted.surveys import Case
 from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.plan.checking import check_job
 
 #: cures of one finding that are tried
 MOST_CURES = 6

@@ -9,7 +9,8 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
-from subsalt.kernels.kirchhoff import Medium, TraceGeometry, sum_traces
+from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff.filters import design
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import prepare

@@ -3,7 +3,7 @@ import pytest
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.methods.kirchhoff.flatness import moved, peak, residual_moveout, semblance
+from subsalt.view.flatness import moved, peak, residual_moveout, semblance
 
 TIME = TimeAxis(500, 0.004)
 OFFSET = np.arange(200.0, 3201.0, 125.0)

@@ -5,16 +5,17 @@ import pytest
 
 import subsalt
 from kirchhoff_data import areal_positions, line_positions, reflector_traces
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.methods.kirchhoff.arrays import table_of
-from subsalt.methods.kirchhoff.classes import Classes, trace_weights
+from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import farthest, migrate_block, select, start
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity
+from subsalt.methods.kirchhoff.weights import trace_weights
 from subsalt.timing import Phases
 
 #: offsets of a line: at 800 m depth and 2000 m/s stretched by 0 to 35 %, the last in the taper and beyond the mute

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, MemoryPlanError
-from subsalt.methods.kirchhoff.classes import Classes, trace_weights
+from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut, recut
-from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.weights import EDGE, bins_of, fractional_bins, on_edges
+from subsalt.methods.kirchhoff.weights import EDGE, bins_of, fractional_bins, on_edges, trace_weights
 
 RNG = np.random.default_rng(7)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import CorruptionError
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.image_grid import LocationBox
 from subsalt.methods.kirchhoff.partial import SumsFile, read_sums, write_sums
 from subsalt.methods.kirchhoff.sums import Sums
 

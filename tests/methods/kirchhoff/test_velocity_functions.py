@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.velocity.functions import NEAREST, Functions
 
 TIME = TimeAxis(3, 0.5)

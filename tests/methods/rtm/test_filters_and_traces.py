@@ -10,8 +10,9 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Grid
 from subsalt.methods.rtm.conditions import SourceNormalised
 from subsalt.methods.rtm.conditions.base import ImagingSums
-from subsalt.methods.rtm.filters import laplacian, ramp, top_mute
+from subsalt.methods.rtm.filters import laplacian, top_mute
 from subsalt.methods.rtm.traces import end_taper, propagation_axis, receiver_area
+from subsalt.numerics.fixedmath import ramp
 
 
 def test_laplacian_of_a_quadratic_is_constant_in_the_interior() -> None:

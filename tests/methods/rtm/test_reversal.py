@@ -11,12 +11,13 @@ import pytest
 from reversal_cases import Case, case_of
 
 from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.shell import Chunks, MemoryShelf, reversal_disk
-from subsalt.checkpoint.storage import Scratch
 from subsalt.kernels import cpu
 from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.reversal import Backwards, shell_of, shell_reach
-from subsalt.methods.rtm.rtm import SnapshotPool, migrate_shot, receiver_samples
+from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
+from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.propagation.propagator import Propagator
 from subsalt.propagation.segment import Shells, Snapshots
 from subsalt.timing import Phases

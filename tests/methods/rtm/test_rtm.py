@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from subsalt.acquisition.window import shot_window
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
 from subsalt.methods.rtm.memory import check_memory, shot_memory
 from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples, window_taper
-from subsalt.methods.rtm.setup import MigrationSetup, image_step, shot_window
+from subsalt.methods.rtm.setup import MigrationSetup, image_step
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 H = 10.0

@@ -10,7 +10,7 @@ from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in, setup_of,
 
 from subsalt.checkpoint.kept import open_kept
 from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.storage import StoreCounts
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.methods.rtm.kept import sums_of_kept

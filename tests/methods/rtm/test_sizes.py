@@ -5,9 +5,10 @@ import pytest
 import scheme_cases
 
 import subsalt as ss
-from subsalt.checkpoint.footprint import Sizes, footprint
+from subsalt.checkpoint.footprint import footprint
 from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.checkpoint.stripes import Stripes
 from subsalt.methods.rtm.memory import allocated
 from subsalt.methods.rtm.rtm import migrate_shot

@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from subsalt import kernels
+from subsalt.acquisition.image_grid import ImageGrid, TimeVelocity
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
-from subsalt.io.prestack.table import TraceFiles, TraceTable, azimuths
-from subsalt.methods.kirchhoff.classes import Classes, trace_weights
+from subsalt.io.prestack.table import TraceTable, azimuths
+from subsalt.io.segy.trace_files import TraceFiles
+from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import migrate_block, select, start, trace_block, velocities
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.stacking import live_classes, stack
-from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, TimeVelocity, VelocityFunction
-from subsalt.methods.kirchhoff.weights import Weighting
+from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, VelocityFunction
+from subsalt.methods.kirchhoff.weights import Weighting, trace_weights
 from subsalt.timing import Phases
 
 

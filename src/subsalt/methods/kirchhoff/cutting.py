@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import MemoryPlanError
 from subsalt.methods.kirchhoff.classes import Classes
-from subsalt.methods.kirchhoff.image_grid import LocationBox
 
 #: blocks that each rank should get where cutting costs nothing
 PER_RANK = 3

@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import Vector
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.methods.kirchhoff.image_grid import Vector
 from subsalt.numerics import fixedmath
 
 #: part of a bin by which corner points may miss the grid

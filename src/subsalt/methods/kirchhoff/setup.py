@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.classes import Classes
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.image_grid import TimeVelocity
     from subsalt.io.prestack.table import TraceTable
-    from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
 
 
 @dataclass(frozen=True)

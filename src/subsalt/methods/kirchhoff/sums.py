@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import LocationBox
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.image_grid import LocationBox
 
 
 @dataclass

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.image_grid import ImageGrid
     from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.classes import Classes
-    from subsalt.methods.kirchhoff.image_grid import ImageGrid
     from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 Weighting = Literal["bin", "uniform"]

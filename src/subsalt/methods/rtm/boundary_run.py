@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.scheme import Scheme
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
-from subsalt.checkpoint.storage import Scratch, StoreCounts
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell

@@ -10,7 +10,7 @@ import math
 from subsalt import physics
 from subsalt.acquisition.injection import RADIUS
 from subsalt.acquisition.survey import Shot
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.kernels.fields import FIELDS, MEMORY, parameter_names
 from subsalt.methods.rtm.memory import FLOAT, HALF, layer_sizes, receivers_on
 from subsalt.propagation.domain import Domain

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.live import StateSlots, state_beside, state_floats
 from subsalt.checkpoint.pieces import Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
-from subsalt.checkpoint.storage import Scratch, Store, StoreCounts
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.store import Store, StoreCounts
 from subsalt.checkpoint.tasks import tasks_of
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import State

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
+from subsalt.numerics.fixedmath import ramp
 from subsalt.numerics.stencil import second_derivative
 
 #: order of the Laplacian of images, and the planes on either side that it looks at
@@ -44,12 +45,6 @@ def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDA
             term = term + weights[k] * (at(k) + at(-k))
         out += term / grid.spacing3[axis] ** 2
     return out
-
-
-def ramp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a smooth step: 0 below 0, 1 above 1, 3 x^2 - 2 x^3 between."""
-    t = np.clip(x, 0.0, 1.0)
-    return t * t * (3.0 - 2.0 * t)
 
 
 def top_mute(image: NDArray[np.float64], grid: Grid, depth: float) -> NDArray[np.float64]:

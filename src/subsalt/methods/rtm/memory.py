@@ -12,7 +12,7 @@ from subsalt import physics
 from subsalt.acquisition.injection import ON_NODE, RADIUS
 from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.kernels.fields import FIELDS, MEMORY, Layout, parameter_names

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.earth.model import ModelLike
-from subsalt.methods.rtm.setup import gate, shot_window
+from subsalt.acquisition.window import shot_window
+from subsalt.earth.model_like import ModelLike
+from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import PropagationOptions

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Grid
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import GeometryError
 
 #: positions this far outside, in cells, count as on the edge: coordinates are rounded to centimetres

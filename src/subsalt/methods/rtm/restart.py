@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.live import Place, StateSlots, state_floats
 from subsalt.checkpoint.pieces import STAMP, Copy, Pieces, cut
 from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
-from subsalt.checkpoint.storage import Scratch, StoreCounts
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.io.publish import publish_text, remove
 from subsalt.kernels.problem import State

@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
-from subsalt.checkpoint.storage import Scratch, StoreCounts
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
-from subsalt.methods.rtm.filters import ramp
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sweeps import Shooting
 from subsalt.methods.rtm.traces import end_taper, receiver_area, to_propagation, velocity_at
+from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic
 from subsalt.propagation.propagator import Propagator

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.pieces import Copy
-from subsalt.checkpoint.storage import Store
+from subsalt.checkpoint.store import Store
 from subsalt.errors import SnapshotDamaged
 
 

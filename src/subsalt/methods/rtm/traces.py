@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.earth.model import ModelLike
+from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
-from subsalt.methods.rtm.filters import ramp
 from subsalt.numerics import fixedmath
+from subsalt.numerics.fixedmath import ramp
 
 #: a spread narrower than this share of its length counts as a line
 NARROW = 0.1

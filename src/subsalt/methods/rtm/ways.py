@@ -10,9 +10,10 @@ from typing import Any
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice import Choice, Limits, Rates, choose
-from subsalt.checkpoint.footprint import Sizes
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.choice import Choice, choose
+from subsalt.checkpoint.costs import Limits, Rates
+from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.sizes import Sizes
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox, TimeVelocity
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.image_grid import ImageGrid, LocationBox
-from subsalt.methods.kirchhoff.velocity.time_velocity import TimeVelocity
 
 #: locations along an axis of a large grid, and samples of time, that are looked at
 LOCATIONS, SAMPLES = 20, 400

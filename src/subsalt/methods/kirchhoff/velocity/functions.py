@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.acquisition.line_numbers import numbers_of
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.image_grid import ImageGrid
-from subsalt.methods.kirchhoff.line_numbers import numbers_of
 from subsalt.methods.kirchhoff.velocity.fields import Array, Field
 from subsalt.methods.kirchhoff.velocity.rms import CONVERSIONS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,34 +12,9 @@ from subsalt.errors import ModelError
 from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile, Scaled
 from subsalt.methods.kirchhoff.velocity.rms import layer_eta
 
-__all__ = ["ConstantVelocity", "FieldVelocity", "TimeVelocity", "VelocityFunction"]
+__all__ = ["ConstantVelocity", "FieldVelocity", "VelocityFunction"]
 
 Part = NDArray[np.float32]
-
-
-class TimeVelocity(Protocol):
-    """Rms velocity and eta by map position and two-way time."""
-
-    def at(self, points: NDArray[np.float64], time: TimeAxis) -> tuple[Part, Part | None]:
-        """Return velocity and eta of output traces.
-
-        Parameters
-        ----------
-        points : ndarray, (n, 2), float64
-            Map positions, m.
-        time : TimeAxis
-            Two-way times of the output samples; the first one is not negative.
-
-        Returns
-        -------
-        v : ndarray, (n, nt), float32
-            Rms velocity, m/s.
-        eta : ndarray, (n, nt), float32, or None
-            Effective eta: what the job gives, and with curved rays that of the layering; None: 0 everywhere.
-        """
-
-    def describe(self) -> dict[str, Any]:
-        """Return where it comes from, as plain values for reports."""
 
 
 class FieldVelocity:

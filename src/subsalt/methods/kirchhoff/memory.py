@@ -1,0 +1,283 @@
+"""How a time migration lies in the memory of its ranks: blocks of the image, traces at a time, bytes by array.
+
+A plan and a run ask the same function, so that what was planned is what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from subsalt.errors import MemoryPlanError
+from subsalt.io.prestack.trace_blocks import stream_bytes
+from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
+from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
+from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut
+from subsalt.methods.kirchhoff.engine import FEWEST, trace_block
+from subsalt.methods.kirchhoff.prepare import prepared_bytes
+from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.work import Work
+from subsalt.plan.gpu import Gpu
+from subsalt.plan.world import MPI, PROGRAM, World
+from subsalt.view.time_sections import time_picture_bytes
+
+#: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
+LARGEST_BLOCK = 2 << 30
+#: bytes of a trace while the table of all is used: its row, weight and class, and a bin number while weights are made
+TRACE_ENTRY = 16
+#: part of what is left beside table and program that prepared traces may take
+PREPARED_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Blocks, traces at a time, and bytes of the rank that takes most.
+
+    Parameters
+    ----------
+    blocks : list of Block
+        Of the whole image; empty when nothing fits.
+    trace_block : int
+        Traces read, prepared and summed at a time.
+    arrays : dict of str to int
+        Bytes by what they are for.
+    limit : int
+        Bytes that a rank may take.
+    error : MemoryPlanError or None
+        Why it cannot fit, with the smallest change.
+    device : dict of str to int
+        Bytes of the GPU by what they are for; empty for the processor.
+    device_limit : int
+        Bytes of the GPU that a rank may take.
+    drawing : dict of str to int
+        Bytes of the rank that draws, by what they are for, when its traces are summed; empty without pictures.
+    """
+
+    blocks: list[Block]
+    trace_block: int
+    arrays: dict[str, int] = field(default_factory=dict)
+    limit: int = 0
+    error: MemoryPlanError | None = None
+    device: dict[str, int] = field(default_factory=dict)
+    device_limit: int = 0
+    drawing: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def peak(self) -> dict[str, int]:
+        """Bytes by what they are for in the stage that takes most: while traces are summed, or pictures drawn."""
+        return max(self.arrays, self.drawing, key=lambda arrays: sum(arrays.values()))
+
+    @property
+    def total(self) -> int:
+        """Bytes of the rank that takes most."""
+        return sum(self.peak.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits."""
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "arrays": self.peak,
+            "total_bytes": self.total,
+            "limit_bytes": self.limit,
+            "blocks": len(self.blocks),
+            "largest_block_locations": max((b.locations for b in self.blocks), default=0),
+            "largest_block_classes": max((b.classes for b in self.blocks), default=0),
+            "trace_block": self.trace_block,
+            "fits": self.fits,
+            "device_arrays": self.device,
+            "device_limit_bytes": self.device_limit,
+        }
+
+
+def layout_of(
+    setup: KirchhoffSetup,
+    world: World,
+    *,
+    traces_at_a_time: int | None = None,
+    memory: int | None = None,
+    work: Work | None = None,
+    pictures: bool = False,
+) -> Layout:
+    """Return how an image is cut for the ranks there are; pure arithmetic, the same on every rank.
+
+    Parameters
+    ----------
+    setup : KirchhoffSetup
+        What is migrated.
+    world : World
+        Ranks and their memory.
+    traces_at_a_time : int, optional
+        ``[kirchhoff] trace_block``; chosen when None.
+    memory : int, optional
+        ``[kirchhoff] memory``, bytes that a rank may take in all; what is comfortable when None.
+    work : Work, optional
+        By which blocks are balanced.
+    pictures : bool
+        They are drawn at last.
+    """
+    limit = world.comfortable if memory is None else min(memory, world.memory_per_rank)
+    found = _fitted(setup, world, limit, traces_at_a_time, memory, work)
+    if found.error is None:
+        return _drawing(found, setup, world) if pictures else found
+    if world.gpu is not None:
+        on_host = replace(world, gpu=None)
+        if _fitted(setup, on_host, limit, traces_at_a_time, memory, work).fits:
+            return replace(found, error=_too_small(world.gpu, found))
+        world = on_host
+    return replace(found, error=_with_cure(found, setup, world, traces_at_a_time, memory))
+
+
+def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
+    """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
+    beside = {name: found.arrays[name] for name in ("program", "MPI", "trace table") if name in found.arrays}
+    found = replace(found, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
+    if found.total <= found.limit:
+        return found
+    told = f"pictures take {found.total / 1e6:.0f} MB of a rank, which may take {found.limit / 1e6:.0f} MB"
+    code = "E660" if world.ranks > 1 else "E610"
+    return replace(found, error=MemoryPlanError(told, "set [output] pictures = false", code=code))
+
+
+def _too_small(gpu: Gpu, found: Layout) -> MemoryPlanError:
+    """Return the error of a job that fits into the host and not into its GPU."""
+    return MemoryPlanError(
+        f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {found.trace_block} traces at a time and the image "
+        "traces of one location exceed",
+        f'set [parallel] device = "cpu", or [kirchhoff] trace_block below {found.trace_block}',
+        code="E994",
+    )
+
+
+def _fitted(
+    setup: KirchhoffSetup,
+    world: World,
+    limit: int,
+    asked: int | None,
+    memory: int | None,
+    work: Work | None,
+) -> Layout:
+    nt, options = setup.table.time.nt, setup.options
+    fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
+    if world.ranks > 1:
+        fixed["MPI"] = MPI
+    left = limit - sum(fixed.values())
+    size = asked or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
+    if world.gpu is not None and asked is None:
+        each = traces_bytes(1, prepared_bytes(nt, options), options)[0]
+        size = min(size, max(FEWEST, int(PREPARED_SHARE * world.gpu.limit) // each))
+    size = min(size, max(1, len(setup.table.number)))
+    traces = {
+        "prepared traces": size * prepared_bytes(nt, options),
+        "traces read ahead": stream_bytes(size, nt, setup.table.files.trace_bytes),
+    }
+    device: dict[str, int] = {}
+    if world.gpu is not None:
+        there, traces["prepared traces"] = traces_bytes(size, prepared_bytes(nt, options), options)
+        device = {"driver": world.gpu.context, "prepared traces": there}
+    room = left - sum(traces.values())
+    eta = setup.velocity.at(setup.grid.positions()[:1], setup.grid.time)[1] is not None
+    most = room if memory is not None else min(room, LARGEST_BLOCK)
+    if world.gpu is not None:
+        # what a block takes of the GPU is no more than on the host, but for the pairs
+        pairs = pairs_bytes(setup.grid.size, size)
+        most = min(most, world.gpu.limit - sum(device.values()) - pairs)
+    try:
+        blocks = cut(
+            setup.grid.shape,
+            setup.classes,
+            setup.nt,
+            most,
+            world.ranks,
+            eta=eta,
+            location_work=None if work is None else work.by_location,
+            class_work=None if work is None else work.by_group,
+        )
+    except MemoryPlanError as error:
+        least = {"image traces of one location": _held(setup, 1, 1, eta)}
+        return Layout([], size, fixed | traces | least, limit, error)
+    largest = max((_held(setup, b.locations, b.classes, eta) for b in blocks), default=0)
+    found = Layout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+    if world.gpu is None:
+        return found
+    device["image traces, velocity, pairs"] = max(
+        (
+            on_device(b.locations, b.classes, _groups(setup, b.classes), setup.nt, size, options, eta)
+            for b in blocks
+        ),
+        default=0,
+    )
+    return replace(found, device=device, device_limit=world.gpu.limit)
+
+
+def _held(setup: KirchhoffSetup, locations: int, classes: int, eta: bool) -> int:
+    return block_bytes(locations, classes, _groups(setup, classes), setup.nt, eta)
+
+
+def _groups(setup: KirchhoffSetup, classes: int) -> int:
+    return setup.classes.groups if setup.classes.count == 1 else classes
+
+
+def _with_cure(
+    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+) -> MemoryPlanError:
+    """Return the error of what does not fit, with the smallest change after which it does."""
+    change = next(_changes(layout, setup, world, asked, memory))
+    return MemoryPlanError(
+        f"a rank needs {layout.total / 1e6:.0f} MB at least and may take {layout.limit / 1e6:.0f} MB: "
+        + ", ".join(f"{name} {count / 1e6:.0f} MB" for name, count in layout.arrays.items()),
+        change,
+        code="E660" if world.ranks > 1 else "E610",
+    )
+
+
+def _changes(
+    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+) -> Iterator[str]:
+    """Yield changes that fit, those without influence on the image first; the last one is more memory."""
+    if asked is not None and asked > FEWEST:
+        smaller = _fitted(setup, world, layout.limit, FEWEST, memory, None)
+        if smaller.fits:
+            yield f"set [kirchhoff] trace_block = {FEWEST} (from {asked}), or leave it out"
+    if memory is not None and layout.total <= world.comfortable:
+        yield f'set [kirchhoff] memory = "{_mb(layout.total)} MB" (from {memory / 1e6:.0f} MB), or leave it out'
+    if setup.options.antialias == "bands" and setup.options.bands > 2:
+        fewer = replace(setup, options=replace(setup.options, bands=2))
+        if _fitted(fewer, world, layout.limit, asked, memory, None).fits:
+            yield f"set [kirchhoff] bands = 2 (from {setup.options.bands}): coarser antialiasing"
+    yield f"give every rank at least {_mb(layout.total)} MB: fewer ranks on a node, or a larger one"
+
+
+def _mb(size: int) -> int:
+    """Return megabytes, rounded up to two digits."""
+    whole = -(-size // 1_000_000)
+    step = 10 ** max(0, len(str(whole)) - 2)
+    return int(step * -(-whole // step))
+
+
+def traces_read(setup: KirchhoffSetup, blocks: list[Block]) -> int:
+    """Return how many traces all blocks read: those in reach of their boxes, of their classes.
+
+    Notes
+    -----
+    By the outline of the boxes, as the run selects them.
+    """
+    from subsalt.methods.kirchhoff.engine import select
+
+    counted: dict[object, int] = {}
+    total = 0
+    for block in blocks:
+        total += counted.setdefault(block, len(select(setup, block)))
+    return total
+
+
+def passes(setup: KirchhoffSetup, blocks: list[Block]) -> float:
+    """Return how often the traces are read, on the mean of those that are used."""
+    used = int(np.count_nonzero(setup.group >= 0))
+    return traces_read(setup, blocks) / used if used else 0.0

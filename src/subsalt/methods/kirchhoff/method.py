@@ -1,0 +1,80 @@
+"""Kirchhoff prestack time migration as `subsalt.methods` knows it; its parts are imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from subsalt.job.checking import CheckResult
+    from subsalt.methods import Method
+    from subsalt.methods.kirchhoff.job import KirchhoffJob
+    from subsalt.plan.nodes import NodesPlan
+    from subsalt.plan.planning import PlanRequest
+    from subsalt.run.migrate import MigrationRequest, RunResult
+    from subsalt.view.time_run import TimeRun
+
+
+class KirchhoffTimeMigration:
+    """See `subsalt.methods.Method`: a run distributes blocks of the image, which is in two-way time."""
+
+    name = "kirchhoff"
+    unit = "block"
+    domain: Literal["depth", "time"] = "time"
+
+    def job_class(self) -> type[KirchhoffJob]:
+        """Return the class of its jobs."""
+        from subsalt.methods.kirchhoff.job import KirchhoffJob
+
+        return KirchhoffJob
+
+    def start(self, job: Path, files: Sequence[str], **options: Any) -> Any:
+        """Write a job file from what the files of traces say."""
+        from subsalt.methods.kirchhoff.starter import write_time_job
+
+        return write_time_job(job, files, **options)
+
+    def check(self, job: KirchhoffJob) -> CheckResult:
+        """Apply all its rules; collective."""
+        from subsalt.methods.kirchhoff.check import check_kirchhoff
+
+        return check_kirchhoff(job)
+
+    def draw_map(self, job: KirchhoffJob, result: CheckResult, place: Callable[[], Path]) -> Path | None:
+        """Draw midpoints, fold and sources on the image grid, and the offsets."""
+        from subsalt.view.midpoint_map import midpoint_map
+
+        context = result.context
+        if context.table is None:
+            return None
+        return midpoint_map(
+            context.table, context.grid, place(), aperture=context.aperture, title=job.title or job.name
+        )
+
+    def plan(self, job: KirchhoffJob, request: PlanRequest) -> Any:
+        """Return memory, disk and time of a migration."""
+        from subsalt.methods.kirchhoff.plan import plan_kirchhoff
+
+        return plan_kirchhoff(job, request)
+
+    def plan_nodes(self, job: KirchhoffJob, counts: Sequence[int], **request: Any) -> NodesPlan:
+        """Extrapolate the run to numbers of nodes."""
+        from subsalt.methods.kirchhoff.nodes import plan_kirchhoff_nodes
+
+        return plan_kirchhoff_nodes(job, counts, **request)
+
+    def migrate(self, job: KirchhoffJob, request: MigrationRequest) -> RunResult:
+        """Migrate the traces of a job in a run directory; collective."""
+        from subsalt.methods.kirchhoff.migrate import migrate_time_job
+
+        return migrate_time_job(job, request)
+
+    def read_image(self, folder: Path) -> TimeRun:
+        """Return image and gathers of a run directory, or what its blocks have summed so far."""
+        from subsalt.methods.kirchhoff.view import read_time_run
+
+        return read_time_run(folder)
+
+
+METHOD: Method = KirchhoffTimeMigration()

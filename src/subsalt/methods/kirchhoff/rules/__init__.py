@@ -1,0 +1,1 @@
+"""Rules of `subsalt check` for a time migration, by subject."""

@@ -1,0 +1,338 @@
+"""The table `[kirchhoff]` of a job file, in the words of the field: meaning, default and limits of each key."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
+
+from subsalt.errors import ConfigError
+from subsalt.job import units
+from subsalt.job.checkpoint_section import AutoMemory
+from subsalt.job.sections import ParallelSection
+from subsalt.job.types import Angle, AutoInt, AutoTime, Length, Section, Time
+from subsalt.methods.kirchhoff.options import KirchhoffOptions
+
+
+def _or_word(kind: str, word: str) -> Any:
+    """Return the type of a quantity in whose place one word may stand."""
+
+    def read(value: object) -> object:
+        if value == word:
+            return value
+        try:
+            return units.parse(value, kind)
+        except ConfigError as error:
+            raise ConfigError(error.message, f'{error.fix}, or "{word}"', code=error.code) from None
+
+    schema = {"anyOf": [{"type": "number"}, {"type": "string"}], "description": f'{kind}, or "{word}"'}
+    return Annotated[float | Literal[word], BeforeValidator(read), WithJsonSchema(schema)]  # type: ignore[valid-type]
+
+
+def _part(value: object) -> object:
+    return units.parse(value, "fraction")
+
+
+Part = Annotated[
+    float,
+    BeforeValidator(_part),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "0 to 1, or in percent"}
+    ),
+]
+
+
+class LinesSection(Section):
+    """A range of inline or crossline numbers."""
+
+    first: int = Field(description="first number of the output")
+    last: int = Field(description="last number, included")
+    step: int = Field(1, description="increment")
+
+    @model_validator(mode="after")
+    def _leads_to_the_last(self) -> LinesSection:
+        from subsalt.acquisition.image_grid import check_lines
+
+        check_lines("line", (self.first, self.last, self.step))
+        return self
+
+
+class TimesSection(Section):
+    """The time axis of the image."""
+
+    first: Time = Field(0.0, description="two-way time of the first sample")
+    last: Time | None = Field(None, description="of the last sample; else the end of the records")
+    step: Time | None = Field(None, description="sample interval; else that of the data")
+
+
+class OffsetsSection(Section):
+    """Offset classes of image gathers."""
+
+    first: Length = Field(description="offset in the middle of the first class")
+    last: Length = Field(description="offset in the middle of the last class")
+    step: Length = Field(description="width of a class")
+
+    @model_validator(mode="after")
+    def _leads_to_the_last(self) -> OffsetsSection:
+        first, last, step = self.first, self.last, self.step
+        n = round((last - first) / step) if step else 0
+        if step <= 0 or first < 0 or n < 0 or abs(first + n * step - last) > 1e-6 * step:
+            raise ConfigError(
+                f"offset classes from {first:g} to {last:g} m in steps of {step:g} m: "
+                + ("offsets are not negative" if first < 0 else "the last one is never reached"),
+                "give the middle of the first and of the last class, and a width that divides what lies between",
+                code="E768",
+            )
+        return self
+
+
+class KirchhoffSection(Section):
+    """Kirchhoff prestack time migration: output, gathers, operator."""
+
+    inline: LinesSection | None = Field(
+        None, description="output inlines {first, last, step}; else those of the data"
+    )
+    crossline: LinesSection | None = Field(
+        None, description="output crosslines, or CDPs of a line, {first, last, step}; else those of the data"
+    )
+    corners: list[tuple[int, int, Length, Length]] | None = Field(
+        None, description="corner points of the grid, [inline, crossline, x, y], x and y in m; three or more"
+    )
+    origin: tuple[Length, Length] | None = Field(
+        None,
+        description="map x, y of (first inline, first crossline), m; instead of corners, with azimuth and spacing",
+    )
+    azimuth: Angle | None = Field(
+        None, description="direction in which crossline numbers grow: degrees clockwise from map y (north)"
+    )
+    spacing: tuple[Length, Length] | None = Field(
+        None,
+        description="m per inline number, to the right of azimuth (negative: left), and per crossline number",
+    )
+    time: TimesSection = Field(
+        default_factory=TimesSection,
+        description="two-way times of the image {first, last, step}, s; else those of the records",
+    )
+    gathers: Literal["image", "offset", "full-offset"] = Field(
+        "image", description="image gather type: one image, offset classes, or a trace per offset of the data"
+    )
+    offset: OffsetsSection | None = Field(
+        None,
+        description='classes of gathers = "offset", m: middle of first and last, width {first, last, step}',
+    )
+    sectors: int = Field(
+        1, ge=1, le=36, description="azimuth sectors of the gathers, over 180 degrees; 1: none"
+    )
+    first_azimuth: Angle = Field(0.0, description="azimuth at which the first sector begins, degrees")
+    weighting: Literal["bin", "uniform"] = Field(
+        "bin", description="area of a trace: that of its bin over the traces in it, or one for all"
+    )
+    amplitude: Literal["auto", "3d", "2.5d", "none"] = Field(
+        "auto", description="amplitude and phase correction; auto: 3d, and 2.5d for the data of a line"
+    )
+    aperture: _or_word("length", "all") = Field(  # type: ignore[valid-type]
+        "all", description="largest distance of a midpoint from the output location, m; all: no limit"
+    )
+    aperture_taper: Part = Field(0.1, description="last part of it over which traces fade, a fraction")
+    dip: _or_word("angle", "all") = Field(  # type: ignore[valid-type]
+        "all",
+        description="largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit",
+    )
+    dip_taper: Part = Field(0.1, description="last part of that distance over which samples fade, a fraction")
+    antialias: Literal["bands", "triangle", "none"] = Field(
+        "bands", description="pre-filtered alias bands, a continuous triangle filter, or none"
+    )
+    antialias_spacing: Annotated[
+        tuple[Length, Length] | Literal["bins"],
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
+                    {"const": "bins"},
+                ]
+            }
+        ),
+    ] = Field(
+        "bins",
+        description="spacing of midpoints across inlines and crosslines, m; bins: from one line number to the next",
+    )
+    bands: int = Field(10, description="number of alias bands")
+    band_choice: Literal["interpolate", "nearest"] = Field(
+        "interpolate", description="between two bands, or the highest one below the limit"
+    )
+    stretch_mute: _or_word("fraction", "off") = Field(  # type: ignore[valid-type]
+        0.3, description="largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute"
+    )
+    stretch_taper: Part = Field(0.2, description="last part of it over which samples fade, a fraction")
+    interpolation: Literal["sinc", "linear"] = Field("sinc", description="between the samples of a trace")
+    traveltime: Literal["straight", "curved"] = Field(
+        "straight", description="hyperbola, or curved rays: fourth-order moveout of the layering"
+    )
+    block_moveout: Literal["off"] = Field(
+        "off", description="off: the traveltime of every sample is computed; there is nothing else"
+    )
+    trace_block: AutoInt = Field(
+        "auto", description="traces read, prepared and summed at a time (cache block)"
+    )
+    memory: AutoMemory = Field("auto", description='memory per rank, such as "1 GB"; auto: what is free')
+    save_every: Time = Field(60.0, description="seconds between restart points of what is summed; 0: none")
+
+    @field_validator("corners", mode="before")
+    @classmethod
+    def _points_have_four_numbers(cls, value: object) -> object:
+        if isinstance(value, list) and any(not isinstance(p, list | tuple) or len(p) != 4 for p in value):
+            wrong = next(p for p in value if not isinstance(p, list | tuple) or len(p) != 4)
+            raise ConfigError(
+                f"corner point {wrong!r} is not [inline, crossline, x, y]",
+                "write corners = [[1, 1, 0, 0], [1, 100, 0, 2500], [50, 1, 1250, 0]]",
+                code="E760",
+            )
+        return value
+
+    @field_validator("antialias_spacing", mode="before")
+    @classmethod
+    def _one_spacing_is_both(cls, value: object) -> object:
+        if value == "bins" or isinstance(value, list | tuple):
+            return value
+        return [value, value]
+
+    @field_validator(
+        "aperture",
+        "aperture_taper",
+        "dip",
+        "dip_taper",
+        "antialias_spacing",
+        "bands",
+        "stretch_mute",
+        "stretch_taper",
+        mode="after",
+    )
+    @classmethod
+    def _option_has_its_limits(cls, value: Any, info: ValidationInfo) -> Any:
+        assert info.field_name is not None
+        KirchhoffOptions(**{info.field_name: _none_for_word(value)})
+        return value
+
+    @field_validator("save_every")
+    @classmethod
+    def _time_goes_forward(cls, value: float) -> float:
+        if value < 0:
+            raise ConfigError(f"{value:g} s", "give seconds above 0, or 0 for no restart points", code="E104")
+        return value
+
+    @model_validator(mode="after")
+    def _nothing_contradicts(self) -> KirchhoffSection:
+        for problem, cure, code in _contradictions(self):
+            raise ConfigError(problem, cure, code=code)
+        return self
+
+    def options(self, line: bool) -> KirchhoffOptions:
+        """Return the section in the form of the imaging code.
+
+        Parameters
+        ----------
+        line : bool
+            The data are those of a 2-D line: what ``amplitude = "auto"`` depends on.
+        """
+        names = KirchhoffOptions.__dataclass_fields__
+        given = {name: _none_for_word(getattr(self, name)) for name in names}
+        if self.amplitude == "auto":
+            given["amplitude"] = "2.5d" if line else "3d"
+        return KirchhoffOptions(**given)
+
+    def of_the_image(self) -> dict[str, Any]:
+        """Return the keys that bits of the image depend on."""
+        whole = self.model_dump(mode="json", exclude_none=True)
+        return {k: v for k, v in whole.items() if k not in ("trace_block", "memory", "save_every")}
+
+
+def _none_for_word(value: Any) -> Any:
+    return None if value in ("all", "off", "bins") else value
+
+
+def _contradictions(s: KirchhoffSection) -> list[tuple[str, str, str]]:
+    """Return what keys of the section say against each other, with cure and code."""
+    out = []
+    turned = [k for k in ("origin", "azimuth", "spacing") if getattr(s, k) is not None]
+    if s.corners is not None and turned:
+        out.append(
+            (
+                f"corners and {turned[0]} both place the grid",
+                f"remove corners, or {', '.join(turned)}",
+                "E760",
+            )
+        )
+    elif turned and len(turned) < 3:
+        missing = [k for k in ("origin", "azimuth", "spacing") if k not in turned]
+        out.append(
+            (
+                f"{' and '.join(turned)} without {' and '.join(missing)}",
+                "give origin, azimuth and spacing, or corners",
+                "E760",
+            )
+        )
+    elif turned and (s.inline is None or s.crossline is None):
+        out.append(
+            (
+                "origin is the place of the first inline and crossline, and their ranges are not given",
+                "add inline = {first, last} and crossline = {first, last}",
+                "E760",
+            )
+        )
+    if s.gathers == "offset" and s.offset is None:
+        out.append(
+            (
+                'gathers = "offset" without offset classes',
+                "add offset = {first = 100, last = 3100, step = 200}",
+                "E768",
+            )
+        )
+    if s.gathers != "offset" and s.offset is not None and s.gathers == "full-offset":
+        out.append(
+            (
+                'offset classes are for gathers = "offset"; "full-offset" has a trace per offset of the data',
+                'remove offset, or set gathers = "offset"',
+                "E768",
+            )
+        )
+    if s.gathers == "image" and s.sectors > 1:
+        out.append(
+            (
+                f'sectors = {s.sectors} divide gathers, and gathers = "image" makes none',
+                'remove sectors, or set gathers = "offset" or "full-offset"',
+                "E768",
+            )
+        )
+    return out
+
+
+class KirchhoffParallelSection(Section):
+    """Where it runs; has no influence on the result."""
+
+    threads: AutoInt = Field("auto", description="threads of a rank; auto: all processors")
+    device: Literal["auto", "cpu", "cuda", "reference"] = Field(
+        "auto",
+        description="auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: as cpu",
+    )
+    watchdog: AutoTime = Field(
+        "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
+    )
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds of silence after which a rank counts as stopped; None: the default."""
+        return None if self.watchdog == "auto" else float(self.watchdog)
+
+    @field_validator("watchdog")
+    @classmethod
+    def _patience_is_long_enough(cls, value: float | str) -> float | str:
+        return ParallelSection(watchdog=value).watchdog
+
+
+class KirchhoffOutputSection(Section):
+    """What is written beside the run's own files; has no influence on the image."""
+
+    formats: list[Literal["segy", "rsf", "npz"]] = Field(
+        ["segy"], description="formats of image and hits: segy (always), rsf, npz; of gathers: segy, rsf"
+    )
+    pictures: bool = Field(True, description="write PNG sections, gathers and maps")

@@ -1,0 +1,269 @@
+"""From the table `[velocity]` to the velocity that computes: files opened and placed, units converted, smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.acquisition.line_numbers import numbers_of
+from subsalt.errors import ModelError
+from subsalt.io.segy.geometry import FOOT
+from subsalt.io.segy.headers import HeaderBytes
+from subsalt.io.volumes.in_time import TimeVolume, is_volume, open_time_volume
+from subsalt.io.volumes.velocity_text import TextFunctions, read_velocity_text
+from subsalt.job.load import known_unit, to_si
+from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile, Scaled
+from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.section import LONGEST
+from subsalt.methods.kirchhoff.velocity.smooth import Smoothed
+from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
+from subsalt.methods.kirchhoff.velocity.volume import VolumeField
+
+if TYPE_CHECKING:
+    from subsalt.methods.kirchhoff.velocity.section import FunctionSection, TimeFileSection, VelocitySection
+
+Resolve = Callable[[str], Path]
+
+#: a function that ends before this in ms ends before its first tenth of a second
+SHORTEST = 30.0
+
+
+def open_velocity(
+    section: VelocitySection, resolve: Resolve, grid: ImageGrid, curved: bool = False
+) -> FieldVelocity:
+    """Return the velocity of a job.
+
+    Parameters
+    ----------
+    section : VelocitySection
+        Of the job.
+    resolve : callable
+        From the name of a file in the job to its path.
+    grid : ImageGrid
+        Of the image: inline and crossline numbers are placed on the map by it.
+    curved : bool
+        ``[kirchhoff] traveltime = "curved"``.
+
+    Raises
+    ------
+    ModelError, SegyError
+        When a file cannot be read or placed, or is no velocity in time.
+    """
+    found = given_fields(section, resolve, grid)
+    v = found["v"]
+    if section.scale != 1.0:
+        v = Scaled(v, section.scale)
+    smooth = section.smooth
+    if smooth is not None and (smooth.time or smooth.inline or smooth.crossline):
+        v = Smoothed(v, grid, smooth.time, smooth.inline, smooth.crossline)
+    return FieldVelocity(v, found.get("eta"), curved)
+
+
+def given_fields(section: VelocitySection, resolve: Resolve, grid: ImageGrid) -> dict[str, Field]:
+    """Return rms velocity and eta as fields, as given: not yet scaled or smoothed."""
+    out: dict[str, Field] = {}
+    if section.file is None:
+        assert section.v is not None
+        out["v"] = _inline(section.v, section.kind)
+    else:
+        path = resolve(section.file)
+        if is_volume(path):
+            out["v"] = _volume(section, path, grid, section.kind, section.unit, "velocity")
+        else:
+            text = read_velocity_text(path, section.columns)
+            out["v"] = _functions(text, "v", section, grid, section.kind, section.unit)
+            if "eta" in text.columns and section.eta is None:
+                out["eta"] = _functions(text, "eta", section, grid)
+    eta = section.eta
+    if eta is not None and eta.value is not None:
+        out["eta"] = _inline(eta.value)
+    elif eta is not None:
+        assert eta.file is not None
+        path = resolve(eta.file)
+        if is_volume(path):
+            out["eta"] = _volume(eta, path, grid, "rms", None, "fraction")
+        else:
+            out["eta"] = _functions(read_velocity_text(path, eta.columns, "eta"), "eta", eta, grid)
+    return out
+
+
+def _inline(function: FunctionSection, kind: str = "rms") -> Field:
+    """Return what stands in the job itself."""
+    if function.t is None:
+        assert isinstance(function.value, float)
+        return Constant(function.value)
+    return Profile(np.array(function.t), np.array(function.value), kind)
+
+
+def _functions(
+    text: TextFunctions,
+    column: str,
+    section: TimeFileSection,
+    grid: ImageGrid,
+    kind: str = "rms",
+    unit: str | None = None,
+) -> Field:
+    """Return the functions of a text as a field."""
+    in_ms = bool(text.in_ms) if section.time_unit is None else section.time_unit == "ms"
+    unit = unit or (known_unit(text.unit, "velocity") if column == "v" else None)
+    _refuse_time_unit(text, in_ms)
+    _refuse_impossible(text, column)
+    times = [t * 1e-3 if in_ms else t for t in text.times]
+    values = [
+        np.asarray(to_si(v, unit, "velocity") if unit else v, dtype=np.float64) for v in text.columns[column]
+    ]
+    if not text.keys:
+        return Profile(times[0], values[0], kind, text.path)
+    places, axes = _places(text, grid, FOOT if section.map_unit == "ft" else 1.0)
+    return Functions(places, times, values, grid, kind, axes, text.path)
+
+
+def _refuse_impossible(text: TextFunctions, column: str) -> None:
+    """Raise at the first value that no medium has."""
+    name, low = ("velocity", 0.0) if column == "v" else ("eta", -0.5)
+    for i, (times, values) in enumerate(zip(text.times, text.columns[column], strict=True)):
+        if values.min() <= low:
+            k = int(np.argmin(values))
+            raise ModelError(
+                f"{text.path}: {name} {values[k]:g} of {text.name(i)} at time {times[k]:g} (its function begins on "
+                f"line {text.lines[i]})",
+                f"{name} must be above {low:g}; replace it or remove the line",
+                code="E740",
+            )
+
+
+def _refuse_time_unit(text: TextFunctions, in_ms: bool) -> None:
+    """Raise when times are in another unit than the job says, or in both."""
+    last = np.array([t[-1] for t in text.times])
+    long, short = int(np.argmax(last)), int(np.argmin(last))
+    if last[long] > LONGEST and 0 < last[short] < SHORTEST and last[long] > 100 * last[short]:
+        raise ModelError(
+            f"{text.path}: times in s and in ms are mixed; {text.name(short)} ends at {last[short]:g} "
+            f"(line {text.lines[short]}), {text.name(long)} at {last[long]:g} (line {text.lines[long]})",
+            "write all times in one unit",
+            code="E743",
+        )
+    if not in_ms and last[long] > LONGEST:
+        raise ModelError(
+            f"{text.path}: {text.name(long)} reaches {last[long]:g} s; these look like ms",
+            'if they are: [velocity] time_unit = "ms"',
+            code="E743",
+        )
+    if in_ms and len(text.times[long]) > 1 and last[long] < SHORTEST:
+        raise ModelError(
+            f"{text.path}: no function goes beyond {last[long]:g} ms; these look like seconds",
+            '[velocity] time_unit = "s"',
+            code="E743",
+        )
+
+
+def _places(
+    text: TextFunctions, grid: ImageGrid, metres: float
+) -> tuple[NDArray[np.float64], tuple[bool, bool]]:
+    """Return where functions stand, by inline and crossline number, and which of the two tell them apart."""
+    if text.keys == ("x", "y"):
+        out = numbers_of(grid, text.places * metres)
+        across, along = np.ptp(out, axis=0) * np.array(grid.numbered_spacing)
+        # picked along a line that is not quite straight
+        return out, (not (grid.is_line and 4 * across <= along), True)
+    if text.keys == ("inline", "crossline"):
+        return text.places, (True, True)
+    if text.keys == ("cdp",) and not grid.is_line:
+        raise ModelError(
+            f"{text.path}: a CDP number alone is no place on an image of {grid.shape[0]} inlines",
+            'give inline and crossline: columns = "inline crossline t v"; or x and y',
+            code="E747",
+        )
+    return np.column_stack([np.zeros(len(text)), text.places[:, 0]]), (False, True)
+
+
+def _volume(
+    section: TimeFileSection, path: Path, grid: ImageGrid, kind: str, unit: str | None, measures: str
+) -> VolumeField:
+    """Return a volume as a field."""
+    volume = open_time_volume(
+        path,
+        header=HeaderBytes(**section.bytes),
+        key=section.key,
+        spacing=section.spacing,
+        origin=section.origin,
+    )
+    if volume.depth:
+        raise ModelError(
+            f"{path}: {volume.depth}; a time migration needs velocities in two-way time",
+            "convert the velocity to time first; if it is in time, mend what the file says",
+            code="E746",
+        )
+    in_ms = section.time_unit == "ms" if section.time_unit else bool(volume.in_ms)
+    factor = 1e-3 if in_ms else 1.0
+    last = (volume.t0 + volume.dt * (volume.shape[2] - 1)) * factor
+    if last > LONGEST:
+        raise ModelError(
+            f"{path}: its last axis goes in steps of {volume.dt * factor:g} s to {last:g} s: these look like "
+            "ms, or like metres of depth",
+            'time_unit = "ms" if they are ms; a velocity in depth must be converted to time first',
+            code="E746",
+        )
+    declared = unit or known_unit(volume.unit, measures)
+    convert = partial(to_si, unit=declared, kind=measures)
+    return VolumeField(volume, grid, _by_map(section, volume, grid), convert, kind, factor)
+
+
+def _by_map(section: TimeFileSection, volume: TimeVolume, grid: ImageGrid) -> bool:
+    """Return whether a volume is placed by its map coordinates."""
+    if section.locate == "numbers" and volume.lines is None:
+        raise ModelError(
+            f"{volume.path} has no inline, crossline or CDP numbers",
+            "say where they are: [velocity] bytes = {inline = 189, crossline = 193}; or place it by the map",
+            code="E747",
+        )
+    if section.locate == "map" and volume.place is None:
+        raise ModelError(
+            f"{volume.path} has no map coordinates that make a regular grid",
+            'place it by its line numbers: locate = "numbers"',
+            code="E747",
+        )
+    if section.locate != "auto":
+        return section.locate == "map"
+    if volume.place is None and volume.lines is None:
+        raise ModelError(
+            f"{volume.path} tells neither line numbers nor map coordinates",
+            "say where they are: [velocity] bytes = {inline = 189, crossline = 193}, or give spacing and origin",
+            code="E747",
+        )
+    if volume.place is None or volume.lines is None:
+        return volume.lines is None
+    # data without coordinates have an image on an invented map: numbers hold there
+    return bool(covers(VolumeField(volume, grid, True), grid)) or not covers(
+        VolumeField(volume, grid, False), grid
+    )
+
+
+def covers(field: VolumeField, grid: ImageGrid) -> bool:
+    """Return whether the rectangles of a volume and of the image meet."""
+    at = field.index_of(grid.corners())
+    shape = field.volume.shape
+    axes = (1,) if shape[0] == 1 else (0, 1)
+    return all(at[:, k].max() >= -0.5 and at[:, k].min() <= shape[k] - 0.5 for k in axes)
+
+
+def velocity_files(section: VelocitySection, resolve: Resolve) -> dict[str, list[Path]]:
+    """Return the files that the table names, by the key that names them.
+
+    Raises
+    ------
+    MissingInputError
+        When one is not there.
+    """
+    from subsalt.job.inputs import existing, with_payload
+
+    named = {"velocity.file": section.file}
+    if section.eta is not None:
+        named["velocity.eta.file"] = section.eta.file
+    return {k: with_payload(existing(resolve(f), k)) for k, f in named.items() if f is not None}

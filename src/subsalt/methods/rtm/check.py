@@ -1,0 +1,216 @@
+"""Every check of a job: what can be loaded is loaded, all rules run, all findings come at once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt import check, kernels
+from subsalt.check.grids import LOWEST
+from subsalt.check.tilt import impossible
+from subsalt.errors import ConfigError, DiskError, Finding
+from subsalt.job.checking import CheckResult, Loader, with_files_left_out
+from subsalt.job.data import header_options
+from subsalt.job.inputs import data_files
+from subsalt.kernels.tuning import forced_rows
+from subsalt.methods.rtm.memory_check import check_memory
+from subsalt.methods.rtm.shared_check import Alone, on_ranks
+from subsalt.parallel.comm import world
+from subsalt.propagation import devices
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+#: shots whose traces are looked at: the first, the last and some between
+SAMPLED_SHOTS = 3
+#: bytes of traces of one shot above which it is not looked at
+SAMPLE_BYTES = 256 << 20
+
+
+def check_rtm(job: Job) -> CheckResult:
+    """Apply the rules of reverse time migration and modelling; all ranks go through the model together."""
+    comm = world()
+    devices.settle(comm, job.parallel.device)
+    return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
+
+
+def _check(job: Job, reader: Alone) -> CheckResult:
+    load = Loader()
+    context = check.Context(
+        resampling=job.grid is not None,
+        modelling=job.data is None,
+        judge_breaks=job.data is None or job.data.first_breaks != "ignore",
+        propagation=job.propagation_options,
+        imaging=job.imaging_options,
+    )
+    if job.data is None and job.acquisition is None:
+        load.findings.append(
+            Finding(
+                "E102",
+                "error",
+                "the job has neither [data] nor [acquisition]",
+                "[data] names recorded shots (migrate), [acquisition] places shots to model",
+            )
+        )
+        load.codes.append(ConfigError.exit_code)
+    load(lambda: _writable_formats(job))
+    load(lambda: _scratch_folders(job))
+    load(lambda: devices.describe(job.parallel.device))
+    load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
+    load(lambda: kernels.threads_to_use(context.propagation.threads))
+    load(forced_rows)
+    files_there = load(job.input_files) is not None
+    if files_there:
+        context.parameters = load(reader.parameters) or {}
+        context.survey = load(lambda: _survey(job))
+        if job.data is not None and job.data.slices is None:
+            context.scan = load(lambda: _scan(job))
+        if "vp" in context.parameters and not _values_wrong(context.parameters):
+            # silent: rules on the volumes say it with more evidence
+            quiet = Loader()
+            context.model = quiet(reader.model)
+            _keep_new(load, quiet)
+            _one_frame(context)
+    context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
+    if context.survey is not None and job.data is not None:
+        context.samples = load(lambda: _samples(context.survey)) or []
+    findings = check.run_rules(context, check.load_rules())
+    if context.velocity is not None and context.wavelet is not None and context.survey is not None:
+        check_memory(job, context, findings + load.findings, load)
+    found = _merged(load.findings, findings)
+    if job.data is not None and job.data.slices is None:
+        found = with_files_left_out(found, job)
+    return CheckResult(found, context, load.codes)
+
+
+def _one_frame(context: check.Context) -> None:
+    """Let model and survey lie in one frame: recorded shots bring theirs, modelled ones take the model's."""
+    if context.model is None or context.survey is None:
+        return
+    if context.modelling:
+        context.survey = replace(context.survey, frame=context.model.frame)
+    else:
+        context.model = context.model.moved_to(context.survey.frame)
+
+
+def _writable_formats(job: Job) -> None:
+    """Raise when an output format needs a package that is not there: known before the first shot, not after the
+    last.
+    """
+    if job.data is not None and "zarr" in job.output.formats:
+        from subsalt.io.volumes.zarr_store import require_zarr
+
+        require_zarr()
+
+
+def _scratch_folders(job: Job) -> None:
+    """Raise when a folder for snapshots cannot be used: known before the first shot."""
+    for name in job.checkpoint_options.directories:
+        folder = Path(name)
+        why = (
+            "does not exist"
+            if not folder.exists()
+            else "is no folder"
+            if not folder.is_dir()
+            else "cannot be written to"
+            if not os.access(folder, os.W_OK | os.X_OK)
+            else ""
+        )
+        if why:
+            raise DiskError(
+                f"[checkpoint] directories: {name} {why}", "make it, or name another folder", code="E665"
+            )
+
+
+def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
+    """Return whether a model cannot be built from these values; the rules say why."""
+    return any(p.summary.bad or p.summary.low <= LOWEST[n] or impossible(p) for n, p in parameters.items())
+
+
+def _keep_new(load: Loader, quiet: Loader) -> None:
+    load.findings += quiet.findings
+    load.codes += quiet.codes
+
+
+#: what the scan of all files says makes what three shots say superfluous
+SAID_BY_SCAN = {"W282": "W233", "W286": "W234", "E284": "E250", "E285": "W252"}
+
+
+def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
+    """Return all findings, each matter once: a rule goes before what a loader raised under the same code."""
+    codes = {f.code for f in found if f.level == "error"}
+    everything = {f.code for f in [*raised, *found]}
+    out: list[Finding] = []
+    for f in [*(f for f in raised if f.code not in codes), *found]:
+        if f not in out and SAID_BY_SCAN.get(f.code) not in everything:
+            out.append(f)
+    return out
+
+
+#: findings of the scan that do not matter when the geometry stands in tables
+OF_HEADER_POSITIONS = {
+    *("E235", "E236", "E240", "E243", "E380", "W381", "W216", "W240", "W241", "W242", "W243", "W263"),
+    *(f"W{n}" for n in range(220, 228)),
+}
+
+
+def _survey(job: Job) -> Any:
+    return (
+        job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
+    )
+
+
+def _scan(job: Job) -> Any:
+    from subsalt.io.scan.scan import scan
+
+    assert job.data is not None
+    header, fix = header_options(job.data)
+    found = scan(data_files(job), header, fix)
+    if job.data.geometry is not None:
+        found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    if job.data.receivers == "offset":  # the coordinates of receivers do not count
+        found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
+    if job.data.shot_key != "auto":  # the job says what tells shots apart
+        found.findings = [f for f in found.findings if f.code != "W224"]
+    return found
+
+
+def _placed_by_offsets(f: Finding) -> Finding:
+    """Return a finding on offsets with the cure of a job that places receivers by them."""
+    if f.code != "W226":
+        return f
+    cure = (
+        'receivers are placed by these offsets; if the coordinates are right: [data] receivers = "coordinates" and '
+        "[data.bytes] offset = 0; ignore it if the offsets are"
+    )
+    return replace(f, fix=cure)
+
+
+def _wavelet_dt(job: Job, context: check.Context) -> float:
+    """Return an interval at which the wavelet is looked at: the time step, or less where that is too coarse
+    for it.
+
+    A velocity or a grid in the wrong unit makes the time step useless; that is the finding, not the wavelet.
+    """
+    highest = [f for f in (job.source.f0, job.source.f4) if isinstance(f, float)]
+    dt = job.propagation_options.dt
+    if context.model is not None and not dt:
+        # a thousand steps in a period and more say nothing of the wavelet
+        dt = max(0.95 * context.model.stable_dt(job.propagation.order), 1e-3 / max(highest, default=100.0))
+    dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
+    return min(dt, 0.05 / max(highest)) if highest else dt
+
+
+def _samples(survey: Any) -> list[check.SampledShot]:
+    """Read the traces of the first, the last and a middle shot, before any mute."""
+    read = getattr(survey.reader, "inner", survey.traces)
+    n = len(survey.shots)
+    chosen = sorted({0, n // 2, n - 1})[:SAMPLED_SHOTS] if n else []
+    out = []
+    for i in chosen:
+        shot = survey.shots[i]
+        if 4 * len(shot.rcv) * survey.time.nt <= SAMPLE_BYTES:
+            out.append(check.SampledShot(shot, read(shot)))
+    return out

@@ -1,0 +1,346 @@
+"""In core or not: the smallest group of ranks in whose memory a shot fits, decided before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.choice import Choice
+from subsalt.errors import DiskError, MemoryPlanError
+from subsalt.methods.rtm.changes import smallest_changes
+from subsalt.methods.rtm.checkpointing import Checkpointing
+from subsalt.methods.rtm.need import Needs, RankNeed, Setup
+from subsalt.plan.world import World, group_sizes
+
+GroupSize = int | Literal["auto"]
+
+#: a larger group must end the survey earlier by more than this part: rates are known no better, halos cost something
+SLACK = 0.05
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How the ranks share the shots, and whether that fits.
+
+    Parameters
+    ----------
+    world : World
+        All ranks.
+    sizes : tuple of int
+        Ranks of every group.
+    need : RankNeed
+        Of the rank that takes most.
+    reason : str
+        Why this group size, one line.
+    largest : int
+        Ranks among which the narrowest shot can be cut.
+    error : MemoryPlanError, DiskError or None
+        What a run would raise; None when it fits.
+    budget : int
+        Bytes for snapshots and states on every rank.
+    needs : Needs, optional
+        What was decided on.
+    """
+
+    world: World
+    sizes: tuple[int, ...]
+    need: RankNeed
+    reason: str
+    largest: int
+    error: MemoryPlanError | DiskError | None = None
+    budget: int = 0
+    needs: Needs | None = None
+
+    def choice_of(self, shot: Shot, group: int) -> Choice | None:
+        """Return what a shot does on a group of ranks; all its ranks get the same answer."""
+        needs = self.needs
+        if needs is None or needs.checkpointing is None or self.choice is None:
+            return None
+        return needs.choice(shot, group, self.budget, needs.checkpointing.settled(self.choice))
+
+    @property
+    def fits(self) -> bool:
+        """Whether every rank has the memory it needs."""
+        return self.error is None
+
+    @property
+    def choice(self) -> Choice | None:
+        """What the largest shot does to have its source wavefield again; None where nothing is chosen."""
+        return self.need.choice
+
+    @property
+    def group_size(self) -> int:
+        """Ranks that share a shot; of the smallest group where they differ."""
+        return min(self.sizes)
+
+    @property
+    def groups(self) -> int:
+        """Shots that are under way at the same time."""
+        return len(self.sizes)
+
+    @property
+    def idle(self) -> int:
+        """Ranks that find no group: slabs would be too thin."""
+        return self.world.ranks - sum(self.sizes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "fits": self.fits,
+            "ranks": self.world.ranks,
+            "ranks_per_shot": self.group_size,
+            "groups": list(self.sizes),
+            "idle_ranks": self.idle,
+            "threads": self.world.threads,
+            "memory_per_rank_bytes": self.world.memory_per_rank,
+            "need_bytes": self.need.total,
+            "arrays": self.need.arrays,
+            "stage": self.need.stage,
+            "shot": self.need.shot,
+            "reason": self.reason,
+            "budget_bytes": self.budget,
+            "pinned_bytes": self.need.pinned,
+        }
+
+
+def group_size(
+    setup: Setup,
+    shots: Sequence[Shot],
+    world: World,
+    asked: GroupSize = "auto",
+    checkpointing: Checkpointing | None = None,
+    *,
+    streamed: bool = False,
+    pictures: bool = False,
+) -> Decision:
+    """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
+
+    Parameters
+    ----------
+    setup : MigrationSetup or ModellingSetup
+        What is computed.
+    shots : sequence of Shot
+        Of the survey.
+    world : World
+        Ranks and their memory.
+    asked : int or "auto"
+        `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
+        makes no more groups than there are shots. Where a larger group can keep what a smaller one must compute again,
+        the survey that is predicted to end first is taken.
+    checkpointing : Checkpointing, optional
+        What decides between strategies; all snapshots are in memory when None.
+    streamed : bool
+        One rank alone leaves the model in its files, too.
+    pictures : bool
+        Those of the image are drawn at last.
+
+    Raises
+    ------
+    MemoryPlanError
+        When no group, or not the one asked for, has the memory; with the smallest change that fits.
+    ConfigError
+        When the group asked for has slabs thinner than their halo.
+    """
+    decision = decide(
+        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed, pictures=pictures),
+        world,
+        asked,
+    )
+    if decision.error is not None:
+        raise decision.error
+    return decision
+
+
+def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
+    """Return how many ranks share a shot, also when that does not fit.
+
+    Raises
+    ------
+    ConfigError
+        As `group_size`.
+    """
+    needs = needs.on(world.gpu)
+    world = world.holding(sum(needs.held().values()))
+    if asked != "auto":
+        return _fixed(needs, world, asked)
+    most = min(world.ranks, needs.largest_group)
+    # more groups than shots would leave ranks idle
+    least = max(1, min(most, world.ranks // len(needs.shots)))
+    for limit, room in ((world.comfortable, True), (world.memory_per_rank, False)):
+        size = _fastest(needs, world, least, most, limit)
+        if size is not None:
+            return _decision(needs, world, size, _why(needs, world, size, limit, room), limit)
+    decision = _decision(
+        needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank
+    )
+    return refused(decision, needs)
+
+
+def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) -> Decision:
+    """Return the decision for groups of `size` ranks and more, within `limit` bytes per rank."""
+    sizes = group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))
+    least = min(sizes)
+    need = needs.of(least, limit)
+    budget = needs.budget(least, limit) if needs.checkpointing is not None else 0
+    return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget, needs=needs)
+
+
+def _fastest(needs: Needs, world: World, least: int, most: int, limit: int) -> int | None:
+    """Return the group that ends the survey first, the smallest of those that are nearly as fast; None when none fits.
+
+    Where nothing is chosen between strategies, smaller groups are always as fast.
+    """
+    if needs.checkpointing is None:
+        return smallest_fitting(needs, least, most, limit)
+    seconds = {g: _seconds(needs, world, g, limit) for g in _tried(least, most) if needs.fits(g, limit)}
+    if not seconds:
+        return smallest_fitting(needs, least, most, limit)
+    first = min(seconds.values())
+    return min(g for g, s in seconds.items() if s <= first * (1 + SLACK))
+
+
+def _tried(least: int, most: int) -> list[int]:
+    """Return the group sizes that are compared: all small ones, then some."""
+    some = {*range(least, min(most, least + 16) + 1), most}
+    size = float(least + 16)
+    while size < most:
+        some.add(round(size))
+        size *= 1.25
+    return sorted(some)
+
+
+def _seconds(needs: Needs, world: World, group: int, limit: int) -> float:
+    """Return the predicted seconds of the survey when all shots take as long as the largest."""
+    choice = needs.of(group, limit).choice
+    assert choice is not None
+    groups = len(group_sizes(world.ranks, group, needs.largest_group, len(needs.shots)))
+    return -(-len(needs.shots) // groups) * choice.best.seconds
+
+
+def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | None:
+    """Return the smallest group of `least` to `most` ranks that need at most `limit` bytes each, None without one.
+
+    Notes
+    -----
+    Needs hardly ever rise with the size of the group, so halving finds it; a last step down makes sure.
+    """
+    if not needs.fits(most, limit):
+        return None
+    low, high = least, most
+    while low < high:
+        middle = (low + high) // 2
+        if needs.fits(middle, limit):
+            high = middle
+        else:
+            low = middle + 1
+    while high > least and needs.fits(high - 1, limit):
+        high -= 1
+    return high
+
+
+def _fixed(needs: Needs, world: World, asked: int) -> Decision:
+    # a job for a cluster runs on a laptop, too: all ranks share a shot when there are fewer than asked for
+    size = min(asked, world.ranks)
+    narrowest = min(needs.shots, key=lambda s: needs.planes[s.id])
+    if size > 1:
+        needs.slabs(narrowest, size)  # refuses slabs that are thinner than their halo
+    reason = (
+        "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
+    )
+    limit = world.comfortable
+    if not needs.fits(min(group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))), limit):
+        limit = world.memory_per_rank
+    decision = _decision(needs, world, size, reason, limit)
+    fits = needs.fits(decision.group_size, limit)
+    return decision if fits else refused(decision, needs)
+
+
+def _why(needs: Needs, world: World, size: int, limit: int, room: bool) -> str:
+    """Return why `size` ranks share a shot."""
+    share = "" if room else f"; more than {world.comfortable / 1e9:.2f} GB of them, which would leave room"
+    if size == 1:
+        return f"a shot fits into the memory of one rank{share}"
+    least = max(1, world.ranks // len(needs.shots))
+    if size == least:
+        return f"smaller groups would be more than the {len(needs.shots)} shots, and ranks idle{share}"
+    before = needs.of(size - 1, limit)
+    if needs.fits(size - 1, limit) and before.choice is not None:
+        return f"faster than smaller groups, which would take {before.choice.best.name}{share}"
+    return f"the smallest group that fits: {size - 1} would take {before.total / 1e9:.2f} GB per rank{share}"
+
+
+def refused(decision: Decision, needs: Needs) -> Decision:
+    """Return the decision with its error: the numbers, and the smallest change that fits."""
+    world, need = decision.world, decision.need
+    if not needs.fits_device(need) or (decision.choice is not None and decision.choice.lacks_device):
+        return replace(decision, error=_device_refused(needs, decision))
+    table = _table(need.arrays)
+    choice = decision.choice
+    if choice is not None and not choice.fits and need.total <= world.memory_per_rank:
+        return replace(decision, error=_choice_refused(needs, decision, choice))
+    first = next(smallest_changes(needs, world, decision.group_size))
+    who = "a rank" if world.ranks > 1 else "the job"
+    share = f" with {decision.group_size} ranks per shot" if world.ranks > 1 else ""
+    error = MemoryPlanError(
+        f"{who} needs {need.total / 1e9:.2f} GB{share} and has {world.memory_per_rank / 1e9:.2f} GB: {table}",
+        first.text,
+        code="E660" if world.ranks > 1 else "E610",
+    )
+    return replace(decision, error=error)
+
+
+def _table(arrays: Mapping[str, int]) -> str:
+    """Return the arrays that matter, the largest first."""
+    told = sorted(arrays.items(), key=lambda kv: -kv[1])
+    least = min(5e6, 0.01 * sum(arrays.values()))
+    return ", ".join(f"{name} {_gb(size)}" for name, size in told if size > least)
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.2f} MB"
+
+
+def _device_refused(needs: Needs, decision: Decision) -> MemoryPlanError:
+    """Return the error of a job that its GPU has not the memory for, before anything is allocated."""
+    gpu, need = needs.gpu, decision.need
+    assert gpu is not None
+    first = next(smallest_changes(needs, decision.world, decision.group_size))
+    who = "a rank" if decision.world.ranks > 1 else "the job"
+    share = f" for each of {gpu.sharing} ranks" if gpu.sharing > 1 else ""
+    given = needs.checkpointing.options.device_memory if needs.checkpointing is not None else None
+    asked = f", of which [checkpoint] device_memory leaves {_gb(given)}" if given is not None else ""
+    return MemoryPlanError(
+        f"{who} needs {_gb(need.on_device)} of the memory of {gpu.name}, which has {_gb(gpu.limit)}{share}{asked}: "
+        f"{_table(need.device)}",
+        first.text,
+        code="E988",
+    )
+
+
+def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryPlanError | DiskError:
+    """Return the error of a run whose ranks have the memory, but not what [checkpoint] asks for or allows."""
+    how, best = needs.checkpointing, choice.best
+    assert how is not None
+    first = next(smallest_changes(needs, decision.world, decision.group_size))
+    more_memory = first.text.startswith("give every rank")
+    if best.need.disk > choice.limits.disk:
+        where, ranks = " and ".join(how.where) or "the run directory", decision.world.ranks
+        each = f" for each of {ranks} ranks" if ranks > 1 else ""
+        return DiskError(
+            f"{best.name} needs {best.need.disk / 1e9:.2f} GB of scratch{each}, {where} has "
+            f"{max(0, choice.limits.disk) / 1e9:.2f} GB{each and ' for each'}",
+            "free space, or name other folders in [checkpoint] directories" if more_memory else first.text,
+            code="E666",
+        )
+    return MemoryPlanError(
+        f"{best.name} needs {best.need.memory / 1e9:.3f} GB for snapshots and states, [checkpoint] leaves it "
+        f"{max(0, choice.limits.memory) / 1e9:.3f} GB: {best.problem}",
+        f"set [checkpoint] memory to {_above(best.need.memory)} at least" if more_memory else first.text,
+        code="E660" if decision.world.ranks > 1 else "E610",
+    )
+
+
+def _above(size: int) -> str:
+    return f"{-(-size // 10**6)} MB"

@@ -1,0 +1,78 @@
+"""Reverse time migration as `subsalt.methods` knows it; its parts are imported when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from subsalt.job.checking import CheckResult
+    from subsalt.job.job import Job
+    from subsalt.methods import Method
+    from subsalt.plan.nodes import NodesPlan
+    from subsalt.plan.planning import PlanRequest
+    from subsalt.run.migrate import MigrationRequest, RunResult
+    from subsalt.view.run_image import RunImage
+
+
+class ReverseTimeMigration:
+    """See `subsalt.methods.Method`: a run distributes shots, the image is one in depth."""
+
+    name = "rtm"
+    unit = "shot"
+    domain: Literal["depth", "time"] = "depth"
+
+    def job_class(self) -> type[Job]:
+        """Return the class of its jobs."""
+        from subsalt.job.job import Job
+
+        return Job
+
+    def start(self, job: Path, files: Sequence[str], **options: Any) -> Any:
+        """Write a job file from what the files of shots say."""
+        from subsalt.job.starter import write_job
+
+        return write_job(job, files, **options)
+
+    def check(self, job: Job) -> CheckResult:
+        """Apply all its rules; collective."""
+        from subsalt.methods.rtm.check import check_rtm
+
+        return check_rtm(job)
+
+    def draw_map(self, job: Job, result: CheckResult, place: Callable[[], Path]) -> Path | None:
+        """Draw shots and receivers on the model."""
+        from subsalt import view
+
+        context = result.context
+        if context.survey is None or context.model is None or not context.survey.shots:
+            return None
+        return Path(view.survey_map(context.survey, context.model, place(), title=job.title or job.name))
+
+    def plan(self, job: Job, request: PlanRequest) -> Any:
+        """Return memory, disk and time of a migration, or of modelling."""
+        from subsalt.methods.rtm.plan import plan_rtm
+
+        return plan_rtm(job, request)
+
+    def plan_nodes(self, job: Job, counts: Sequence[int], **request: Any) -> NodesPlan:
+        """Extrapolate the run to numbers of nodes."""
+        from subsalt.methods.rtm.nodes import plan_nodes
+
+        return plan_nodes(job, counts, **request)
+
+    def migrate(self, job: Job, request: MigrationRequest) -> RunResult:
+        """Migrate the shots of a job in a run directory; collective."""
+        from subsalt.methods.rtm.migrate import migrate_shots_job
+
+        return migrate_shots_job(job, request)
+
+    def read_image(self, folder: Path) -> RunImage:
+        """Return the image of a run directory, or the sum of the partial images that are there."""
+        from subsalt.view.run_image import read_run
+
+        return read_run(folder)
+
+
+METHOD: Method = ReverseTimeMigration()

@@ -1,0 +1,445 @@
+"""What one rank of a run takes, by array: the worst rank of the worst shot, for any size of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from subsalt import physics
+from subsalt.acquisition.survey import Shot
+from subsalt.acquisition.window import shot_window
+from subsalt.checkpoint.choice import Choice, choose
+from subsalt.checkpoint.costs import Limits
+from subsalt.checkpoint.costs import Rates as ShotRates
+from subsalt.checkpoint.sizes import Sizes
+from subsalt.earth.grid import Box
+from subsalt.methods.rtm.checkpointing import Checkpointing
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.device_memory import device_memory
+from subsalt.methods.rtm.filters import LAPLACIAN_REACH
+from subsalt.methods.rtm.memory import (
+    ALONE,
+    DOUBLE,
+    FLOAT,
+    Part,
+    domain_of,
+    modelled_shot_memory,
+    shot_memory,
+    tilt_scratch,
+)
+from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
+from subsalt.numerics.stencil import radius_of
+from subsalt.parallel import decomp
+from subsalt.parallel.decomp import Slab
+from subsalt.plan.gpu import PIN, Gpu
+from subsalt.plan.world import MPI, PROGRAM
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import CheckpointOptions
+from subsalt.view.pages import picture_bytes
+
+#: the libraries of tapers around sources in anisotropic media, beside that
+TAPERS = 15_000_000
+
+
+#: what the driver of a GPU maps in every process (assumed)
+CUDA = 300_000_000
+
+#: a trace in the survey: position of its receiver and number in the files
+TRACE_ENTRY = 3 * DOUBLE + DOUBLE
+
+Setup = MigrationSetup | ModellingSetup
+
+
+@dataclass(frozen=True)
+class RankNeed:
+    """Memory of the rank that takes most.
+
+    Parameters
+    ----------
+    arrays : dict of str to int
+        Bytes by array in the stage that takes most; they sum to the peak.
+    stage : str
+        ``"shots"``, ``"image"`` or ``"pictures"``.
+    shot : int
+        Id of the shot.
+    slab : Slab or None
+        Its planes; None when one rank does a shot alone.
+    choice : Choice or None
+        What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
+    device : dict of str to int
+        Bytes by array in the memory of a GPU, of the rank that takes most there.
+    """
+
+    arrays: dict[str, int]
+    stage: str
+    shot: int
+    slab: Slab | None
+    choice: Choice | None = None
+    device: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Bytes in all, of the host."""
+        return sum(self.arrays.values())
+
+    @property
+    def pinned(self) -> int:
+        """Bytes of the host that are locked in memory, which a GPU reads and writes by itself."""
+        return sum(size for name, size in self.arrays.items() if name.startswith("pinned"))
+
+    @property
+    def on_device(self) -> int:
+        """Bytes of the memory of a GPU in all."""
+        return sum(self.device.values())
+
+
+class Needs:
+    """The memory of ranks for one setup and survey, by size of their group.
+
+    Parameters
+    ----------
+    setup : MigrationSetup or ModellingSetup
+        What is computed.
+    shots : sequence of Shot
+        Of the survey.
+    ranks : int
+        All ranks; more than one read their planes alone, a single one holds the model.
+    threads : int
+        Of each rank.
+    checkpointing : Checkpointing, optional
+        What decides between strategies; when None, all snapshots are in memory.
+    streamed : bool
+        One rank alone reads the planes of the model that it needs, too.
+    gpu : Gpu, optional
+        Where wavefields are computed; None: on the processor.
+    pictures : bool
+        Those of the image are drawn at last.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        shots: Sequence[Shot],
+        ranks: int = 1,
+        threads: int = 1,
+        checkpointing: Checkpointing | None = None,
+        *,
+        streamed: bool = False,
+        gpu: Gpu | None = None,
+        pictures: bool = False,
+    ) -> None:
+        self.streamed, self.gpu, self.pictures = streamed, gpu, pictures
+        self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
+        self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
+        self.medium = physics.medium_of(setup.model, setup.propagation.medium)
+        self.radius = radius_of(setup.propagation.order)
+        self._known: dict[tuple[int, int | None], RankNeed] = {}
+        self._sizes: dict[tuple, Sizes] = {}
+        self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions, int], Choice] = {}
+        self._device_budgets: dict[int, int] = {}
+
+    def window(self, shot: Shot) -> Box:
+        """Return the window of a shot on the grid of the model."""
+        setup = self.setup
+        aperture = setup.imaging.aperture if isinstance(setup, MigrationSetup) else setup.aperture
+        return shot_window(setup.model, shot, aperture)
+
+    def domain(self, shot: Shot, part: Part = ALONE) -> Domain:
+        """Return the computational grid of a shot, and what a rank of a group has of it."""
+        return domain_of(self.setup.model, self.setup.propagation, self.window(shot), shot, part)
+
+    @cached_property
+    def planes(self) -> dict[int, int]:
+        """Planes along x of the computational grid of every shot, by id."""
+        return {s.id: self.domain(s).slab.nx for s in self.shots}
+
+    @cached_property
+    def worst_shots(self) -> list[Shot]:
+        """The shot with the largest window and the one with the most receivers, one of each."""
+        largest = max(self.shots, key=lambda s: self.window(s).size)
+        busiest = max(self.shots, key=lambda s: len(s.rcv))
+        return [largest] if largest is busiest else [largest, busiest]
+
+    @property
+    def points(self) -> int:
+        """Points of the largest window."""
+        return self.window(self.worst_shots[0]).size
+
+    @cached_property
+    def volumes(self) -> tuple[str, ...]:
+        """Parameters of the model that are used. Collective at first when ranks read the model together."""
+        return tuple(self.setup.model.as_medium(self.medium).volumes)
+
+    @cached_property
+    def mean_speed(self) -> float:
+        """The mean of the slowest vp and the fastest wave, m/s. Collective as `volumes`."""
+        return 0.5 * (self.setup.model.vp_min + self.setup.model.fastest)
+
+    @cached_property
+    def largest_group(self) -> int:
+        """Ranks that can share every shot of the survey: the narrowest one rules."""
+        options = self.setup.propagation
+        width = options.layer_cells if options.boundary == "pml" else 0
+        return decomp.largest_group(min(self.planes.values()), self.medium, self.radius, (width, width))
+
+    def slabs(self, shot: Shot, group: int) -> list[Slab]:
+        """Return how `group` ranks cut a shot."""
+        return list(self.domain(shot, (0, group)).slabs)
+
+    def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
+        """Return the needs of the same survey with another setup, or of more ranks."""
+        return self._like(setup=setup, ranks=ranks or self.ranks)
+
+    def choosing(self, checkpointing: Checkpointing) -> Needs:
+        """Return the needs of the same survey with other strategies to choose from."""
+        return self._like(checkpointing=checkpointing)
+
+    def on(self, gpu: Gpu | None) -> Needs:
+        """Return the needs of the same survey on a GPU, or without."""
+        return self if gpu == self.gpu else self._like(gpu=gpu)
+
+    def without_pictures(self) -> Needs:
+        """Return the needs of the same survey when nothing is drawn."""
+        return self._like(pictures=False)
+
+    def _like(self, **changed: Any) -> Needs:
+        names = ("setup", "shots", "ranks", "threads", "checkpointing", "streamed", "gpu", "pictures")
+        return Needs(**({name: getattr(self, name) for name in names} | changed))
+
+    def of(self, group: int, limit: int | None = None) -> RankNeed:
+        """Return the memory of the rank that takes most when `group` ranks share a shot.
+
+        Parameters
+        ----------
+        group : int
+            Ranks per shot.
+        limit : int, optional
+            Bytes that a rank has: strategies are chosen that fit into them. No limit when None.
+        """
+        if (group, limit) not in self._known:
+            stages = self._stages(group, limit)
+            most = max(stages, key=lambda need: need.total)
+            # the rank that takes most of its GPU need not be the one that takes most of its host
+            self._known[group, limit] = replace(most, device=max(stages, key=lambda n: n.on_device).device)
+        return self._known[group, limit]
+
+    def fits(self, group: int, limit: int) -> bool:
+        """Return whether every rank has the memory, and its snapshots and states the room they are given."""
+        need = self.of(group, limit)
+        return need.total <= limit and self.fits_device(need) and (need.choice is None or need.choice.fits)
+
+    def fits_device(self, need: RankNeed) -> bool:
+        """Return whether the GPU has the memory, where there is one."""
+        return self.gpu is None or need.on_device <= self.gpu.limit
+
+    def _stages(self, group: int, limit: int | None) -> list[RankNeed]:
+        found = []
+        budget = self.budget(group, limit)
+        settled = self.checkpointing
+        for shot in self.worst_shots:
+            choice = self.choice(shot, group, budget, settled) if settled is not None else None
+            if settled is not None and choice is not None:
+                settled = settled.settled(choice)
+            kept = None if choice is None else choice.best.need
+            for slab in distinct(self.slabs(shot, group)):
+                part = slab.rank, group
+                arrays = self.held() | self._shot(shot, part, None if kept is None else kept.arrays)
+                device = self._device(shot, part) | (kept.on_device if kept is not None else {})
+                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice, device))
+        if isinstance(self.setup, MigrationSetup):
+            after = [("image", self._image(self.setup))]
+            if self.pictures:
+                after.append(("pictures", self._pictures(self.setup)))
+            for stage, arrays in after:
+                found.append(RankNeed(self.held() | arrays, stage, self.shots[0].id, None, found[0].choice))
+        return found
+
+    def budget(self, group: int, limit: int | None) -> int:
+        """Return the bytes that snapshots and states may take on every rank of a group."""
+        if limit is None:
+            return 1 << 62
+        bare = [
+            sum((self.held() | self._shot(shot, (slab.rank, group), {})).values())
+            for shot in self.worst_shots
+            for slab in distinct(self.slabs(shot, group))
+        ]
+        return limit - max(bare)
+
+    def device_budget(self, group: int) -> int:
+        """Return the bytes of its GPU that snapshots and states may take on every rank of a group."""
+        if self.gpu is None:
+            return 0
+        if group not in self._device_budgets:
+            bare = [
+                sum(self._device(shot, (slab.rank, group)).values())
+                for shot in self.worst_shots
+                for slab in distinct(self.slabs(shot, group))
+            ]
+            self._device_budgets[group] = self.gpu.limit - max(bare)
+        return self._device_budgets[group]
+
+    def sizes(self, shot: Shot, group: int, rank: int | None = None) -> Sizes:
+        """Return a shot as a schedule sees it, with the bytes of one rank, or of the rank that has most of it."""
+        setup = self.setup
+        assert isinstance(setup, MigrationSetup)
+        domain = self.domain(shot, (0, group))
+        # shots whose windows are alike share an answer; receivers have no part in it
+        key = domain.grid.shape3, domain.pad, self.window(shot).shape, group, rank
+        if key not in self._sizes:
+            self._sizes[key] = self._measured(shot, group, rank, setup)
+        return self._sizes[key]
+
+    def _measured(self, shot: Shot, group: int, rank: int | None, setup: MigrationSetup) -> Sizes:
+        ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
+
+        def most(size: Callable[[MigrationSetup, Shot, Part], int]) -> int:
+            return max(size(setup, shot, (r, group)) for r in ranks)
+
+        return Sizes(
+            setup.axis.nt - 1,
+            setup.image_step,
+            most(snapshot_bytes),
+            most(state_bytes),
+            most(shell_bytes),
+            most(level_bytes),
+            on_device=self.gpu is not None,
+            state_held=0 if self.gpu is not None else most(held_state_bytes),
+        )
+
+    def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
+        """Return what a shot does within a budget; the same on every rank that asks.
+
+        Parameters
+        ----------
+        shot : Shot
+            Its window and the slabs of its group rule.
+        group : int
+            Ranks that share it.
+        budget : int
+            Bytes of memory on every rank.
+        how : Checkpointing, optional
+            That of this object when None.
+        """
+        how = how or self.checkpointing
+        assert how is not None
+        sizes = self.sizes(shot, group)
+        rates = how.of_shot(
+            self.domain(shot).grid.shape3,
+            self.setup.model.grid.ndim,
+            self.setup.propagation,
+            self.slabs(shot, group),
+        )
+        if self.gpu is not None:
+            # locked memory is made once, and used by all shots
+            rates = replace(rates, pin=PIN * len(self.shots))
+        key = sizes, budget, rates, how.options, group
+        if key not in self._choices:
+            limits = Limits(budget, how.disk, self.device_budget(group))
+            self._choices[key] = choose(how.options, sizes, limits, rates)
+        return self._choices[key]
+
+    def held(self) -> dict[str, int]:
+        """Return what a rank holds whatever it does, also before its first shot."""
+        grid = self.setup.model.grid
+        traces = sum(len(s.rcv) for s in self.shots)
+        tapered = self.medium != "isotropic" and self.setup.propagation.source_taper
+        held = {"program": PROGRAM + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
+        if self.gpu is not None:
+            held["CUDA"] = CUDA
+        if self.ranks > 1:
+            held["MPI"] = MPI
+        elif not self.streamed:
+            names = self.setup.model.as_medium(self.medium).volumes
+            # angles stand in degrees, as they were read and checked, beside those in radians
+            count = len(names) + sum(name in ("theta", "phi") for name in names)
+            held["model volumes"] = FLOAT * grid.size * count
+        return held
+
+    def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
+        setup = self.setup
+        if isinstance(setup, MigrationSetup):
+            several, there = len(self.shots) > 1, self.gpu is not None
+            need = shot_memory(
+                setup, shot, several=several, image=False, part=part, kept=kept, on_device=there
+            )
+        else:
+            need = modelled_shot_memory(
+                setup.model,
+                setup.propagation,
+                self.window(shot),
+                shot,
+                (setup.record.nt, setup.axis.nt),
+                part,
+                on_device=self.gpu is not None,
+            )
+        if self.medium == "tti" and self.gpu is None:
+            need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
+        if self.gpu is None:
+            return need
+        if part[1] > 1:
+            need["pinned ghost planes"] = self._ghosts(shot, part)
+        return {name: size for name, size in need.items() if size}
+
+    def _ghosts(self, shot: Shot, part: Part) -> int:
+        """Return the bytes of ghost planes of both time levels, sent and received, on their way through the host.
+
+        None are needed where MPI reaches the memory of GPUs; which it does is known once ranks run.
+        """
+        slab = self.slabs(shot, part[1])[part[0]]
+        _, rows, row = self.domain(shot, part).layout.padded_shape
+        travel = 2 if self.medium == "tti" else 1
+        return 2 * travel * 2 * (slab.ghost_lo + slab.ghost_hi) * rows * row * FLOAT
+
+    def _device(self, shot: Shot, part: Part) -> dict[str, int]:
+        """Return what a shot takes of the memory of a GPU beside snapshots and states; nothing without one."""
+        if self.gpu is None:
+            return {}
+        setup = self.setup
+        condition = condition_of(setup.imaging.condition) if isinstance(setup, MigrationSetup) else None
+        sums = 0 if condition is None else len(condition.accumulators)
+        domain = self.domain(shot, part)
+        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
+        return ({"driver (assumed)": self.gpu.context} if self.gpu.context else {}) | need
+
+    def _image(self, setup: MigrationSetup) -> dict[str, int]:
+        """Return what summing and finishing the image takes, each rank a share of its planes."""
+        nx, ny, nz = setup.model.grid.shape3
+        condition = condition_of(setup.imaging.condition)
+        reach = condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
+        points = min(nx, -(-nx // self.ranks) + 2 * reach) * ny * nz
+        parts = len(condition.accumulators)
+        sums = 1 if setup.imaging.illumination == "shot" else parts
+        return {
+            "image": sums * DOUBLE * points,
+            # a shot's planes, once as read; or what finishing holds beside the sums
+            "working space": max(2 * parts * FLOAT, 3 * DOUBLE + FLOAT) * points,
+            "geometry of the image": nx * ny * 3 * DOUBLE,
+        }
+
+    def _pictures(self, setup: MigrationSetup) -> dict[str, int]:
+        """Return what drawing takes of the rank that draws: the image with its illumination, and what a picture needs.
+
+        Alone it has all planes; beside others a share of them, and the rest as a file that it looks at.
+        """
+        grid = setup.model.grid
+        nx = grid.shape3[0]
+        share = FLOAT * grid.size * -(-nx // self.ranks) // nx
+        light = len(condition_of(setup.imaging.condition).accumulators) > 1
+        whole = FLOAT * grid.size if self.ranks > 1 else 0
+        return {"image": (1 + light) * share + whole, "pictures": picture_bytes(grid)}
+
+
+def distinct(slabs: Sequence[Slab]) -> list[Slab]:
+    """Return the slabs of which one may be the largest: the ends with the layer, their neighbours, the thickest.
+
+    Those between are alike, but for receivers; of groups of eight and fewer all are returned.
+    """
+    if len(slabs) <= 8:
+        return list(slabs)
+    thickest = max(slabs, key=lambda s: s.planes)
+    middle = slabs[len(slabs) // 2]
+    return list(dict.fromkeys([*slabs[:3], *slabs[-3:], middle, thickest]))

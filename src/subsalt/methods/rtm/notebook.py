@@ -1,0 +1,132 @@
+"""What runs have kept, for notebooks: wavefields as arrays, and new images of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.checkpoint.kept import KeptWavefield
+from subsalt.earth.grid import Grid
+from subsalt.errors import ConfigError, MissingInputError
+from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.methods.rtm.source_run import SourceRun
+from subsalt.methods.rtm.wavefields import CURE, by_shot, open_wavefield
+from subsalt.run.migrate import RunResult
+from subsalt.view.run_image import grid_of, run_facts
+
+
+class Samples:
+    """The samples of a kept wavefield, each an array (nx, nz) or (nx, ny, nz); read when they are asked for."""
+
+    def __init__(self, kept: KeptWavefield, grid: Grid) -> None:
+        self._kept, self._grid = kept, grid
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self._kept.samples)
+
+    def __getitem__(self, i: int) -> NDArray[np.float32]:
+        """Return sample `i`, a copy; negative numbers count from the end."""
+        return self._kept.read(self._kept.samples[i]).reshape(self._grid.shape).copy()
+
+
+class KeptShot:
+    """The wavefields that a run has kept of a shot; a context manager.
+
+    Attributes
+    ----------
+    source, receiver : Samples or None
+        u, and w at the same times; None where it was not kept.
+    times : ndarray, (samples,)
+        Of the samples on the axis of the propagation, s: 0 is that of the traces.
+    grid : Grid
+        Of the shot's window, in the local frame of the model.
+    """
+
+    def __init__(self, run: str | Path, shot: int) -> None:
+        found = SourceRun.open(Path(run))
+        wavefields = by_shot(found.wavefields).get(shot)
+        if not wavefields:
+            known = sorted(by_shot(found.wavefields))
+            some = f"; kept are shots {', '.join(map(str, known[:10]))}" if known else ""
+            raise MissingInputError(f"{run} has kept no wavefield of shot {shot}{some}", CURE, code="E861")
+        facts = run_facts(Path(run))
+        whole = grid_of(facts, Path(run))
+        if whole is None:
+            raise MissingInputError(f"{run}/run.json does not say the grid of the run", CURE, code="E110")
+        self.shot, self._stack = shot, ExitStack()
+        opened = {n: self._stack.enter_context(open_wavefield(Path(run), w)) for n, w in wavefields.items()}
+        first = next(iter(opened.values()))
+        self.grid = whole.window(first.box)
+        start = float(facts.get("t0") or 0.0)
+        self.times = start + np.array(first.samples) * first.image_step * first.dt
+        samples = {n: Samples(k, self.grid) for n, k in opened.items()}
+        self.source, self.receiver = samples.get("source"), samples.get("receiver")
+
+    def close(self) -> None:
+        """Close the files."""
+        self._stack.close()
+
+    def __enter__(self) -> KeptShot:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def kept(run: str | Path, shot: int) -> KeptShot:
+    """Return the wavefields that a run has kept of a shot.
+
+    Parameters
+    ----------
+    run : path
+        Run directory of a job with ``[checkpoint] keep``.
+    shot : int
+        Its id.
+
+    Raises
+    ------
+    MissingInputError
+        When nothing of the shot was kept.
+
+    Examples
+    --------
+    >>> with subsalt.kept("survey.run", 7) as shot:              # doctest: +SKIP
+    ...     energy = sum(u.astype(float) ** 2 for u in shot.source)
+    """
+    return KeptShot(run, shot)
+
+
+def reimage(
+    run: str | Path, out: str | Path, *, progress: Callable[..., None] | None = None, **wish: Any
+) -> RunResult:
+    """Make a new image of a run from its partial images and kept wavefields; nothing is propagated.
+
+    Parameters
+    ----------
+    run : path
+        Run directory; only read.
+    out : path
+        Run directory of the new image; an existing one of the same wish goes on.
+    progress : callable, optional
+        ``progress(done, total, message)``.
+    **wish
+        What is to be different: fields of `subsalt.methods.rtm.reimage.Wish`: ``condition``, ``filter``, ``normalise``,
+        ``top_mute``, ``illumination``, ``image_step``, ``times``, ``region``, ``shots``, ``wavefields``.
+
+    Returns
+    -------
+    RunResult
+        Where the image is, and its hash: that of a fresh run with the same job.
+    """
+    known = [f.name for f in fields(Wish)]
+    for name in wish:
+        if name not in known:
+            raise ConfigError(f"unknown option {name!r}", f"options: {', '.join(known)}", code="E864")
+    return reimage_run(Path(run), Path(out), Wish(**wish), progress)

@@ -1,0 +1,196 @@
+"""What a finished run writes: the image in the asked-for formats, its illumination, and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import __version__
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Box, Frame, Grid
+from subsalt.errors import MemoryPlanError
+from subsalt.host import available_memory
+from subsalt.io.publish import make_folder, sha256_file
+from subsalt.io.segy.rev1 import choose_scalar
+from subsalt.io.volumes import volume
+from subsalt.io.volumes.planes import OwnPlanes
+from subsalt.io.volumes.segy_image import map_image
+from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
+from subsalt.methods.rtm.blank import refuse_region
+from subsalt.methods.rtm.image import ImagePlanes
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.parallel.comm import Comm
+from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+SUFFIX = {
+    "segy": ".sgy",
+    "rsf": ".rsf",
+    "npy": ".npy",
+    "npz": ".npz",
+    "vti": ".vti",
+    "nc": ".nc",
+    "zarr": ".zarr",
+}
+
+
+@dataclass
+class Written:
+    """Files of a finished run."""
+
+    image: Path
+    sha256: str
+    files: list[Path] = field(default_factory=list)
+
+
+def write_outputs(
+    job: Job,
+    setup: MigrationSetup,
+    survey: Survey,
+    folder: Path,
+    run_id: str,
+    planes: ImagePlanes,
+    clock: Phases,
+    world: Comm,
+    region: Box | None = None,
+) -> Written:
+    """Write image and illumination; then pictures, when the job asks for them. Collective.
+
+    Parameters
+    ----------
+    folder : Path
+        Run directory.
+    run_id : str
+        Hash of job and inputs; stands in the headers.
+    planes : ImagePlanes
+        This rank's part of what the run made.
+    region : Box, optional
+        The part of the image that is wanted, on the model grid; all when None.
+
+    Notes
+    -----
+    The image file depends on job and inputs alone: not on time, host, path, threads, ranks, or on how often the run
+    was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y image.
+    """
+    model, grid = setup.model, setup.model.grid
+    text = [f"{k}: {v}" for k, v in provenance_of(setup, survey, run_id).items()]
+    if region is not None:
+        grid, planes = grid.window(region), planes.inside(region)
+        refuse_region(planes.image, world)
+    written = []
+    with clock("output"):
+        names = list(dict.fromkeys(["segy", *job.output.formats]))
+        for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
+            path = folder / f"image{SUFFIX[name]}"
+            if SUFFIX[name] in PLANE_FORMATS:
+                own = OwnPlanes(planes.first, planes.image, world)
+                write_planes(path, grid, own, model.frame, text=text, name="image")
+            else:
+                with world.together():
+                    if world.is_root:
+                        image = _whole(planes.image, folder, grid, world)
+                        volume.write(path, grid, image, model.frame, text=text, name="image")
+            written.append(path)
+        if planes.illumination is not None:
+            path = folder / "illumination.rsf"
+            own = OwnPlanes(planes.first, planes.illumination, world)
+            write_planes(path, grid, own, model.frame, text=text, name="illumination")
+            written.append(path)
+        first = folder / f"image{SUFFIX['segy']}"
+        with world.together():
+            sha = sha256_file(first) if world.is_root else ""
+    if job.output.pictures:
+        with clock("pictures"), world.together():
+            if world.is_root:
+                image = _whole(planes.image, folder, grid, world)
+                written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image, region)
+    files = [Path(f) for f in world.bcast([str(f) for f in written])]
+    return Written(first, str(world.bcast(sha)), files)
+
+
+def _whole(own: NDArray[np.float32], folder: Path, grid: Grid, world: Comm) -> NDArray[np.float32]:
+    """Return the whole image: what this process has, or the published file as far as it is looked at."""
+    if world.size == 1:
+        return own
+    return map_image(folder / f"image{SUFFIX['segy']}", grid)
+
+
+def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[str, str]:
+    """Return what made the image, for the headers of its files: no time, host or path."""
+    p, i = setup.propagation, setup.imaging
+    layer = f"{p.boundary} {p.layer_cells} cells" if p.boundary != "none" else "no absorbing layer"
+    return {
+        "made_by": f"subsalt {__version__}, reverse time migration",
+        "run": run_id[:24],
+        "medium": f"{setup.model.medium}, order {p.order}, dt {setup.axis.dt * 1e3:.6f} ms",
+        "boundary": f"{layer}, {'free surface' if p.free_surface else 'absorbing top'}",
+        "time_dispersion": "corrected" if p.time_dispersion else "as is",
+        "imaging": f"{i.mode}, {i.condition}, filter {i.filter}, step {setup.image_step}",
+        "shots": str(len(survey)),
+        "wavelet": setup.wavelet.name,
+    }
+
+
+def draw(
+    job: Job,
+    setup: MigrationSetup,
+    survey: Survey,
+    folder: Path,
+    run_id: str,
+    image: NDArray[np.float32],
+    region: Box | None = None,
+) -> list[Path]:
+    """Draw the sections with velocity and acquisition, and the survey map; `region`: where the image lies."""
+    from subsalt import view
+
+    model = setup.model
+    inside = None if region is None else model.window(region)
+    out = list(
+        view.sections(
+            image,
+            model.grid if inside is None else inside.grid,
+            folder / "image.png",
+            model=model if inside is None else inside,
+            survey=survey,
+            frame=model.frame,
+            title=job.title or job.name,
+            run_id=run_id,
+        ).values()
+    )
+    out.append(view.survey_map(survey, model, folder / "survey_map.png", run_id=run_id))
+    return out
+
+
+#: whole images that the writers of formats hold which ranks cannot write together
+COPIES = 3
+
+
+def check_formats(job: Job, grid: Grid, world: Comm, frame: Frame | None = None) -> None:
+    """Refuse what could not be written in the end: formats that rank 0 would have to write alone and has no memory
+    for, and map coordinates that are too large for SEG-Y.
+
+    Raises
+    ------
+    GeometryError
+        When the corners of the image do not fit.
+    MemoryPlanError
+        Naming them.
+    """
+    place, last = frame or Frame(), (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
+    corners = np.array(grid.origin3) + last * np.array([[x, y, 0.0] for x in (0, 1) for y in (0, 1)])
+    choose_scalar(place.to_world(corners)[:, :2], "map coordinates of the image")
+    alone = [n for n in job.output.formats if SUFFIX[n] not in PLANE_FORMATS]
+    need = COPIES * 4 * grid.size
+    if alone and world.is_root and need > available_memory():
+        raise MemoryPlanError(
+            f"[output] formats: {', '.join(alone)} take {need / 1e9:.2f} GB on one rank, "
+            f"{available_memory() / 1e9:.2f} GB are available",
+            'write segy and rsf, which all ranks write together, and convert them elsewhere with "subsalt export"',
+            code="E831",
+        )

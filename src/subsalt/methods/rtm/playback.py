@@ -1,0 +1,333 @@
+"""The movie of a shot of a run: from the wavefields it has kept, or by propagating the shot again.
+
+Everything is done on the thinned grid of the movie: products are taken point by point, so that fewer points change none
+of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box, Grid
+from subsalt.errors import ConfigError, CorruptionError
+from subsalt.methods.rtm.conditions import ImagingSums, condition_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.partial import open_partial
+from subsalt.methods.rtm.replay import Cut, Reader, Replay, Thinned
+from subsalt.methods.rtm.rtm import window_taper
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.source_run import SourceRun
+from subsalt.methods.rtm.wavefields import by_shot, open_wavefield
+from subsalt.run.progress import duration
+from subsalt.view.movie import FIELDS, Axis, Frames, Movie, ordinal, thinning
+
+#: wavefields behind what is shown
+BEHIND = {"source": ("source",), "receiver": ("receiver",), "image": ("source", "receiver")}
+#: ``progress(done, total, message)``
+Progress = Callable[..., None]
+
+
+def movie_of(
+    run: Path,
+    shot: int | None = None,
+    *,
+    fields: Sequence[str] = FIELDS,
+    max_bytes: float = 50e6,
+    size: int | None = None,
+    every: int | None = None,
+    start: float | None = None,
+    stop: float | None = None,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Movie:
+    """Return the movie of a shot.
+
+    Parameters
+    ----------
+    run : Path
+        Run directory; only read.
+    shot : int, optional
+        Its id; the first one that the run has finished when None.
+    fields : sequence of str
+        ``"source"``, ``"receiver"``, ``"image"``: what is shown.
+    max_bytes : float
+        Most bytes of the frames: rules how much they are thinned.
+    size : int, optional
+        Most points along an axis.
+    every : int, optional
+        Samples from one frame to the next.
+    start, stop : float, optional
+        First and last time, s, as in the traces.
+    folder : Path, optional
+        Where frames are kept in an unnamed file; in memory when None.
+    progress : callable, optional
+        ``progress(done, total, message)``.
+    say : callable, optional
+        Told once what it takes, when the shot has to be propagated again.
+
+    Raises
+    ------
+    MissingInputError
+        When there is no such run, or its inputs are gone.
+    ConfigError
+        When the shot or the times are not in it, or the movie cannot fit.
+
+    Notes
+    -----
+    The frame of the image at time t holds what samples up to t have added, so that the image grows as the movie goes
+    on. The migration adds the same samples from the last to the first: the last frame is the image of the shot but for
+    the rounding of another order. What a condition divides by is the illumination of the whole shot in every frame.
+    """
+    source = SourceRun.open(run)
+    job = source.job
+    model = job.open_model()
+    survey = survey_of(job, model)
+    kernels.prepare(job.propagation_options.device, job.propagation_options.threads)
+    setup = migration_setup(job, model, survey)
+    chosen = _shot(survey, source, shot)
+    window = setup.window(chosen)
+    grid = model.grid.window(window)
+    samples = samples_between(setup, start, stop)
+    shown = [f for f in FIELDS if f in fields]
+    if not shown or len(shown) < len(set(fields)):
+        raise ConfigError(
+            f"fields {', '.join(fields) or '(none)'}", f"name some of {', '.join(FIELDS)}", code="E865"
+        )
+    thin, stride = thinning(grid.shape, len(samples), len(shown), max_bytes, size=size, every=every)
+    every_nth = slice(None, None, thin)
+    cut = (every_nth, every_nth, every_nth)
+    told = _Told(progress)
+    with ExitStack() as stack:
+        kept = by_shot(source.wavefields).get(chosen.id, {})
+        needed = list(dict.fromkeys(w for f in shown for w in BEHIND[f]))
+        # damaged or gone: the shot is propagated again, as if it had not been kept
+        readers: dict[str, Reader] = {}
+        for name in needed:
+            if name in kept:
+                try:
+                    readers[name] = Thinned(
+                        stack.enter_context(open_wavefield(source.folder, kept[name])), cut
+                    )
+                except CorruptionError as error:
+                    say(f"{error.message}: it is propagated again")
+        again = [n for n in needed if n not in readers]
+        told.stages = len(again) + 1
+        if again:
+            replay = Replay(setup, survey, chosen, samples, cut, folder)
+            say(_said(replay, again, source))
+            for name in again:
+                readers[name] = stack.enter_context(
+                    replay.propagated(name, told.stage(f"{name} wavefield of shot {chosen.id}"))
+                )
+        images = None
+        if "image" in shown:
+            images = _Images(setup, window, cut, source, chosen.id, readers["source"], samples)
+        frames = {f: Frames(len(samples[::stride]), _shape(grid, thin), folder) for f in shown}
+        _fill(frames, readers, samples, stride, images, told.stage("frames"))
+    return Movie(
+        chosen.id,
+        job.title or job.name,
+        source.run_id,
+        _axes(grid, thin),
+        setup.axis.t0 + setup.axis.dt * setup.image_step * np.array(samples[::stride], dtype=np.float64),
+        np.array(samples[::stride], dtype=np.int64),
+        np.ascontiguousarray(model.values("vp", window)[cut].reshape(_shape(grid, thin))),
+        frames,
+        chosen.src[None],
+        chosen.rcv,
+        facts=_facts(setup, again, needed, thin, stride),
+    )
+
+
+def samples_between(setup: MigrationSetup, start: float | None, stop: float | None) -> list[int]:
+    """Return the numbers of the imaged samples between two times, s; of all where a time is None."""
+    axis, k = setup.axis, setup.image_step
+    times = {i: axis.t0 + i * k * axis.dt for i in range(1, len(setup.imaged_samples) + 1)}
+    low, high = -np.inf if start is None else start, np.inf if stop is None else stop
+    found = [i for i, t in times.items() if low <= t <= high]
+    if not found:
+        raise ConfigError(
+            f"no sample between {low:g} and {high:g} s",
+            f"the samples go from {times[1]:.4g} to {times[len(times)]:.4g} s",
+            code="E865",
+        )
+    return found
+
+
+def _shot(survey: Survey, source: SourceRun, wanted: int | None) -> Shot:
+    """Return a shot of the survey: the wanted one, else the first that the run has finished."""
+    by_id = {s.id: s for s in survey.shots}
+    done = [int(r["id"]) for r in source.rows if r["state"] == "done" and r["id"] in by_id]
+    shot = wanted if wanted is not None else next(iter([*done, *by_id]))
+    if shot not in by_id:
+        ids = ", ".join(map(str, list(by_id)[:10])) + (", ..." if len(by_id) > 10 else "")
+        raise ConfigError(
+            f"{source.folder} has no shot {shot}", f"its {len(by_id)} shots: {ids}", code="E865"
+        )
+    return by_id[shot]
+
+
+def _said(replay: Replay, names: Sequence[str], source: SourceRun) -> str:
+    """Return in words what it takes to propagate a shot again."""
+    steps = sum(replay.steps(n) for n in names)
+    whole = 2 * (replay.setup.axis.nt - 1)
+    took = next((r["seconds"] for r in source.rows if r["id"] == replay.shot.id), None)
+    about = f", about {duration(took * steps / whole)} at the speed of the run" if took else ""
+    return (
+        f"the {' and '.join(names)} wavefield{'s' * (len(names) > 1)} of shot {replay.shot.id} "
+        f"{'were' if len(names) > 1 else 'was'} not kept: propagating again, {steps} steps of {replay.points:,} points"
+        f"{about}, {len(names) * replay.bytes / 1e6:.3g} MB of temporary files"
+    )
+
+
+class _Told:
+    """Progress of one stage after the other."""
+
+    def __init__(self, call: Progress | None) -> None:
+        self.call, self.stages, self._stage = call, 1, 0
+
+    def stage(self, message: str) -> Callable[[float], None]:
+        """Return what is called with the fraction of the next stage that is done."""
+        number, self._stage = self._stage, self._stage + 1
+
+        def reached(fraction: float) -> None:
+            if self.call is not None:
+                self.call(number + fraction, self.stages, message)
+
+        return reached
+
+
+class _Images:
+    """Makes the image of a shot on the thinned grid from the sum of the products so far.
+
+    The illumination is that of the partial image where it is there, else summed over the source wavefield first.
+    """
+
+    def __init__(
+        self,
+        setup: MigrationSetup,
+        window: Box,
+        cut: Cut,
+        source: SourceRun,
+        shot: int,
+        field: Reader,
+        samples: Sequence[int],
+    ) -> None:
+        self.setup, self.condition = setup, condition_of(setup.imaging.condition)
+        self.scale = setup.image_step * setup.axis.dt
+        #: the outer edges of a window that ends inside the model fade, as in the image
+        self.weight = np.ones((1, 1, 1), np.float32)
+        for w in window_taper(setup, window):
+            self.weight = self.weight * w
+        self.weight = np.broadcast_to(self.weight, window.shape)[cut]
+        self.light: NDArray[np.float64] | None = None
+        if ILLUMINATION in self.condition.accumulators:
+            light = _partial_illumination(source, shot, window)
+            self.light = (self._summed(field, samples) if light is None else light[cut]).astype(np.float64)
+        whole = setup.model.grid.window(window)
+        spacing = tuple(h * s.step for h, s in zip(whole.spacing, _of_axes(cut, whole), strict=True))
+        self.grid = Grid(_shape(whole, cut[0].step), spacing, whole.origin)
+        self.correlation = np.zeros(self.weight.shape, np.float32)
+
+    def _summed(self, field: Reader, samples: Sequence[int]) -> NDArray[np.float32]:
+        out = np.zeros(self.weight.shape, np.float32)
+        field.expect(samples)
+        for i in samples:
+            out += np.float32(self.scale) * field.read(i) ** 2
+        return out * self.weight
+
+    def add(self, u: NDArray[np.float32], w: NDArray[np.float32]) -> None:
+        """Add the product of both wavefields at a sample."""
+        self.correlation += np.float32(self.scale) * u * w
+
+    def image(self) -> NDArray[np.float64]:
+        """Return the image of what was added so far."""
+        fields = {"correlation": (self.correlation * self.weight).astype(np.float64)}
+        light = (0.0, 1)
+        if self.light is not None:
+            fields[ILLUMINATION] = self.light
+            light = float(self.light.sum()), self.light.size
+        return self.condition.finish(ImagingSums(fields, self.grid, self.setup.imaging.normalise, light))
+
+
+def _partial_illumination(source: SourceRun, shot: int, window: Box) -> NDArray[np.float32] | None:
+    """Return the illumination of a shot from its partial image, None when that does not have it."""
+    sha = source.partials.get(shot)
+    if sha is None:
+        return None
+    try:
+        with open_partial(source.folder / "images", shot, sha) as file:
+            return file.read(window.lo[0], window.hi[0]).get(ILLUMINATION)
+    except CorruptionError:
+        return None
+
+
+def _fill(
+    frames: dict[str, Frames],
+    readers: dict[str, Reader],
+    samples: Sequence[int],
+    stride: int,
+    images: _Images | None,
+    progress: Callable[[float], None],
+) -> None:
+    """Fill the frames: every sample where the image is shown, else every one of a frame."""
+    wanted = samples if images is not None else samples[::stride]
+    for reader in readers.values():
+        reader.expect(wanted)
+    for number, i in enumerate(wanted):
+        found = {name: reader.read(i) for name, reader in readers.items()}
+        if images is not None:
+            images.add(found["source"], found["receiver"])
+        frame, rest = divmod(number, stride) if images is not None else (number, 0)
+        if rest == 0:
+            for name, out in frames.items():
+                values = images.image() if images is not None and name == "image" else found[name]
+                out.put(frame, values.reshape(out.shape))
+        progress((number + 1) / len(wanted))
+
+
+def _of_axes(cut: Cut, grid: Grid) -> tuple[slice, ...]:
+    return cut if grid.ndim == 3 else (cut[0], cut[2])
+
+
+def _shape(grid: Grid, thin: int) -> tuple[int, ...]:
+    return tuple(-(-n // thin) for n in grid.shape)
+
+
+def _axes(grid: Grid, thin: int) -> tuple[Axis, ...]:
+    names = "xz" if grid.ndim == 2 else "xyz"
+    shape = _shape(grid, thin)
+    return tuple(
+        Axis(name, o, h * thin, n)
+        for name, o, h, n in zip(names, grid.origin, grid.spacing, shape, strict=True)
+    )
+
+
+def _facts(
+    setup: MigrationSetup, again: Sequence[str], needed: Sequence[str], thin: int, stride: int
+) -> dict[str, str]:
+    """Return what the page says of the movie."""
+    points = "every point" if thin == 1 else f"every {ordinal(thin)} point"
+    times = "every sample" if stride == 1 else f"every {ordinal(stride)} sample"
+    origin = "kept wavefields"
+    if again:
+        origin = (
+            "propagated again"
+            if len(again) == len(needed)
+            else f"kept wavefields, {again[0]} propagated again"
+        )
+    return {
+        "medium": setup.model.medium,
+        "condition": setup.imaging.condition,
+        "frames": origin,
+        "thinned": f"{points}, {times}",
+    }

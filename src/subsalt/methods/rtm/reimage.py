@@ -1,0 +1,362 @@
+"""A new image from what a run has kept: other conditions, filters, samples or a part of the image; no propagation.
+
+Sums that the partial images of the run hold are taken from them, all others are summed anew from the kept wavefields:
+by the same kernels in the same order, so that the image has the bytes of a fresh run with that job. It goes into a run
+directory of its own, with a ledger: stopped, it goes on; started under mpiexec, every rank takes shots.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box
+from subsalt.errors import ConfigError, CorruptionError, DataError
+from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.traffic import TRACES
+from subsalt.methods.rtm.facts import ending_facts, run_facts
+from subsalt.methods.rtm.image import sum_image
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.outputs import check_formats, write_outputs
+from subsalt.methods.rtm.partial import intact, write_partial
+from subsalt.methods.rtm.region import parse_region
+from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.source_run import SourceRun
+from subsalt.methods.rtm.wavefields import CURE, by_shot
+from subsalt.parallel.comm import Comm, world
+from subsalt.parallel.watchdog import watch
+from subsalt.propagation import devices
+from subsalt.run import groups as ranks
+from subsalt.run.deal import Told
+from subsalt.run.dealing import Progress, Report, deal_units
+from subsalt.run.facts import over_ranks, write_facts
+from subsalt.run.identity import begin_run, numerics_of
+from subsalt.run.ledger import Ledger
+from subsalt.run.migrate import RunResult, write_report
+from subsalt.run.shared import check_shared
+from subsalt.timing import Phases
+from subsalt.view.run_image import run_facts as run_facts_of
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+#: keys of [imaging] that another image of the same wavefields may change
+IMAGING = ("condition", "filter", "normalise", "top_mute", "illumination", "image_step")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a new image; None leaves it as the run had it.
+
+    Parameters
+    ----------
+    condition, filter, normalise, top_mute, illumination
+        As in `[imaging]`.
+    image_step : int, optional
+        Time steps between the samples that count: a multiple of that of the run.
+    times : tuple of float or None, optional
+        Only samples between these times, s as in the traces; None is no limit.
+    region : str, optional
+        Only this part of the image, ``x0:x1[,y0:y1],z0:z1`` in m of the local frame.
+    shots : str, optional
+        Only these, such as ``"1-100:5, 201"``.
+    wavefields : bool
+        Sum everything anew from the wavefields, also what partial images hold.
+    """
+
+    condition: str | None = None
+    filter: str | None = None
+    normalise: float | None = None
+    top_mute: float | str | None = None
+    illumination: str | None = None
+    image_step: int | None = None
+    times: Times | None = None
+    region: str | None = None
+    shots: str | None = None
+    wavefields: bool = False
+
+    def job(self, job: Job) -> Job:
+        """Return a job as it is wished for."""
+        imaging = {k: getattr(self, k) for k in IMAGING if getattr(self, k) is not None}
+        if imaging:
+            job = job.changed("imaging", **imaging)
+        return job.with_shots(self.shots) if self.shots is not None else job
+
+    @property
+    def beyond_a_job(self) -> dict[str, Any]:
+        """What no job can say, but the sums depend on."""
+        return {"times": list(self.times)} if self.times is not None else {}
+
+    def said(self) -> dict[str, Any]:
+        """Return what was wished for, for run.json."""
+        return {k: v for k, v in vars(self).items() if v is not None and v is not False}
+
+
+def reimage_run(
+    source: Path,
+    target: Path,
+    wish: Wish,
+    progress: Progress | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> RunResult:
+    """Make a new image from a run directory into another one; the same call goes on where it was stopped. Collective.
+
+    Parameters
+    ----------
+    source : Path
+        The run: its partial images, its kept wavefields. It is only read.
+    target : Path
+        Made when missing; refused when it belongs to something else.
+    wish : Wish
+        What is to be different.
+    progress : callable, optional
+        ``progress(done, total, message)``; called on rank 0.
+    say : callable, optional
+        Told where the sums come from, before the first one.
+
+    Raises
+    ------
+    MissingInputError
+        When `source` is no run.
+    ConfigError
+        When what is kept cannot make the wished-for image, or `target` is taken by something else.
+    """
+    clock, everybody, folder = Phases(), world(), Path(target)
+    with clock("check"), everybody.together():
+        run = SourceRun.open(source)
+        if folder.exists() and folder.resolve() == Path(source).resolve():
+            raise ConfigError(
+                f"the new image would go into {source} itself",
+                "name another directory with -o; or change the job file, and `subsalt migrate` it again",
+                code="E864",
+            )
+        job = wish.job(run.job)
+        options = job.propagation_options
+    with clock("model input"):
+        model = job.open_model()
+    with clock("survey"), everybody.together():
+        survey = survey_of(job, model)
+    with clock("setup"):
+        threads = ranks.threads_for(everybody, options.threads)
+        device = devices.prepare(everybody, options.device, threads)
+        setup = migration_setup(job, model, survey)
+        with everybody.together():
+            region = None if wish.region is None else parse_region(wish.region, model.grid)
+            check_formats(job, model.grid, everybody, survey.frame)
+            numerics = numerics_of(device.describe(), options)
+            _check_source(run, wish, setup, numerics)
+    with ExitStack() as stack:
+        stack.enter_context(watch(everybody, job.parallel.patience))
+        ledger, facts, images = None, {}, folder / "images"
+        with clock("ledger"):
+            held = intact(run.folder / "images", run.partials, everybody)
+            reuse = _offer(run, wish, setup, held)
+            with everybody.together():
+                _refuse_impossible(reuse, survey, run)
+            origins = Counter(reuse.source_of(s.id) for s in survey.shots)
+            lossy = run.job.checkpoint.compression if origins[WAVEFIELDS] else "none"
+            run_id = id_of(job.run_id(run.inputs), wish, region, lossy)
+            with everybody.together():
+                if everybody.is_root:
+                    make_folder(folder, 0o700)
+                    ledger = stack.enter_context(Ledger(folder))
+                    more = {"reimage": wish.beyond_a_job}
+                    begin_run(
+                        ledger, job, run_id, run.inputs, numerics, more=more, option="-o", place=survey.frame
+                    )
+                    ledger.plan([s.id for s in survey.shots])
+                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
+                    make_folder(images)
+                    facts = run_facts(job, setup, run_id, run.inputs, [], {}, numerics, survey)
+                    facts["reimage"] = {"run": str(run.folder.resolve()), "run_id": run.run_id} | {
+                        "wish": wish.said()
+                    }
+                    write_facts(folder, facts | {"state": "running"})
+            check_shared(folder, everybody)
+            hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
+            there = intact(images, hashes, everybody)
+            done = {shot for shot, names in there.items() if set(reuse.wanted) <= set(names)}
+            if ledger is not None:
+                ledger.keep(set(there))
+        left = [s for s in survey.shots if s.id not in done]
+        say(_said(origins, len(done), len(survey)))
+        if lossy != "none":
+            say(
+                f"the wavefields were compressed by {lossy}: the image is that of a fresh run but for what it lost"
+            )
+        parts = ranks.form(everybody, 1, 1, max(1, len(left)))
+        imager = _Imager(setup, reuse, run, images, parts.group, clock)
+        before = TRACES.now()
+        deal_units(
+            parts,
+            imager.one,
+            left,
+            len(survey),
+            clock,
+            ledger,
+            progress if everybody.is_root else None,
+        )
+        with clock("image sum"):
+            planes = sum_image(setup, survey, ledger, images, everybody)
+        written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody, region)
+        with clock("facts"):
+            spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
+            parallel = parts.facts()
+            parts.free()
+            rows = everybody.bcast(ledger.rows() if ledger else None)
+            failed = [r["id"] for r in rows if r["state"] == "quarantined"]
+            peak = spent["peak_memory_bytes"]["max"]
+            with everybody.together():
+                if everybody.is_root:
+                    facts["reimage"] |= {"shots_from": dict(origins)}
+                    if lossy != "none":
+                        facts["reimage"]["lossy"] = lossy
+                    if region is not None:
+                        facts["grid"] = _grid_facts(model.grid.window(region))
+                    facts |= {
+                        "point_steps": 0,
+                        "grid_point_steps": 0,
+                        "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
+                    }
+                    facts |= ending_facts(folder, rows, written, spent, clock.table())
+                    write_facts(folder, facts)
+    return RunResult(
+        folder,
+        written.image,
+        written.sha256,
+        clock.table(),
+        0,
+        peak,
+        [r["id"] for r in rows if r["state"] == "done"],
+        failed,
+        write_report(folder, clock),
+        written.files,
+    )
+
+
+def id_of(run_id: str, wish: Wish, region: Box | None = None, lossy: str = "none") -> str:
+    """Return the id of a new image: that of a fresh run with its job, unless it is one that no job makes."""
+    beyond = wish.beyond_a_job | ({} if region is None else {"region": [region.lo, region.hi]})
+    beyond |= {} if lossy == "none" else {"lossy": lossy}
+    if not beyond:
+        return run_id
+    return hashlib.sha256(json.dumps([run_id, beyond], sort_keys=True).encode()).hexdigest()
+
+
+def _check_source(run: SourceRun, wish: Wish, setup: MigrationSetup, numerics: dict[str, object]) -> None:
+    """Refuse what a run cannot serve at all."""
+    if str(numerics["class"]) != run.numerics:
+        raise ConfigError(
+            f"{run.folder} was computed with the numerics {run.numerics}, here are {numerics['class']}: the sums would "
+            "mix both",
+            "use the instruction set of the run (SUBSALT_ISA), or migrate anew",
+            code="E864",
+        )
+    kept_step = run_facts_of(run.folder).get("image_step")
+    if wish.image_step is not None and isinstance(kept_step, int) and wish.image_step % kept_step:
+        raise ConfigError(
+            f"--image-step {wish.image_step}: {run.folder} has samples every {kept_step} time steps",
+            f"give a multiple of {kept_step}",
+            code="E864",
+        )
+    first, last = wish.times or (None, None)
+    if (first is not None and first > setup.axis.duration) or (last is not None and last < (first or 0.0)):
+        limits = ":".join("" if t is None else f"{t:g}" for t in (first, last))
+        raise ConfigError(
+            f"--time-range {limits} has no sample",
+            f"give two times between {setup.axis.t0:g} and {setup.axis.duration:g} s",
+            code="E864",
+        )
+
+
+def _offer(run: SourceRun, wish: Wish, setup: MigrationSetup, held: dict[int, tuple[str, ...]]) -> Reuse:
+    """Return what the run offers for the wished-for image."""
+    # sums over other samples are in no partial image
+    same = wish.times is None and wish.image_step is None and not wish.wavefields
+    return Reuse(
+        setup,
+        run.folder,
+        run.partials,
+        held if same else {},
+        by_shot(run.wavefields),
+        wish.times or (None, None),
+    )
+
+
+def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:
+    """Refuse when not a single shot can be imaged; single shots that lack something become holes."""
+    finished = [s.id for s in survey.shots if run.partials.get(s.id) or reuse.kept.get(s.id)]
+    if not finished:
+        raise DataError(
+            f"{run.folder} has no finished shot of those asked for",
+            "let it finish with `subsalt migrate`",
+            "E861",
+        )
+    if not any(reuse.source_of(shot) for shot in finished):
+        need = " and ".join(reuse.unmade(finished[0]))
+        raise ConfigError(
+            f"{run.folder} has not kept the {need} wavefield{'s' * (' and ' in need)} of its shots, which "
+            f"{' and '.join(reuse.missing(finished[0]))} need",
+            CURE,
+            code="E861",
+        )
+
+
+def _said(origins: Counter[str], done: int, total: int) -> str:
+    """Return in words where the sums come from."""
+    parts = [f"{n} from {PLURAL[what]}" for what, n in origins.items() if what and n]
+    lacking = [f"{origins['']} lack what is needed"] if origins[""] else []
+    before = [f"{done} are done already"] if done else []
+    return (
+        f"{total} shot{'s' * (total != 1)}, nothing is propagated: {', '.join([*parts, *lacking, *before])}"
+    )
+
+
+def _grid_facts(grid: Any) -> dict[str, Any]:
+    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
+
+
+@dataclass
+class _Imager:
+    """Makes the partial images of shots, on one rank each."""
+
+    setup: MigrationSetup
+    reuse: Reuse
+    run: SourceRun
+    images: Path
+    group: Comm
+    clock: Phases
+
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+        """Make the partial image of one shot and publish it; return what became of it."""
+        report(shot, 0.0)
+        if not self.reuse.source_of(shot.id):
+            lacking = " and ".join(self.reuse.unmade(shot.id))
+            why = (
+                self.run.without(shot.id)
+                if shot.id not in self.run.partials
+                else f"its {lacking} is not kept"
+            )
+            return {"shot": shot.id, "reason": f"shot {shot.id} cannot be imaged again: {why}; {CURE}"}
+        begin = time.perf_counter()
+        try:
+            with self.clock(self.reuse.source_of(shot.id)):
+                sums = self.reuse.sums(shot, lambda fraction: report(shot, fraction))
+        except CorruptionError as error:
+            return {"shot": shot.id, "reason": str(error)}
+        window = self.setup.window(shot)
+        with self.clock("partial image"):
+            part = ShotImage(shot.id, window, sums, 0, 0.0)
+            sha = write_partial(self.images, part, window, self.group)
+        return {"shot": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin}

@@ -1,0 +1,206 @@
+"""Sums over samples from what a run has: its partial images, its kept wavefields; nothing is propagated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Shot
+from subsalt.earth.grid import Box
+from subsalt.errors import CorruptionError, SnapshotDamaged
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.kept import CORRELATION, sums_of_kept
+from subsalt.methods.rtm.partial import intact, open_partial
+from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
+from subsalt.parallel.comm import Comm
+from subsalt.run.ledger import Ledger, Wavefield
+
+#: first and last time, s; None: no limit
+Times = tuple[float | None, float | None]
+#: kept wavefields that a sum is made of
+MADE_OF = {ILLUMINATION: ("source",), CORRELATION: ("source", "receiver")}
+PARTIAL, WAVEFIELDS = "partial image", "kept wavefields"
+PLURAL = {PARTIAL: "partial images", WAVEFIELDS: WAVEFIELDS}
+
+
+@dataclass
+class Reuse:
+    """What a run directory offers for the sums of its shots.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Of the new image: its condition, its image step.
+    run : Path
+        Run directory that has the wavefields and the partial images.
+    partials : mapping of int to str
+        Checksum of the partial image, by shot.
+    names : mapping of int to tuple of str
+        The fields it holds, by shot; those in it are not summed again.
+    kept : mapping
+        Kept wavefields, by shot and name.
+    times : tuple of float or None
+        First and last time of the samples that count, s on the axis of the propagation; None: no limit.
+    """
+
+    setup: MigrationSetup
+    run: Path
+    partials: Mapping[int, str]
+    names: Mapping[int, tuple[str, ...]]
+    kept: Kept
+    times: Times = (None, None)
+    wanted: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wanted = condition_of(self.setup.imaging.condition).accumulators
+
+    @classmethod
+    def of_run(cls, setup: MigrationSetup, run: Path, ledger: Ledger | None, everybody: Comm) -> Reuse:
+        """Return what an open run offers itself; every rank looks at some partial images. Collective.
+
+        Parameters
+        ----------
+        ledger : Ledger or None
+            On rank 0.
+        """
+        partials = dict(everybody.bcast(list(ledger.partials().items()) if ledger else None))
+        kept = everybody.bcast([vars(w) for w in ledger.wavefields()] if ledger else None)
+        names = intact(run / "images", partials, everybody)
+        return cls(setup, run, partials, names, by_shot(Wavefield.of(w["shot"], w) for w in kept))
+
+    def missing(self, shot: int) -> list[str]:
+        """Return the sums of a shot that its partial image does not hold."""
+        return [name for name in self.wanted if name not in self.names.get(shot, ())]
+
+    def unmade(self, shot: int) -> list[str]:
+        """Return the wavefields that a shot's missing sums need and that were not kept."""
+        need = [w for name in self.missing(shot) for w in MADE_OF[name]]
+        return [w for w in dict.fromkeys(need) if w not in self.kept.get(shot, {})]
+
+    def source_of(self, shot: int) -> str:
+        """Return where the sums of a shot come from: `PARTIAL`, `WAVEFIELDS`, or nowhere (empty)."""
+        if self.unmade(shot):
+            return ""
+        return WAVEFIELDS if self.missing(shot) else PARTIAL
+
+    def said(self, shots: Sequence[int], done: Set[int]) -> str:
+        """Return in words what is used again of the shots; empty when nothing is."""
+        found = Counter(PARTIAL if shot in done else self.source_of(shot) for shot in shots)
+        parts = [f"the {PLURAL[what]} of {_shots(n)}" for what, n in found.items() if what]
+        left = f"{_shots(found[''])} to be propagated" if found[""] else "no propagation"
+        return f"using again {' and '.join(parts)}: {left}" if parts else ""
+
+    def sums(
+        self, shot: Shot, progress: Callable[[float], None] | None = None
+    ) -> dict[str, NDArray[np.float32]]:
+        """Return the sums of a shot on its whole window, in the order of the condition.
+
+        Raises
+        ------
+        CorruptionError
+            When a partial image or a kept wavefield is damaged or gone.
+        """
+        window, out = self.setup.window(shot), {}
+        missing = self.missing(shot.id)
+        if len(missing) < len(self.wanted):
+            with open_partial(self.run / "images", shot.id, self.partials[shot.id]) as file:
+                if file.layout.box != window:
+                    raise CorruptionError(f"{file.path} lies on another window", CURE, code="E863")
+                out = file.read(window.lo[0], window.hi[0])
+        if missing:
+            try:
+                out = out | self._of_wavefields(shot, window, missing, progress)
+            except SnapshotDamaged as error:
+                what = f"the kept wavefields of shot {shot.id} are damaged: {error.message}"
+                raise CorruptionError(what, CURE, code="E863") from error
+        return {name: np.ascontiguousarray(out[name]) for name in self.wanted}
+
+    def _of_wavefields(
+        self, shot: Shot, window: Box, names: list[str], progress: Callable[[float], None] | None
+    ) -> dict[str, NDArray[np.float32]]:
+        kept = self.kept.get(shot.id, {})
+        with ExitStack() as stack:
+            fields = {
+                name: stack.enter_context(open_wavefield(self.run, kept[name]))
+                for name in dict.fromkeys(w for n in names for w in MADE_OF[n])
+            }
+            for name, wavefield in fields.items():
+                if wavefield.box != window:
+                    raise CorruptionError(
+                        f"the kept {name} wavefield of shot {shot.id} lies on another window",
+                        CURE,
+                        code="E863",
+                    )
+            samples = self._samples(fields["source"].image_step, fields["source"].samples)
+            return sums_of_kept(
+                self.setup, window, names, samples, fields["source"], fields.get("receiver"), progress
+            )
+
+    def _samples(self, kept_step: int, kept: range | list[int]) -> list[int]:
+        """Return the numbers of the kept samples that count."""
+        axis, step = self.setup.axis, self.setup.image_step
+        every, rest = divmod(step, kept_step)
+        if rest:
+            raise CorruptionError(
+                f"the wavefields were kept every {kept_step} time steps, not every {step}", CURE, code="E863"
+            )
+        first = -np.inf if self.times[0] is None else self.times[0]
+        last = np.inf if self.times[1] is None else self.times[1]
+        return [
+            i for i in kept if i > 0 and i % every == 0 and first <= axis.t0 + i * kept_step * axis.dt <= last
+        ]
+
+
+def _shots(n: int) -> str:
+    return f"{n} shot{'s' * (n != 1)}"
+
+
+def unserved(setup: MigrationSetup, run: Path, ledger: Ledger) -> str:
+    """Return what a changed condition lacks for finished shots, in words; empty when what is kept serves them all."""
+    names = {}
+    for shot, sha in ledger.partials().items():
+        with suppress(CorruptionError), open_partial(run / "images", shot, sha) as file:
+            names[shot] = tuple(file.layout.names)
+    reuse = Reuse(setup, run, ledger.partials(), names, by_shot(ledger.wavefields()))
+    lacking = [shot for shot in ledger.hashes() if shot in names and not reuse.source_of(shot)]
+    if not lacking:
+        return ""
+    sums = " and ".join(reuse.missing(lacking[0]))
+    fields = reuse.unmade(lacking[0])
+    return (
+        f"the partial images of {len(lacking)} of {len(ledger.hashes())} finished shots do not hold the {sums}, and "
+        f"their {' and '.join(fields)} wavefield{'s were' if len(fields) > 1 else ' was'} not kept: it would have to "
+        "be propagated again"
+    )
+
+
+def reused(
+    reuse: Reuse, shot: Shot, group: Comm, progress: Callable[[float], None] | None = None
+) -> ShotImage | CorruptionError:
+    """Return the sums of a shot, the whole window on the first rank of a group; or what is damaged. Collective."""
+    window = reuse.setup.window(shot)
+    part: ShotImage | CorruptionError
+    damaged = None
+    try:
+        if group.is_root:
+            part = ShotImage(shot.id, window, reuse.sums(shot, progress), 0, 0.0)
+    except CorruptionError as error:
+        damaged = [error.message, error.fix, error.code]
+    damaged = group.bcast(damaged)
+    if damaged is not None:
+        return CorruptionError(*damaged)
+    if not group.is_root:
+        nothing = Box((window.hi[0], *window.lo[1:]), window.hi)
+        part = ShotImage(
+            shot.id, nothing, {n: np.zeros(nothing.shape, np.float32) for n in reuse.wanted}, 0, 0.0
+        )
+    return part

@@ -1,0 +1,186 @@
+"""The shots of a migration: every group of ranks takes the next one that is not done, until none is left.
+
+A shot counts as done only after all ranks of its group have published their planes of its partial image. One that
+fails (bad traces, a wavefield that blows up) is tried once more at the end, then set aside, and the survey goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.errors import CorruptionError
+from subsalt.methods.rtm.broadcast import TracesTogether, reading_of, with_input
+from subsalt.methods.rtm.partial import write_partial
+from subsalt.methods.rtm.read_ahead import Rows, TraceFeed
+from subsalt.methods.rtm.reuse import Reuse, reused
+from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.slabs import share_of
+from subsalt.methods.rtm.strategies import Strategies
+from subsalt.methods.rtm.wavefields import told_of
+from subsalt.propagation.halo import Traffic
+from subsalt.run import quarantine
+from subsalt.run.crashes import CrashNote
+from subsalt.run.deal import Told
+from subsalt.run.dealing import Progress, Report, deal_units
+from subsalt.run.groups import Groups
+from subsalt.run.ledger import Ledger
+from subsalt.run.live import Live
+from subsalt.timing import Phases
+
+
+@dataclass
+class ShotRunner:
+    """Migrates shots on the ranks of one group.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        What all shots share.
+    survey : Survey
+        Shots and their traces.
+    images : Path
+        Folder of the partial images.
+    groups : Groups
+        This rank's group.
+    clock : Phases
+        Takes the seconds.
+    io : str
+        How the group gets its input: `[parallel] io`.
+    crash : CrashNote, optional
+        Where it is said which shot this rank begins.
+    reuse : Reuse, optional
+        What the run has kept: shots that it serves are not propagated.
+    strategies : Strategies, optional
+        How shots have their source wavefields again; all snapshots in memory when None.
+    by : str
+        What computes, in words.
+    """
+
+    setup: MigrationSetup
+    survey: Survey
+    images: Path
+    groups: Groups
+    clock: Phases
+    io: str = "per-rank"
+    crash: CrashNote | None = None
+    reuse: Reuse | None = None
+    strategies: Strategies | None = None
+    by: str = ""
+
+    def __post_init__(self) -> None:
+        self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
+        #: what all exchanges of ghost planes took on this rank
+        self.halo = Traffic()
+        reading = reading_of(self.io, self.groups.group)
+        self.setup = with_input(self.setup, reading)
+        self.feed = (
+            TraceFeed(self.survey, self._rows)
+            if reading is None
+            else TracesTogether(self.survey, self._rows, reading)
+        )
+
+    def _rows(self, shot: Shot) -> Rows:
+        """Return the receivers whose traces this rank injects."""
+        group = self.groups.group
+        return share_of(self.setup, shot, group).rows if group.size > 1 else None
+
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+        """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
+        report(shot, 0.0)
+        group = self.groups.group
+        if self.crash is not None:
+            self.crash.now(shot.id)
+        kept = self._of_what_is_kept(shot, report)
+        if isinstance(kept, ShotImage):
+            return self._published(shot, kept)
+        try:
+            with self.clock("trace input"), group.together():
+                traces = self.feed.take(shot)
+            if ahead is not None and not (self.reuse and self.reuse.source_of(ahead.id)):
+                with self.clock("trace input"):
+                    self.feed.prepare(ahead)
+            part = migrate_shot(
+                self.setup,
+                shot,
+                traces.data,
+                rows=traces.rows,
+                group=group if group.size > 1 else None,
+                pool=self.pool,
+                phases=self.clock,
+                progress=lambda fraction: report(shot, fraction),
+                **({} if self.strategies is None else self.strategies.of(shot)),
+            )
+        except Exception as error:
+            if not quarantine.belongs_to_shot(error, group):
+                raise
+            if group.is_root:
+                where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
+                quarantine.record(
+                    self.images.parent, self.survey, shot, self.setup.window(shot), error, where
+                )
+            if self.strategies is not None:
+                # what it left may be what was wrong
+                self.strategies.scratch.remove(shot.id)
+            return {"shot": shot.id, "reason": quarantine.words_of(error)}
+        told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
+        told["by"] = self.by
+        if self.strategies is not None:
+            with self.clock("scratch"):
+                told["checkpoint"] = self.strategies.finished(shot, part)
+            if group.is_root and self.strategies.choice(shot).scheme.keep != "none":
+                told["wavefields"] = told_of(shot.id, self.strategies.scratch.directories)
+        return told
+
+    def _of_what_is_kept(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
+        """Return the sums of a shot that need no propagation; what is damaged of them; None when it needs one."""
+        if self.reuse is None or not self.reuse.source_of(shot.id):
+            return None
+        with self.clock(self.reuse.source_of(shot.id)):
+            return reused(self.reuse, shot, self.groups.group, lambda fraction: report(shot, fraction))
+
+    def _published(self, shot: Shot, part: ShotImage) -> Told:
+        """Publish the partial image of a shot and return what is told of it. Collective over the group."""
+        with self.clock("partial image"):
+            sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
+        self.point_steps += part.point_steps
+        self.grid_point_steps += part.grid_point_steps
+        self.halo.add(part.traffic, Traffic())
+        return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
+
+    def give_back(self) -> None:
+        """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
+        self.pool.give_back("device", "memory")
+        if self.strategies is not None and self.strategies.scratch is not None:
+            self.strategies.scratch.give_back()
+
+
+def migrate_shots(
+    runner: ShotRunner,
+    ledger: Ledger | None,
+    left: Sequence[Shot],
+    progress: Progress | None,
+    live: Live | None = None,
+) -> None:
+    """Migrate the shots that are left; collective over all ranks.
+
+    Parameters
+    ----------
+    runner : ShotRunner
+        Of this rank.
+    ledger : Ledger or None
+        On rank 0.
+    left : sequence of Shot
+        Shots to be done, in this order.
+    progress : callable, optional
+        Called on rank 0.
+    live : Live, optional
+        On rank 0: tells of the run, and ends the deal when somebody wants it.
+    """
+    total = len(runner.survey)
+    with runner.feed:
+        deal_units(runner.groups, runner.one, left, total, runner.clock, ledger, progress, live)

@@ -1,0 +1,123 @@
+"""How fast a rank computes where the plan puts it: the measured rate of its processor, or the rate of its GPU.
+
+A GPU whose kernels were not measured is predicted: a share of its copy bandwidth over the bytes of a point and step.
+"""
+
+from __future__ import annotations
+
+from subsalt.lab.machine import Machine
+from subsalt.lab.operations import bytes_of
+from subsalt.methods.rtm.need import Needs
+from subsalt.plan.gpu import Gpu
+from subsalt.plan.rates import Parts, Rates, kernel_rates
+from subsalt.plan.world import World
+
+#: part of the copy bandwidth that a time step is built to reach, by medium, until it is measured
+SHARE = {"isotropic": 0.7, "vti": 0.7, "tti": 0.45}
+
+#: point-steps that a point of the absorbing layer stands for: its memory fields are read and written too
+LAYER = 2.0
+
+#: bytes that a point of a snapshot with its energy moves, and of a correlation: fields, partner, sums read and written
+IMAGING_BYTES = 20
+
+#: bytes that injecting or recording a trace moves in a time step: its support of 8^3 points, read and written
+TRACE_BYTES = 2 * 4 * 8**3
+
+#: bytes per second at which memory of a GPU is allocated: pages are only mapped
+TOUCH = 1e12
+
+#: points per second and thread of making a propagator on the host
+SETUP = 1e7
+
+#: seconds that the driver takes before a process may compute, beside those of the program
+CONTEXT_SECONDS = 1.0
+
+
+def rates_for(needs: Needs, world: World, machine: Machine | None, why_not: str = "") -> Rates | str:
+    """Return the rates of a node, or of the GPU that the world has; why there are none.
+
+    Parameters
+    ----------
+    needs : Needs
+        What is computed.
+    world : World
+        Ranks.
+    machine : Machine, optional
+        With what was measured.
+    why_not : str
+        Why there is no machine.
+    """
+    if world.gpu is not None:
+        return gpu_rates(needs, world, world.gpu, machine)
+    if machine is None:
+        return why_not
+    setup, threads = needs.setup, world.threads * world.ranks_per_node
+    return kernel_rates(
+        needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points
+    )
+
+
+def gpu_rates(needs: Needs, world: World, gpu: Gpu, machine: Machine | None) -> Rates:
+    """Return the rates of a GPU: of its kernels where they were measured, else predicted from its memory."""
+    options = needs.setup.propagation
+    parts = Parts(
+        snapshot=gpu.copy / IMAGING_BYTES,
+        product=gpu.copy / IMAGING_BYTES,
+        injection=TRACE_BYTES / gpu.copy,
+        copy=gpu.copy / 2,
+        touch=TOUCH,
+        setup=SETUP * world.threads * world.ranks_per_node,
+        start=Parts.start + CONTEXT_SECONDS,
+    )
+    row = _measured(needs, gpu, machine)
+    if row is not None:
+        core, layer = float(row["points_per_s"]), float(row["layer_points_per_s"])
+        told = f"measured on {gpu.name} at {row['n']}^3 on {str(row.get('date', ''))[:10]}"
+        text = f"model: {_rate(core)} outside the layer and {_rate(layer)} inside, {told}"
+        noisy, date, version = bool(row.get("noisy")), str(row.get("date", "")), str(row.get("version", ""))
+        return Rates(core, layer, 0, int(row["n"]), noisy, parts, date, version, _shared(text, gpu))
+    share, per_point = SHARE[needs.medium], bytes_of(needs.medium, options.model_storage)
+    core = share * gpu.copy / per_point
+    known = f"measured on {gpu.measured[:10]}" if gpu.measured else "assumed"
+    text = (
+        f"model: {_rate(core)} predicted, not measured: {share:.0%} of the {gpu.copy / 1e12:.2f} TB/s that {gpu.name} "
+        f"copies ({known}), over {per_point} B per point"
+    )
+    return Rates(core, core / LAYER, 0, 0, False, parts, source=_shared(text, gpu))
+
+
+def _measured(needs: Needs, gpu: Gpu, machine: Machine | None) -> dict | None:
+    """Return what `lab kernels --device cuda` knows of such a step on that GPU: core and layer in one row."""
+    if machine is None:
+        return None
+    options = needs.setup.propagation
+    case = {
+        "device": gpu.name,
+        "medium": needs.medium,
+        "order": options.order,
+        "model_storage": options.model_storage,
+        "loop": "segment",
+    }
+    cores = machine.find("device_kernels", boundary="none", **case)
+    if not cores:
+        return None
+    core = dict(cores[0])
+    rate = float(core["points_per_s"])
+    if options.boundary == "none":
+        return core | {"layer_points_per_s": rate}
+    layered = machine.find("device_kernels", boundary=options.boundary, n=core["n"], **case)
+    if not layered:
+        return core | {"layer_points_per_s": rate / LAYER}
+    n, width = int(core["n"]), int(layered[0]["layer_cells"])
+    inside = (n - 2 * width) ** 3
+    spent = n**3 / float(layered[0]["points_per_s"]) - inside / rate
+    return core | {"layer_points_per_s": min(rate, (n**3 - inside) / spent) if spent > 0 else rate}
+
+
+def _rate(points: float) -> str:
+    return f"{points / 1e9:.3g} G point-steps/s"
+
+
+def _shared(text: str, gpu: Gpu) -> str:
+    return text + (f"; {gpu.sharing} ranks share it" if gpu.sharing > 1 else "")

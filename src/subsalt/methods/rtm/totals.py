@@ -1,0 +1,85 @@
+"""What shots do besides their image: steps, states, and bytes to and from disk; the numbers that a run counts again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.device_footprint import link_traffic
+from subsalt.checkpoint.footprint import disk_traffic
+from subsalt.checkpoint.scheme import Counts
+from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sizes import snapshot_bytes
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts and bytes of shots.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of one rank of a group; all do the same.
+    written, read : int
+        Bytes to and from scratch, of all ranks of the groups.
+    scratch : int
+        Bytes of scratch at the same time, of all ranks of one group.
+    down, up : int
+        Bytes of snapshots and states over the links of GPUs to their hosts and back, of all ranks of the groups.
+    """
+
+    counts: Counts
+    written: int
+    read: int
+    scratch: int
+    down: int = 0
+    up: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            **{f.name: getattr(self.counts, f.name) for f in fields(Counts)},
+            "bytes_written": self.written,
+            "bytes_read": self.read,
+            "scratch_bytes": self.scratch,
+        }
+
+
+def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Totals | None:
+    """Return what one shot does on a group of ranks, the smallest when 0; None where nothing is imaged."""
+    group = group or decision.group_size
+    choice, setup = decision.choice_of(shot, group), needs.setup
+    if choice is None or not isinstance(setup, MigrationSetup):
+        return None
+    accumulators = len(condition_of(setup.imaging.condition).accumulators)
+    written = read = scratch = down = up = 0
+    for rank in range(group):
+        sums = accumulators * snapshot_bytes(setup, shot, (rank, group))
+        sizes = needs.sizes(shot, group, rank)
+        put, get = disk_traffic(choice.scheme, choice.counts, sizes, sums)
+        written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
+        link = link_traffic(choice.scheme, choice.counts, sizes, sums)
+        down, up = down + link.down, up + link.up
+    return Totals(choice.counts, written, read, scratch, down, up)
+
+
+def of_survey(needs: Needs, decision: Decision) -> Totals | None:
+    """Return what all shots do together; scratch is that of the groups that work at the same time."""
+    found = [t for s in needs.shots if (t := of_shot(needs, decision, s)) is not None]
+    if not found:
+        return None
+    counts = found[0].counts
+    for t in found[1:]:
+        counts += t.counts
+    return Totals(
+        counts,
+        sum(t.written for t in found),
+        sum(t.read for t in found),
+        decision.groups * max(t.scratch for t in found),
+        sum(t.down for t in found),
+        sum(t.up for t in found),
+    )

@@ -1,1 +1,0 @@
-"""Runs of Kirchhoff time migration: blocks, restart points, assembling of images, outputs."""
