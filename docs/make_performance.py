@@ -283,7 +283,7 @@ def bars(found: Sequence[Result]) -> str:
             access = "past" if r["direct"] else "through"
             follows = "the device follows" if r["follows"] else "the device does not follow"
             note = f"{access} the page cache; {follows}; waited {r['counts']['stall_seconds']:.2f} s"
-            if r["version"] < "0.8":
+            if r.get("version", "") < "0.8":
                 note += "; the run in memory touched its snapshots anew in every round"
             rows.append(
                 ["time with snapshots on disk over in memory", case, f"{r['ratio']:.3f}", "1.05", note]

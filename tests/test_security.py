@@ -171,8 +171,9 @@ def watch(event, args):
 
 import subsalt._native
 from subsalt.job.job import Job
-from subsalt.methods.rtm.migrate import migrate_job, model_job
-import subsalt.report, subsalt.io.volume, numpy.random
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.run.migrate import migrate_job
+import subsalt.report, subsalt.io.volumes.volume, numpy.random
 sys.addaudithook(watch)
 os.chdir(sys.argv[1])
 model_job(Job.from_toml(Path("model.toml")), Path("shots"))

@@ -126,7 +126,7 @@ import os, signal, sys
 from pathlib import Path
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
-from subsalt.methods.rtm.migrate import migrate_job
+from subsalt.run.migrate import migrate_job
 
 def strike(done, total, message=""):
     if done > 0.5:

@@ -57,7 +57,7 @@ from pathlib import Path
 from subsalt.job.job import Job
 from subsalt.kernels.cuda import library, segment
 from subsalt.plan import Device, plan_job
-from subsalt.methods.rtm.migrate import migrate_job
+from subsalt.run.migrate import migrate_job
 
 folder = Path(sys.argv[1])
 for name in sys.argv[2:]:

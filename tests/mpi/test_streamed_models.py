@@ -253,6 +253,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.job.job import Job
         import numpy, scipy.ndimage
         import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.opening
+        import subsalt.methods.rtm.check
 
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

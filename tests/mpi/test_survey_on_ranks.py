@@ -112,7 +112,7 @@ SLOW = """
     from pathlib import Path
     import subsalt.methods.rtm.shots as shots
     from subsalt.job.job import Job
-    from subsalt.methods.rtm.migrate import migrate_job
+    from subsalt.run.migrate import migrate_job
     real = shots.migrate_shot
     def slow(*args, **kwargs):
         time.sleep(1.0)
@@ -132,6 +132,7 @@ HOLE = """
     from pathlib import Path
     import numpy as np
     import subsalt.methods.rtm.migrate as runner
+    from subsalt.run.migrate import migrate_job
     from subsalt.parallel.comm import world
     from subsalt.job.job import Job
     original = runner.survey_of
@@ -150,7 +151,7 @@ HOLE = """
 
     runner.survey_of = with_nan
     THREADS
-    result = runner.migrate_job(Job.from_toml("JOB"), Path("RUN"))
+    result = migrate_job(Job.from_toml("JOB"), Path("RUN"))
     print(result.shots_done, result.shots_failed)
 """
 
@@ -160,7 +161,7 @@ def test_a_shot_that_fails_on_one_rank_is_set_aside(surveys, tmp_path, ranks, gr
     """The survey goes on, and the image is that of the others; also where MPI serves one thread only."""
     job = with_ranks(job_file(surveys, "line"), group)
     code = HOLE.replace("JOB", str(job)).replace("RUN", str(tmp_path / "run"))
-    alone = "import subsalt.run.deal\n    subsalt.run.deal.thread_multiple = lambda: False"
+    alone = "import subsalt.run.scheduler\n    subsalt.run.scheduler.thread_multiple = lambda: False"
     done = run(ranks, code.replace("THREADS", "" if threads else alone))
     assert done.rc == 0, done
     assert done.out == ["[1, 2, 4, 5] [3]\n"] * ranks, done
@@ -209,6 +210,7 @@ def test_a_damaged_partial_image_is_noticed_by_the_rank_that_reads_it(surveys, t
         f"""
         from pathlib import Path
         import subsalt.methods.rtm.migrate as runner
+        from subsalt.run.migrate import migrate_job
         from subsalt.parallel.comm import world
         from subsalt.errors import CorruptionError
         from subsalt.job.job import Job
@@ -224,7 +226,7 @@ def test_a_damaged_partial_image_is_noticed_by_the_rank_that_reads_it(surveys, t
 
         runner.sum_image = damage
         try:
-            runner.migrate_job(Job.from_toml("{job}"), Path("{folder}"))
+            migrate_job(Job.from_toml("{job}"), Path("{folder}"))
         except CorruptionError as error:
             print(error.code, error.exit_code, "plane 60" in error.message)
         """,
@@ -262,7 +264,7 @@ def test_the_ledger_has_one_writer(surveys, tmp_path):
         from pathlib import Path
         from subsalt.parallel.comm import world
         from subsalt.job.job import Job
-        from subsalt.methods.rtm.migrate import migrate_job
+        from subsalt.run.migrate import migrate_job
         opened, real = [], sqlite3.connect
         sqlite3.connect = lambda *a, **k: (opened.append(a), real(*a, **k))[1]
         migrate_job(Job.from_toml("{job_file(surveys, "line")}"), Path("{tmp_path / "run"}"))

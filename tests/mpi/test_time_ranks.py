@@ -69,7 +69,7 @@ SLOW = """
     from pathlib import Path
     from subsalt.kernels import kirchhoff
     from subsalt.job.job import Job
-    from subsalt.methods.rtm.migrate import migrate_job
+    from subsalt.run.migrate import migrate_job
     real = kirchhoff.sum_traces
     def slow(*args, **kwargs):
         time.sleep(0.03)

@@ -10,6 +10,7 @@ import subsalt
 ROOT = Path(subsalt.__file__).parent
 #: where the time of day is read, and what for
 LABELS = {
+    "methods/kirchhoff/rates.py": "age of a measurement, which a plan makes again",
     "plan/rates.py": "age of a measurement, which a plan makes again",
     "report/lab_page.py": "when a page was written",
     "run/facts.py": "time of an event",

@@ -17,11 +17,11 @@ from subsalt.job.job import Job
 from subsalt.methods.rtm import shots
 from subsalt.parallel.comm import single
 from subsalt.run.crashes import CrashNote, collect, died_of_memory
-from subsalt.run.going_on import AS_IT_IS, GoingOn, look_back, shots_to_do
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.lock import boot_id
 from subsalt.run.migrate import migrate_job
 from subsalt.run.quarantine import belongs_to_shot, read_record
+from subsalt.run.resume import AS_IT_IS, ResumeOptions, review_last_start, units_to_do
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_a_shot_that_fails_twice_is_set_aside_with_its_inputs(
     monkeypatch.undo()
     again = migrate_job(job, run)
     assert (again.shots_failed, again.point_steps) == ([2], 0)
-    mended = migrate_job(job, run, going_on=GoingOn(retry_quarantined=True))
+    mended = migrate_job(job, run, resume=ResumeOptions(retry_quarantined=True))
     assert (mended.shots_failed, mended.sha256) == ([], whole)
     assert read_record(run, 2) == {}
 
@@ -143,7 +143,7 @@ def test_mended_traces_are_used_when_they_are_accepted(
     (tmp_path / "other.toml").write_text(job.read_text().replace("vp = 2000", "vp = 2100"))
     other = Job.from_toml(tmp_path / "other.toml")
     with pytest.raises(ConfigError, match=r"job\.model\.vp"):
-        migrate_job(other, run, going_on=GoingOn(accept_changed_inputs=True))
+        migrate_job(other, run, resume=ResumeOptions(accept_changed_inputs=True))
 
 
 def crashed(folder: Path, shot: int, stack: str = "Fatal Python error: Segmentation fault") -> None:
@@ -178,14 +178,14 @@ def test_two_crashes_in_a_shot_set_it_aside(job: Job, tmp_path: Path) -> None:
         crashed(run, 2)
         crashed(run / "..", 99)
         with Ledger(run) as ledger:
-            look_back(ledger, AS_IT_IS)
-            assert shots_to_do(ledger) == left
+            review_last_start(ledger, AS_IT_IS)
+            assert units_to_do(ledger) == left
     assert "crashed in this shot: Fatal Python error" in peek(run)[1]["reason"]
     assert len(read_record(run, 2)["failures"][0]["stack"]) == 1
     # a crash behind the last shot, when the image is summed, is held against nobody
     crashed(run, 3)
     with Ledger(run) as ledger:
-        look_back(ledger, AS_IT_IS)
+        review_last_start(ledger, AS_IT_IS)
         assert [r["state"] for r in ledger.rows()] == ["done", "quarantined", "done"]
 
 
@@ -204,10 +204,10 @@ def test_a_killed_run_is_no_fault_of_its_shots_but_they_come_last(tmp_path: Path
     for k in range(1, 6):
         subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
         with Ledger(tmp_path) as ledger:
-            look_back(ledger, AS_IT_IS)
+            review_last_start(ledger, AS_IT_IS)
             assert ledger.interrupted == [1]
             assert ledger.rows()[0]["deaths"] == k
-            assert shots_to_do(ledger) == ([1, 2, 3] if k < 2 else [2, 3, 1])
+            assert units_to_do(ledger) == ([1, 2, 3] if k < 2 else [2, 3, 1])
 
 
 def test_an_end_for_lack_of_memory_is_known_by_the_counter_of_the_system(
@@ -223,11 +223,11 @@ def test_an_end_for_lack_of_memory_is_known_by_the_counter_of_the_system(
     with Ledger(tmp_path) as ledger:
         ledger.plan([1, 2])
         ledger.interrupted, ledger.lock.previous = [1], {"memory_kills": now - 1, "boot": boot_id()}
-        look_back(ledger, AS_IT_IS)
+        review_last_start(ledger, AS_IT_IS)
         assert "lack of memory" in ledger.rows()[0]["reason"]
         # two shots were running: it may have been either
         ledger.interrupted = [1, 2]
-        look_back(ledger, AS_IT_IS)
+        review_last_start(ledger, AS_IT_IS)
         assert [r["failures"] for r in ledger.rows()] == [1, 0]
 
 

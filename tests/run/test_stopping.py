@@ -16,12 +16,12 @@ from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
 from subsalt.job.job import Job
 from subsalt.run import live
-from subsalt.run.going_on import GoingOn
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import read_progress
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job
+from subsalt.run.resume import ResumeOptions
 from subsalt.run.stopping import NAME, RunStopped, ask, read_request
 
 
@@ -87,8 +87,8 @@ def test_the_time_limit_stops_a_run(job: Job, whole: str, tmp_path: Path) -> Non
 
     run = tmp_path / "run"
     with pytest.raises(RunStopped, match=r"time limit of 0\.2 s"):
-        migrate_job(job, run, slow, going_on=GoingOn(limit=0.2))
-    assert migrate_job(job, run, going_on=GoingOn(limit=600)).sha256 == whole
+        migrate_job(job, run, slow, resume=ResumeOptions(limit=0.2))
+    assert migrate_job(job, run, resume=ResumeOptions(limit=600)).sha256 == whole
 
 
 def test_a_request_for_an_earlier_start_stops_nothing(job: Job, whole: str, tmp_path: Path) -> None:

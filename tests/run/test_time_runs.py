@@ -15,9 +15,9 @@ from subsalt.kernels import kirchhoff
 from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
 from subsalt.methods.kirchhoff.restart import RestartPoints
-from subsalt.run.going_on import GoingOn
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
+from subsalt.run.resume import ResumeOptions
 from subsalt.run.watching import lines, view_of
 
 
@@ -304,7 +304,7 @@ def test_a_limit_of_time_stops_it(survey, tmp_path, monkeypatch):
 
     job = Job.from_toml(make(survey[0], keys="trace_block = 1"))
     with pytest.raises(RunStopped, match="blocks in hand were stored as restart points"):
-        migrate_job(job, tmp_path / "run", going_on=GoingOn(limit=0.01))
+        migrate_job(job, tmp_path / "run", resume=ResumeOptions(limit=0.01))
     view = view_of(tmp_path / "run")
     assert view.state == "stopped"
     assert view.unit == "block"

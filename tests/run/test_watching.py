@@ -16,10 +16,10 @@ from small_run import make
 
 from subsalt.job.job import Job
 from subsalt.run import live
-from subsalt.run.going_on import GoingOn
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live, read_progress
 from subsalt.run.migrate import migrate_job
+from subsalt.run.resume import ResumeOptions
 from subsalt.run.stopping import Request, RunStopped
 from subsalt.run.watching import View, lines, view_of
 from subsalt.timing import Phases
@@ -99,7 +99,7 @@ def test_a_look_changes_nothing(job: Job, tmp_path: Path) -> None:
 def test_a_stopped_run_says_why(job: Job, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(RunStopped):
-        migrate_job(job, run, lambda *a: time.sleep(0.5), going_on=GoingOn(limit=0.1))
+        migrate_job(job, run, lambda *a: time.sleep(0.5), resume=ResumeOptions(limit=0.1))
     view = view_of(run)
     assert (view.state, view.why) == ("stopped", "the time limit of 0.1 s is over")
 

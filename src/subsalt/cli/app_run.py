@@ -111,7 +111,7 @@ def migrate(
         slurm_command.write(batch, job, run, shots, strict, json)
         return
     batch.refuse_alone()
-    how = commands.going_on(retry_quarantined, accept_changed_inputs, time_limit)
+    how = commands.resume_options(retry_quarantined, accept_changed_inputs, time_limit)
     if vscan is not None:
         vscan_command.refuse_with(vscan, at, shots="--shots" if shots else None)
         vscan_command.vscan(job, vscan, at, run, strict, json, how, recompute)

@@ -23,7 +23,7 @@ from subsalt.errors import (
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.run.going_on import GoingOn
+    from subsalt.run.resume import ResumeOptions
 
 
 def demo(out_dir: Path, quick: bool, as_json: bool) -> None:
@@ -236,11 +236,13 @@ def seconds_of(text: str | None) -> float | None:
     return seconds
 
 
-def going_on(retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None) -> GoingOn:
+def resume_options(
+    retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None
+) -> ResumeOptions:
     """Return what a start does with what an earlier one left, and when it stops."""
-    from subsalt.run.going_on import GoingOn
+    from subsalt.run.resume import ResumeOptions
 
-    return GoingOn(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))
+    return ResumeOptions(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))
 
 
 def migrate(
@@ -249,7 +251,7 @@ def migrate(
     shots: str | None,
     strict: bool,
     as_json: bool,
-    how: GoingOn,
+    how: ResumeOptions,
     recompute: bool = False,
 ) -> None:
     """Migrate a survey."""
@@ -259,7 +261,7 @@ def migrate(
 
 
 def migrate_here(
-    job: BaseJob, run: Path, strict: bool, out: Out, how: GoingOn, recompute: bool = False
+    job: BaseJob, run: Path, strict: bool, out: Out, how: ResumeOptions, recompute: bool = False
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.methods import method_of
@@ -278,7 +280,7 @@ def migrate_here(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
     with progress.for_stream("migrating", units=f"{method.unit}s") as bar:
-        result = migrate_job(job, run, bar, going_on=how, say=out.say, recompute=recompute)
+        result = migrate_job(job, run, bar, resume=how, say=out.say, recompute=recompute)
     show_result(out, result)
     end_with_holes(
         out,

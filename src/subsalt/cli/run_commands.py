@@ -27,7 +27,7 @@ def resume(
     from subsalt.run.job_of_run import job_of_run
     from subsalt.run.stopping import known_run
 
-    going_on = commands.going_on(retry_quarantined, accept_changed_inputs, time_limit)
+    resume = commands.resume_options(retry_quarantined, accept_changed_inputs, time_limit)
     out = Out(as_json)
 
     def read() -> Job:
@@ -37,7 +37,7 @@ def resume(
     if run.is_dir() and reimage_command.go_on(run, as_json):
         return
     with ranks.on_all_ranks(read, out) as job:
-        commands.migrate_here(job, run, strict, out, going_on)
+        commands.migrate_here(job, run, strict, out, resume)
 
 
 def stop(run: Path, finish_shots: bool, wait: float, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from subsalt.errors import ConfigError
 from subsalt.methods import method_of
 
 if TYPE_CHECKING:
-    from subsalt.run.going_on import GoingOn
+    from subsalt.run.resume import ResumeOptions
     from subsalt.run.vscan import VelocityScan
 
 #: locations whose gathers are drawn when nobody says where
@@ -44,7 +44,7 @@ def vscan(
     run: Path | None,
     strict: bool,
     as_json: bool,
-    how: GoingOn,
+    how: ResumeOptions,
     recompute: bool = False,
 ) -> None:
     """Migrate at every scale, each into a run of its own, then measure and draw.
@@ -83,7 +83,7 @@ def _scan(
     places: Sequence[Sequence[float]],
     strict: bool,
     out: Out,
-    how: GoingOn,
+    how: ResumeOptions,
     recompute: bool,
 ) -> None:
     """Migrate on all ranks; measure and draw on one."""
@@ -103,7 +103,7 @@ def _scan(
     def migrate(scaled: Any, run: Path, word: str) -> None:
         out.say(f"{word}: {run}")
         with progress.for_stream("migrating", units="blocks") as bar:
-            migrate_job(scaled, run, bar, going_on=how, say=out.say, recompute=recompute)
+            migrate_job(scaled, run, bar, resume=how, say=out.say, recompute=recompute)
 
     runs = migrate_scales(job, scales, folder, migrate)
     with world().together():

@@ -25,7 +25,7 @@ class Method(Protocol):
 
     It is lower than the job, `plan` and `run` that it speaks of, hence `Any` where one of their classes is meant:
     `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.nodes.NodesPlan`,
-    `run.migrate.MigrationRequest` and `RunResult`.
+    `run.method_run.RunState` and `MethodRun`.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class Method(Protocol):
     def plan_nodes(self, job: Any, counts: Sequence[int], **request: Any) -> Any:
         """Extrapolate the run to numbers of nodes."""
 
-    def migrate(self, job: Any, request: Any) -> Any:
-        """Migrate a job in a run directory; collective."""
+    def open_run(self, job: Any, state: Any) -> Any:
+        """Return a `run.method_run.MethodRun`: what a run of this method does beside the engine `run.migrate`."""
 
     def read_image(self, folder: Path) -> Any:
         """Return the image of a run directory, or the sum so far, as `view` draws it."""

@@ -7,18 +7,81 @@ import resource
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from subsalt import __version__
+from subsalt.errors import Finding
+from subsalt.host import machine_facts
 from subsalt.io.publish import append_line, publish_text
 from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic as Exchanged
 from subsalt.run.gpu_work import over_gpus
+from subsalt.run.provenance import code_facts
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
 
 
 def write_facts(folder: Path, facts: dict[str, Any]) -> None:
     """Publish run.json: what a report, a picture or another program may want to know of the run."""
     publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
+
+
+def facts_of_job(
+    job: BaseJob,
+    run_id: str,
+    inputs: Sequence[Mapping[str, object]],
+    numerics: Mapping[str, object],
+    findings: Sequence[Finding] = (),
+) -> dict[str, Any]:
+    """Return what run.json says of every run: program, job, inputs, machine."""
+    return {
+        "version": __version__,
+        "run_id": run_id,
+        "title": job.title or job.name,
+        "job": job.resolved(),
+        "job_given": job.model_dump(mode="json", exclude_unset=True),
+        "findings": [vars(f) for f in findings],
+        "inputs": inputs,
+        "numerics": numerics,
+        "code": code_facts(),
+        "machine": machine_facts(),
+    }
+
+
+def facts_of_ending(
+    folder: Path,
+    unit: str,
+    rows: Sequence[Mapping[str, Any]],
+    files: Sequence[Path],
+    spent: Mapping[str, Any],
+    phases: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return what run.json says of every finished run.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    unit : {"shot", "block"}
+        What `rows` are, by the ledger.
+    files : sequence of Path
+        Those that were written.
+    spent : mapping
+        By `over_ranks`.
+    phases : mapping
+        Seconds by phase.
+    """
+    holes = any(row["state"] == "quarantined" for row in rows)
+    return {
+        f"{unit}s": rows,
+        "files": [str(f.relative_to(folder)) for f in files],
+        "peak_memory_bytes": spent["peak_memory_bytes"]["max"],
+        "over_ranks": spent,
+        "phases": phases,
+        "state": "finished with holes" if holes else "finished",
+    }
 
 
 def log_event(folder: Path, **what: object) -> None:

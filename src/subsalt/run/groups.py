@@ -12,7 +12,7 @@ from subsalt.parallel.comm import Comm
 from subsalt.parallel.waiting import announced
 from subsalt.plan import group_sizes
 from subsalt.propagation import devices
-from subsalt.run.deal import LOOK
+from subsalt.run.scheduler import LOOK
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Groups:
     group : Comm
         The ranks that share a shot with this one. An idle rank is alone in it.
     channel : Comm
-        All ranks, with messages of their own: for the deal of shots.
+        All ranks, with messages of their own: for the scheduling of shots.
     index : int
         Which group this rank is in, from 0; -1 for an idle rank.
     sizes : list of int

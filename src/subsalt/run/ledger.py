@@ -438,7 +438,7 @@ def settings_of(folder: Path) -> dict[str, str]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # used by one thread at a time, though not always by the same one: see `deal`
+    # used by one thread at a time, though not always by the same one: see `scheduler`
     db = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
     try:
         # FULL, and the folder is synced too where the file system refuses the write-ahead log

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from subsalt.io.publish import show_text
-from subsalt.run.deal import Deal
+from subsalt.run.scheduler import UnitQueue
 from subsalt.run.stopping import Request, RunStopped, forget_request, read_request
 from subsalt.timing import Phases
 
@@ -59,7 +59,7 @@ class Live:
     facts : dict
         What else the file says: ranks, directories of scratch.
     unit : str
-        What is dealt: shots, or blocks of an image.
+        What is handed out: shots, or blocks of an image.
     given_back : str
         What becomes of units in hand when the run stops at once.
     """
@@ -75,7 +75,7 @@ class Live:
 
     def __post_init__(self) -> None:
         self.request: Request | None = None
-        self._deal: Deal | None = None
+        self._queue: UnitQueue | None = None
         self._in_hand: dict[int, InHand] = {}
         self._total = self._before = self._counted = 0
         self._shots_begin: float | None = None
@@ -85,15 +85,15 @@ class Live:
         self._thread = threading.Thread(target=self._look, name="live", daemon=True)
         self._handler: Any = None
 
-    # -- what the deal of shots tells
+    # -- what the scheduling of units tells
 
-    def shots(self, deal: Deal, left: int, total: int) -> None:
+    def shots(self, queue: UnitQueue, left: int, total: int) -> None:
         """Begin with the shots: `left` of `total` are not done."""
         with self._lock:
-            self._deal, self._total, self._before = deal, total, total - left
+            self._queue, self._total, self._before = queue, total, total - left
             self._shots_begin = time.monotonic()
             if self.request is not None and self.request.finish:
-                deal.halt()
+                queue.halt()
 
     def started(self, shot: int, rank: int) -> None:
         """Note that a group, whose first rank this is, has got a shot."""
@@ -189,8 +189,8 @@ class Live:
         with self._lock:
             self.request = request
             if request.finish:
-                if self._deal is not None:
-                    self._deal.halt()
+                if self._queue is not None:
+                    self._queue.halt()
                 return
         with self._ending:
             if not self._end.is_set():
@@ -200,7 +200,7 @@ class Live:
     def _write(self, state: str, why: str = "") -> None:
         now = time.monotonic()
         with self._lock:
-            finished = 0 if self._deal is None else self._deal.finished
+            finished = 0 if self._queue is None else self._queue.finished
             content = {
                 "state": state,
                 "why": why,

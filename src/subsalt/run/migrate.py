@@ -1,33 +1,44 @@
-"""Migration of a job of any method into a run directory."""
+"""Migration of a job into a run directory: the engine of all methods; stoppable at any time, resumable.
+
+The units of work are shots, or blocks of an image. The partial result of each is published before the ledger calls it
+done, and the image is made of them in a fixed order: neither a stop nor the order of work changes a byte of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.errors import Finding
-from subsalt.methods import method_of
+from subsalt import kernels
+from subsalt.errors import Finding, raise_on_errors
+from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.traffic import TRACES
+from subsalt.methods import Method, method_of
 from subsalt.parallel.comm import world
-from subsalt.run.dealing import Progress
-from subsalt.run.going_on import AS_IT_IS, GoingOn
+from subsalt.parallel.watchdog import watch
+from subsalt.propagation import devices
+from subsalt.run import gpu_work, groups
+from subsalt.run.crashes import CrashNote
+from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
+from subsalt.run.identity import begin_run, keep_place
+from subsalt.run.ledger import Ledger
+from subsalt.run.live import Live
+from subsalt.run.method_run import MethodRun, MigrationRequest, RunState, Written
+from subsalt.run.opening import open_run
+from subsalt.run.resume import AS_IT_IS, ResumeOptions, units_to_do
+from subsalt.run.shared import check_shared, inputs_of
+from subsalt.run.units import Bookkeeping, Progress, run_units
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
 
 
-@dataclass(frozen=True)
-class MigrationRequest:
-    """What a migration is asked for; fields as the parameters of `migrate_job`."""
-
-    run_dir: Path
-    progress: Progress | None
-    strict: bool
-    going_on: GoingOn
-    say: Callable[[str], None]
-    recompute: bool
+#: totals of a run that its result gives as well
+COUNTED = ("point_steps", "grid_point_steps", "contributions")
 
 
 @dataclass
@@ -44,13 +55,13 @@ class RunResult:
         Of that file; depends on job and inputs alone.
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
-    point_steps : int
-        Points computed in this call, of all time steps of reverse time migration: those that a wave has not reached are
-        not.
     peak_memory : int
         Largest resident size of the process, bytes.
     shots_done, shots_failed : list of int
         Ids; of blocks of a time migration.
+    point_steps : int
+        Points computed in this call, of all time steps of reverse time migration: those that a wave has not reached are
+        not.
     report : Path or None
         HTML report.
     findings : list of Finding
@@ -60,7 +71,7 @@ class RunResult:
     unit : {"shot", "block"}
         What `shots_done` and `shots_failed` count.
     predicted : dict
-        What it was predicted to take, on rank 0 (`subsalt.methods.rtm.prediction`).
+        What it was predicted to take, on rank 0 (`MethodRun.predict`).
     grid_point_steps : int
         Grid points times time steps of this call.
     """
@@ -69,10 +80,10 @@ class RunResult:
     image: Path
     sha256: str
     phases: dict[str, float]
-    point_steps: int
     peak_memory: int
     shots_done: list[int]
     shots_failed: list[int]
+    point_steps: int = 0
     report: Path | None = None
     files: list[Path] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -109,12 +120,183 @@ class RunResult:
         return None if found is None else found.to_dict()
 
 
+class Migration:
+    """A migration of a job, on one rank; all ranks call `run` together.
+
+    Parameters
+    ----------
+    job : BaseJob
+        Of any method.
+    request : MigrationRequest
+    """
+
+    def __init__(self, job: BaseJob, request: MigrationRequest) -> None:
+        self.job = job
+        self.method: Method = method_of(job.method)
+        self.state = RunState(request, world(), Phases())
+        self.facts: dict[str, Any] = {}
+
+    def run(self) -> RunResult:
+        """Carry the migration from its checks to the report."""
+        state, job = self.state, self.job
+        request, clock = state.request, state.clock
+        run = self._prepared()
+        with ExitStack() as stack:
+            # for programs: around the command the watch began before the job was checked
+            stack.enter_context(watch(state.world, job.parallel.patience))
+            with clock("ledger"):
+                units, left = self._opened(run, stack)
+            with clock("setup"):
+                parts = groups.form(state.world, *run.group_sizes(), max(1, len(left)))
+            crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
+            with run.work(stack, parts, crash) as one:
+                before, idle = TRACES.now(), gpu_work.counted(state.device)
+                progress = request.progress if state.world.is_root else None
+                books = Bookkeeping(clock, state.ledger, progress, state.live, self.method.unit)
+                run_units(parts, one, left, len(units), books)
+            self._stop_if_unfinished()
+            written = run.assemble()
+            with clock("facts"):
+                done_there = gpu_work.since(state.device, idle)
+                spent = over_ranks(state.world, clock.table(), TRACES.now() - before, run.halo, done_there)
+                totals = run.totals()
+                parallel = parts.facts() | {"threads": kernels.threads_to_use(state.threads)}
+                parts.free()
+                rows = state.world.bcast(state.ledger.rows() if state.ledger else None)
+                self._write_ending(run, written, rows, spent, totals, parallel)
+            with state.world.together():
+                # pictures show the finished run
+                files = written.files + run.finish()
+                if state.world.is_root:
+                    names = [str(f.relative_to(state.folder)) for f in files]
+                    write_facts(state.folder, self.facts | {"files": names, "phases": clock.table()})
+        return RunResult(
+            run_dir=state.folder,
+            image=written.image,
+            sha256=written.sha256,
+            phases=clock.table(),
+            peak_memory=spent["peak_memory_bytes"]["max"],
+            shots_done=[r["id"] for r in rows if r["state"] == "done"],
+            shots_failed=[r["id"] for r in rows if r["state"] == "quarantined"],
+            report=write_report(state.folder, clock),
+            files=[Path(f) for f in state.world.bcast([str(f) for f in files])],
+            findings=state.findings,
+            unit=self.method.unit,
+            predicted=self.facts.get("predicted", {}),
+            **{name: totals[name] for name in COUNTED if name in totals},
+        )
+
+    def _prepared(self) -> MethodRun:
+        """Check the job, and set up what all units share."""
+        from subsalt.job.checking import check_job
+
+        state, job = self.state, self.job
+        clock, everybody = state.clock, state.world
+        with clock("check"):
+            keep_place(job, state.folder, everybody)
+            state.findings = raise_on_errors(check_job(job).findings, state.request.strict)
+        run: MethodRun = self.method.open_run(job, state)
+        run.load()
+        with clock("setup"):
+            asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
+            state.threads = groups.threads_for(everybody, asked)
+            state.device = devices.prepare(everybody, job.parallel.device, state.threads)
+            run.prepare()
+        with clock("provenance"):
+            state.inputs = inputs_of(job, everybody)
+            state.run_id = job.run_id(state.inputs)
+            state.numerics = run.numerics()
+            state.by = kernels.label(state.numerics)
+            if state.device.OWN_MEMORY:
+                state.request.say(f"computing on {state.by}")
+        return run
+
+    def _opened(self, run: MethodRun, stack: ExitStack) -> tuple[Sequence[Any], list[Any]]:
+        """Open the run directory; return the units of the run, and those that are left, in order."""
+        state, everybody = self.state, self.state.world
+        with everybody.together():
+            if everybody.is_root:
+                self._open_ledger(run, stack)
+        check_shared(state.folder, everybody)
+        units = run.units()
+        by_id = {unit.id: unit for unit in units}
+        left = [by_id[i] for i in everybody.bcast(units_to_do(state.ledger) if state.ledger else None)]
+        with everybody.together():
+            predicted = run.predict(left)
+            if everybody.is_root:
+                self.facts = self._beginning(run) | {"predicted": predicted}
+                write_facts(state.folder, self.facts | {"state": "running"})
+        return units, left
+
+    def _open_ledger(self, run: MethodRun, stack: ExitStack) -> None:
+        """Open the ledger and tell of the run from now on. On rank 0."""
+        state, job = self.state, self.job
+        resume = state.request.resume
+
+        def begin(ledger: Ledger) -> None:
+            accept = resume.accept_changed_inputs
+            begin_run(
+                ledger,
+                job,
+                state.run_id,
+                state.inputs,
+                state.numerics,
+                accept_changed_inputs=accept,
+                **run.ties(ledger),
+            )
+
+        ledger = open_run(stack, state.folder, begin, state.request.recompute, state.request.say)
+        ledger.set("unit", self.method.unit)
+        live = Live(state.folder, ledger.lock.lease, state.clock, resume.limit, unit=self.method.unit)
+        live.given_back = run.given_back
+        live.facts["by"] = state.by
+        state.ledger, state.live = ledger, stack.enter_context(live)
+        publish_text(state.folder / "job.resolved.toml", job.resolved_toml())
+        make_folder(state.images)
+
+    def _stop_if_unfinished(self) -> None:
+        """End the run here when somebody asked for it. Collective."""
+        live, ledger = self.state.live, self.state.ledger
+        self.state.world.agree(live.unfinished(len(units_to_do(ledger))) if live and ledger else None)
+
+    def _beginning(self, run: MethodRun) -> dict[str, Any]:
+        """Return what run.json says of a run before its first unit."""
+        state, job = self.state, self.job
+        known = facts_of_job(job, state.run_id, state.inputs, state.numerics, state.findings)
+        return known | run.facts()
+
+    def _write_ending(
+        self,
+        run: MethodRun,
+        written: Written,
+        rows: Sequence[dict[str, Any]],
+        spent: dict[str, Any],
+        totals: dict[str, Any],
+        parallel: dict[str, Any],
+    ) -> None:
+        """Write run.json of the finished run. Collective."""
+        state = self.state
+        with state.world.together():
+            if not state.world.is_root:
+                return
+            done = [r["id"] for r in rows if r["state"] == "done"]
+            unit, phases = self.method.unit, state.clock.table()
+            self.facts |= totals | {
+                "parallel": parallel | run.parallel_facts(),
+                "computed_by": computed_by(state.folder, done, unit),
+            }
+            self.facts |= facts_of_ending(state.folder, unit, rows, written.files, spent, phases)
+            self.facts |= run.ending_facts(rows, spent)
+            self.facts["findings"] = [vars(f) for f in state.findings]
+            write_facts(state.folder, self.facts)
+
+
 def migrate_job(
     job: BaseJob,
     run_dir: str | Path | None = None,
     progress: Progress | None = None,
     strict: bool = False,
-    going_on: GoingOn = AS_IT_IS,
+    resume: ResumeOptions = AS_IT_IS,
     say: Callable[[str], None] = lambda text: None,
     recompute: bool = False,
 ) -> RunResult:
@@ -133,7 +315,7 @@ def migrate_job(
         ``progress(done, total, message)``; called on rank 0.
     strict : bool
         Warnings of the checks stop the run too.
-    going_on : GoingOn, optional
+    resume : ResumeOptions, optional
         What to do with shots that were set aside and inputs that have changed, and when to stop.
     say : callable, optional
         Told what is used again of what the directory holds, before the first shot.
@@ -150,9 +332,8 @@ def migrate_job(
         When the job does not fit; nothing was started.
     """
     folder = job.default_run_dir if run_dir is None else Path(run_dir)
-    request = MigrationRequest(folder, progress, strict, going_on, say, recompute)
-    result: RunResult = method_of(job.method).migrate(job, request)
-    return result
+    request = MigrationRequest(folder, progress, strict, resume, say, recompute)
+    return Migration(job, request).run()
 
 
 def write_report(folder: Path, clock: Phases) -> Path:

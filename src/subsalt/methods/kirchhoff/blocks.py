@@ -23,9 +23,9 @@ from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.run.crashes import CrashNote
-from subsalt.run.deal import Told
-from subsalt.run.dealing import Report
 from subsalt.run.facts import log_event
+from subsalt.run.scheduler import Outcome
+from subsalt.run.units import Report
 from subsalt.timing import Phases
 
 
@@ -83,7 +83,7 @@ class BlockRunner:
     def __post_init__(self) -> None:
         self._finished: Block | None = None
 
-    def one(self, block: Block, ahead: Block | None, report: Report) -> Told:
+    def one(self, block: Block, ahead: Block | None, report: Report) -> Outcome:
         """Sum the traces of a block and publish the sums; return what became of it."""
         begin = time.monotonic()
         if self._finished is not None:

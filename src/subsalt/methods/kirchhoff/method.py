@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
     from subsalt.plan.nodes import NodesPlan
     from subsalt.plan.planning import PlanRequest
-    from subsalt.run.migrate import MigrationRequest, RunResult
+    from subsalt.run.method_run import MethodRun, RunState
     from subsalt.view.time_run import TimeRun
 
 
@@ -64,11 +64,11 @@ class KirchhoffTimeMigration:
 
         return plan_kirchhoff_nodes(job, counts, **request)
 
-    def migrate(self, job: KirchhoffJob, request: MigrationRequest) -> RunResult:
-        """Migrate the traces of a job in a run directory; collective."""
-        from subsalt.methods.kirchhoff.migrate import migrate_time_job
+    def open_run(self, job: KirchhoffJob, state: RunState) -> MethodRun:
+        """Return what a run of this method does beside the engine."""
+        from subsalt.methods.kirchhoff.migrate import BlocksRun
 
-        return migrate_time_job(job, request)
+        return BlocksRun(job, state)
 
     def read_image(self, folder: Path) -> TimeRun:
         """Return image and gathers of a run directory, or what its blocks have summed so far."""

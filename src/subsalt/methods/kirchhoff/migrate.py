@@ -1,46 +1,37 @@
-"""A time migration in a run directory: on any number of ranks, stoppable and resumable, always the same bytes."""
+"""A run of time migration: its units are blocks of the image, each summed by one rank over the traces in reach."""
 
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
-from subsalt.errors import CorruptionError, raise_on_errors
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.traffic import TRACES
+from subsalt.errors import CorruptionError
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.blocks import BlockRunner
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.engine import bytes_of
 from subsalt.methods.kirchhoff.facts import beginning_facts, ending_facts
-from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
+from subsalt.methods.kirchhoff.outputs import draw, write_outputs
 from subsalt.methods.kirchhoff.partial import SumsFile
 from subsalt.methods.kirchhoff.prediction import of_blocks
 from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import work_of
-from subsalt.parallel.comm import Comm, world
-from subsalt.parallel.watchdog import watch
+from subsalt.parallel.comm import Comm
 from subsalt.plan import World
 from subsalt.plan import gpu as gpus
-from subsalt.propagation import devices
-from subsalt.run import gpu_work
-from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
-from subsalt.run.dealing import deal_units
-from subsalt.run.facts import computed_by, over_ranks, write_facts
-from subsalt.run.going_on import GoingOn, look_back, shots_to_do
-from subsalt.run.identity import begin_run
+from subsalt.run.groups import Groups
 from subsalt.run.ledger import Ledger
-from subsalt.run.live import Live
-from subsalt.run.migrate import MigrationRequest, RunResult, write_report
-from subsalt.run.opening import open_run
-from subsalt.run.shared import check_shared, inputs_of
-from subsalt.timing import Phases
+from subsalt.run.method_run import MethodRun, RunState, Written
+from subsalt.run.resume import ResumeOptions, review_last_start
+from subsalt.run.scheduler import Outcome
+from subsalt.run.units import Report
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
@@ -50,152 +41,128 @@ if TYPE_CHECKING:
 BLOCKS = "blocks"
 
 
-def migrate_time_job(job: KirchhoffJob, request: MigrationRequest) -> RunResult:
-    """Migrate the traces of a job in time."""
-    from subsalt.job.checking import check_job
+class BlocksRun(MethodRun):
+    """See `MethodRun`.
 
-    clock, everybody, folder, say = Phases(), world(), request.run_dir, request.say
-    with clock("check"):
-        findings = raise_on_errors(check_job(job).findings, request.strict)
-    with clock("trace headers"):
-        setup = job.setup(everybody)
-    with clock("setup"):
-        asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
-        shared = ranks.threads_for(everybody, asked)
-        device = devices.prepare(everybody, job.parallel.device, shared)
+    Parameters
+    ----------
+    job : KirchhoffJob
+    state : RunState
+    """
+
+    def __init__(self, job: KirchhoffJob, state: RunState) -> None:
+        super().__init__(state)
+        self.job = job
+        if job.kirchhoff.save_every:
+            self.given_back = "were stored as restart points"
+
+    def load(self) -> None:
+        """Read the headers of all traces."""
+        with self.state.clock("trace headers"):
+            self.setup = self.job.setup(self.state.world)
+
+    def prepare(self) -> None:
+        """Cut the image into blocks that fit."""
+        job, everybody = self.job, self.state.world
         with everybody.together():
-            threads = kernels.threads_to_use(shared)
+            self.threads = kernels.threads_to_use(self.state.threads)
         with everybody.together():
             gpu = gpus.of_run(job.parallel.device)
-        sharing = World.of(everybody, threads, gpu)
-        layout = layout_for(job, setup, everybody, sharing)
-    with clock("provenance"):
-        inputs = inputs_of(job, everybody)
-        run_id = job.run_id(inputs)
-        numerics = device.describe()
-        by = kernels.label(numerics)
-        if device.OWN_MEMORY:
-            say(f"computing on {by}")
-    with ExitStack() as stack:
-        # for programs: around the command the watch began before the job was checked
-        stack.enter_context(watch(everybody, job.parallel.patience))
-        ledger, live, facts, images = None, None, {}, folder / "images"
-        points = RestartPoints(folder, run_id)
-        with clock("ledger"):
-            with everybody.together():
-                if everybody.is_root:
+        self.sharing = World.of(everybody, self.threads, gpu)
+        self.layout = layout_for(job, self.setup, everybody, self.sharing)
 
-                    def begin(ledger: Ledger) -> None:
-                        accept = request.going_on.accept_changed_inputs
-                        begin_run(ledger, job, run_id, inputs, numerics, accept_changed_inputs=accept)
+    def units(self) -> Sequence[Block]:
+        """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""
+        state = self.state
+        self.points = RestartPoints(state.folder, state.run_id)
+        self.blocks = blocks_of_run(
+            state.ledger,
+            self.setup,
+            self.layout,
+            self.points,
+            state.images,
+            state.request.resume,
+            state.world,
+        )
+        return self.blocks
 
-                    ledger = open_run(stack, folder, begin, request.recompute, say)
-                    ledger.set("unit", "block")
-                    live = Live(folder, ledger.lock.lease, clock, request.going_on.limit, unit="block")
-                    live.given_back = (
-                        "were stored as restart points" if job.kirchhoff.save_every else live.given_back
-                    )
-                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
-                    make_folder(images)
-            check_shared(folder, everybody)
-            blocks = blocks_of_run(ledger, setup, layout, points, images, request.going_on, everybody)
-            with everybody.together():
-                if ledger is not None and live is not None:
-                    stack.enter_context(live)
-                    facts = beginning_facts(job, setup, run_id, inputs, findings, layout, numerics)
-                    to_do = set(shots_to_do(ledger))
-                    facts["predicted"] = of_blocks(
-                        job,
-                        setup,
-                        layout,
-                        [b for b in blocks if b.id in to_do],
-                        job.remember("work", lambda: work_of(setup)),
-                        sharing,
-                        folder,
-                    )
-                    write_facts(folder, facts | {"state": "running"})
-            by_id = {b.id: b for b in blocks}
-            left = [by_id[i] for i in everybody.bcast(shots_to_do(ledger) if ledger else None)]
-        crash = stack.enter_context(CrashNote(folder, everybody.rank))
-        parts = ranks.form(everybody, 1, 1, max(1, len(left)))
-        runner = BlockRunner(
-            setup,
-            images,
-            points,
-            clock,
-            threads,
-            layout.trace_block,
-            job.kirchhoff.save_every,
+    def facts(self) -> dict[str, Any]:
+        """Return grid, classes, velocity, traces and plan."""
+        return beginning_facts(self.setup, self.layout)
+
+    def predict(self, left: Sequence[Block]) -> dict[str, Any]:
+        """Return what the blocks that are left take; on rank 0."""
+        if not self.state.world.is_root:
+            return {}
+        work = self.job.remember("work", lambda: work_of(self.setup))
+        return of_blocks(self.job, self.setup, self.layout, left, work, self.sharing, self.state.folder)
+
+    @contextmanager
+    def work(
+        self, stack: ExitStack, groups: Groups, crash: CrashNote
+    ) -> Iterator[Callable[[Block, Block | None, Report], Outcome]]:
+        """Sum the traces of blocks."""
+        state = self.state
+        self.runner = BlockRunner(
+            self.setup,
+            state.images,
+            self.points,
+            state.clock,
+            self.threads,
+            self.layout.trace_block,
+            self.job.kirchhoff.save_every,
             crash,
-            device.NAME,
-            by,
+            state.device.NAME,
+            state.by,
         )
-        if live is not None:
-            live.facts["by"] = by
-        before, idle = TRACES.now(), gpu_work.counted(device)
-        deal_units(
-            parts,
-            runner.one,
-            left,
-            len(blocks),
-            clock,
-            ledger,
-            request.progress if everybody.is_root else None,
-            live,
-            unit="block",
-        )
-        everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
-        hashes = {
-            int(k): str(v) for k, v in everybody.bcast(list(ledger.hashes().items()) if ledger else None)
-        }
-        with clock("output"):
-            written = _written(job, setup, folder, run_id, blocks, hashes, ledger, everybody)
-        with clock("facts"):
-            done_there = gpu_work.since(device, idle)
-            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, gpu=done_there)
-            counted = everybody.allgather(vars(runner.counted))
-            parallel = parts.facts() | {"threads": threads, "trace_block": layout.trace_block}
-            parts.free()
-            rows = everybody.bcast(ledger.rows() if ledger else None)
-            totals = _totals(images, blocks, hashes, everybody)
-            with everybody.together():
-                if everybody.is_root:
-                    finished = [r["id"] for r in rows if r["state"] == "done"]
-                    facts |= {
-                        "parallel": parallel,
-                        "findings": [vars(f) for f in findings],
-                        "computed_by": computed_by(folder, finished, "block"),
-                    }
-                    facts |= ending_facts(
-                        folder, blocks, rows, written, spent, counted, totals, clock.table()
-                    )
-                    write_facts(folder, facts)
-        with clock("pictures"), everybody.together():
-            if everybody.is_root and job.output.pictures:
-                written.files += draw(folder, setup)
-        with everybody.together():
-            if everybody.is_root:
-                # now that the pictures have taken their time
-                names = [str(f.relative_to(folder)) for f in written.files]
-                write_facts(folder, facts | {"files": names, "phases": clock.table()})
-                points.clear()
-    files = [Path(f) for f in everybody.bcast([str(f) for f in written.files])]
-    return RunResult(
-        folder,
-        written.image,
-        written.sha256,
-        clock.table(),
-        0,
-        spent["peak_memory_bytes"]["max"],
-        [r["id"] for r in rows if r["state"] == "done"],
-        [],
-        write_report(folder, clock),
-        files,
-        findings,
-        totals["contributions"],
-        "block",
-        facts.get("predicted", {}),
-    )
+        yield self.runner.one
+
+    def assemble(self) -> Written:
+        """Write image, gathers, hits and fold; a block whose sums are damaged is planned again, and the run ends."""
+        state = self.state
+        self.hashes = state.hashes()
+        with (
+            state.clock("output"),
+            Assembly(self.setup, state.images, self.blocks, self.hashes) as assembly,
+        ):
+            try:
+                self.written = write_outputs(
+                    self.job, self.setup, state.folder, state.run_id, assembly, state.world
+                )
+            except CorruptionError:
+                good = intact(state.images, self.hashes, state.world)
+                if state.ledger is not None:
+                    state.ledger.keep(good)
+                raise
+        return self.written
+
+    def totals(self) -> dict[str, Any]:
+        """Return what all blocks together took, of all starts, and what the ranks did in this one."""
+        everybody, found = self.state.world, {"contributions": 0, "traces_summed": 0}
+        for block in self.blocks[everybody.rank :: everybody.size]:
+            with SumsFile(block_path(self.state.images, block.id), self.hashes[block.id]) as file:
+                found["contributions"] += file.contributions
+                found["traces_summed"] += file.traces
+        self.counted = everybody.allgather(vars(self.runner.counted))
+        return {name: everybody.sum(value) for name, value in found.items()}
+
+    def parallel_facts(self) -> dict[str, Any]:
+        """Return the traces that are summed at a time."""
+        return {"trace_block": self.layout.trace_block}
+
+    def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where the blocks lie, and what was summed in this start."""
+        return ending_facts(self.blocks, rows, self.written, spent, self.counted)
+
+    def finish(self) -> list[Path]:
+        """Draw the finished run, and remove the restart points."""
+        drawn: list[Path] = []
+        if self.state.world.is_root:
+            if self.job.output.pictures:
+                with self.state.clock("pictures"):
+                    drawn = draw(self.state.folder, self.setup)
+            self.points.clear()
+        return drawn
 
 
 def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found: World) -> Layout:
@@ -229,7 +196,7 @@ def blocks_of_run(
     layout: Layout,
     points: RestartPoints,
     images: Path,
-    going_on: GoingOn,
+    resume: ResumeOptions,
     everybody: Comm,
 ) -> list[Block]:
     """Return the blocks of the run: those of the layout, or those of an earlier start, what is left of them cut anew.
@@ -252,7 +219,7 @@ def blocks_of_run(
             ledger.set(BLOCKS, json.dumps([b.to_list() for b in blocks]))
             ledger.plan([b.id for b in blocks])
             ledger.keep(good)
-            look_back(ledger, going_on)
+            review_last_start(ledger, resume)
             # every block has its own place in the image: none is left out, whatever befell earlier starts
             ledger.forgive()
             points.tidy([b for b in blocks if b.id not in good])
@@ -284,34 +251,3 @@ def intact(images: Path, hashes: dict[int, str], everybody: Comm) -> set[int]:
         except CorruptionError:
             continue
     return {block for some in everybody.allgather(good) for block in some}
-
-
-def _written(
-    job: KirchhoffJob,
-    setup: KirchhoffSetup,
-    folder: Path,
-    run_id: str,
-    blocks: list[Block],
-    hashes: dict[int, str],
-    ledger: Ledger | None,
-    everybody: Comm,
-) -> TimeOutputs:
-    """Write the outputs; a block whose sums are damaged is planned again, and the run ends. Collective."""
-    with Assembly(setup, folder / "images", blocks, hashes) as assembly:
-        try:
-            return write_outputs(job, setup, folder, run_id, assembly, everybody)
-        except CorruptionError:
-            good = intact(folder / "images", hashes, everybody)
-            if ledger is not None:
-                ledger.keep(good)
-            raise
-
-
-def _totals(images: Path, blocks: list[Block], hashes: dict[int, str], everybody: Comm) -> dict[str, Any]:
-    """Return what all blocks together took, of all starts. Collective."""
-    found = {"contributions": 0, "traces_summed": 0}
-    for block in blocks[everybody.rank :: everybody.size]:
-        with SumsFile(block_path(images, block.id), hashes[block.id]) as file:
-            found["contributions"] += file.contributions
-            found["traces_summed"] += file.traces
-    return {name: everybody.sum(value) for name, value in found.items()}

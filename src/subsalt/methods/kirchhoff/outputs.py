@@ -20,6 +20,7 @@ from subsalt.methods.kirchhoff.engine import antialias_spacing
 from subsalt.methods.kirchhoff.files import OutputFile, rsf_file, segy_file
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.parallel.comm import Comm
+from subsalt.run.method_run import Written
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
@@ -29,25 +30,16 @@ ALONE = 1 << 28
 
 
 @dataclass
-class TimeOutputs:
+class TimeOutputs(Written):
     """Files of a finished time migration.
 
     Parameters
     ----------
-    image : Path
-        The image in SEG-Y.
-    sha256 : str
-        Of it.
     named : dict
         Name in the run directory and hash of ``image``, ``gathers``, ``hits``, ``fold``, as far as they were written.
-    files : list of Path
-        All.
     """
 
-    image: Path
-    sha256: str
     named: dict[str, dict[str, str]] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
 
 
 def write_outputs(
@@ -111,7 +103,7 @@ def write_outputs(
                 if name in named:
                     named[name]["sha256"] = sha256_file(folder / named[name]["path"])
     named = world.bcast(named)
-    return TimeOutputs(folder / named["image"]["path"], named["image"]["sha256"], named, written)
+    return TimeOutputs(folder / named["image"]["path"], named["image"]["sha256"], written, named)
 
 
 def draw(folder: Path, setup: KirchhoffSetup) -> list[Path]:

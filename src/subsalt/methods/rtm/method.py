@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods import Method
     from subsalt.plan.nodes import NodesPlan
     from subsalt.plan.planning import PlanRequest
-    from subsalt.run.migrate import MigrationRequest, RunResult
+    from subsalt.run.method_run import MethodRun, RunState
     from subsalt.view.run_image import RunImage
 
 
@@ -62,11 +62,11 @@ class ReverseTimeMigration:
 
         return plan_nodes(job, counts, **request)
 
-    def migrate(self, job: Job, request: MigrationRequest) -> RunResult:
-        """Migrate the shots of a job in a run directory; collective."""
-        from subsalt.methods.rtm.migrate import migrate_shots_job
+    def open_run(self, job: Job, state: RunState) -> MethodRun:
+        """Return what a run of this method does beside the engine."""
+        from subsalt.methods.rtm.migrate import ShotsRun
 
-        return migrate_shots_job(job, request)
+        return ShotsRun(job, state)
 
     def read_image(self, folder: Path) -> RunImage:
         """Return the image of a run directory, or the sum of the partial images that are there."""

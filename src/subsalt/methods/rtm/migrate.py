@@ -1,187 +1,177 @@
-"""Runs of a job: migrate a survey into a run directory, or model one to SEG-Y; stoppable at any time, resumable.
-
-The unit of work is the shot. Its partial image is published before the ledger calls it done, and the image is
-the sum of the partial images in survey order, so that neither a stop nor the order of work changes a byte of it.
-"""
+"""A run of reverse time migration: its units are shots, whose partial images are summed in survey order."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
-from subsalt.errors import raise_on_errors
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.traffic import TRACES
-from subsalt.methods.rtm.facts import ending_facts, run_facts
+from subsalt.acquisition.survey import Shot
+from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import check_formats, write_outputs
 from subsalt.methods.rtm.prediction import of_shots
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, unserved
-from subsalt.methods.rtm.shots import ShotRunner, migrate_shots
+from subsalt.methods.rtm.shots import ShotRunner
 from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places
-from subsalt.parallel.comm import world
-from subsalt.parallel.watchdog import watch
-from subsalt.propagation import devices
-from subsalt.run import gpu_work
-from subsalt.run import groups as ranks
 from subsalt.run.crashes import CrashNote
-from subsalt.run.facts import computed_by, over_ranks, write_facts
-from subsalt.run.going_on import look_back, shots_left, shots_to_do
-from subsalt.run.identity import begin_run, keep_place, numerics_of, wavefield_id
+from subsalt.run.groups import Groups
+from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
-from subsalt.run.live import Live
-from subsalt.run.migrate import MigrationRequest, RunResult, write_report
-from subsalt.run.opening import open_run
-from subsalt.run.shared import check_shared, inputs_of
-from subsalt.timing import Phases
+from subsalt.run.method_run import MethodRun, RunState, Written
+from subsalt.run.resume import review_last_start
+from subsalt.run.scheduler import Outcome
+from subsalt.run.units import Report
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 
-def migrate_shots_job(job: Job, request: MigrationRequest) -> RunResult:
-    """Migrate the shots of a job by reverse time migration."""
-    from subsalt.job.checking import check_job
+class ShotsRun(MethodRun):
+    """See `MethodRun`.
 
-    clock, everybody, folder, say = Phases(), world(), request.run_dir, request.say
-    with clock("check"):
-        keep_place(job, folder, everybody)
-        findings = raise_on_errors(check_job(job).findings, request.strict)
-    with clock("model input"):
-        model = job.open_model()
-    with clock("survey"), everybody.together():
-        survey = survey_of(job, model)
-    with clock("setup"):
-        options = job.propagation_options
-        threads = ranks.threads_for(everybody, options.threads)
-        device = devices.prepare(everybody, options.device, threads)
-        setup = migration_setup(job, model, survey)
-        plan = plan_ranks(job, setup, survey.shots, everybody, folder)
+    Parameters
+    ----------
+    job : Job
+        With `[data]`.
+    state : RunState
+    """
+
+    def __init__(self, job: Job, state: RunState) -> None:
+        super().__init__(state)
+        self.job = job
+
+    def load(self) -> None:
+        """Read the model, or open its files, and the headers of the survey."""
+        state = self.state
+        with state.clock("model input"):
+            self.model = self.job.open_model()
+        with state.clock("survey"), state.world.together():
+            self.survey = survey_of(self.job, self.model)
+
+    def prepare(self) -> None:
+        """Choose time step and windows, the ranks that share a shot, and how snapshots are kept."""
+        job, everybody = self.job, self.state.world
+        self.setup = migration_setup(job, self.model, self.survey)
+        self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
-            check_formats(job, model.grid, everybody, survey.frame)
-    with clock("provenance"):
-        inputs = inputs_of(job, everybody)
-        run_id = job.run_id(inputs)
-        numerics = numerics_of(
-            device.describe(), options, plan.choice.scheme.strategy if plan.choice else "store"
-        )
-        by = kernels.label(numerics)
-        if device.OWN_MEMORY:
-            say(f"computing on {by}")
-    with ExitStack() as stack:
-        # for programs: around the command the watch began before the job was checked
-        stack.enter_context(watch(everybody, job.parallel.patience))
-        ledger, live, facts, images = None, None, {}, folder / "images"
-        with clock("ledger"):
-            with everybody.together():
-                if everybody.is_root:
+            check_formats(job, self.model.grid, everybody, self.survey.frame)
 
-                    def begin(ledger: Ledger) -> None:
-                        begin_run(
-                            ledger,
-                            job,
-                            run_id,
-                            inputs,
-                            numerics,
-                            accept_changed_inputs=request.going_on.accept_changed_inputs,
-                            place=survey.frame,
-                            unserved=partial(unserved, setup, folder, ledger),
-                        )
+    def numerics(self) -> dict[str, object]:
+        """Return what computes; storage of the model and a backward wavefield are classes of their own."""
+        choice = self.plan.choice
+        strategy = choice.scheme.strategy if choice else "store"
+        return numerics_of(super().numerics(), self.job.propagation_options, strategy)
 
-                    ledger = open_run(stack, folder, begin, request.recompute, say)
-                    ledger.plan([s.id for s in survey.shots])
-                    look_back(ledger, request.going_on)
-                    live = stack.enter_context(Live(folder, ledger.lock.lease, clock, request.going_on.limit))
-                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
-                    make_folder(images)
-                    facts = run_facts(
-                        job, setup, run_id, inputs, findings, plan.need.arrays, numerics, survey
-                    )
-                    facts["plan"] = plan.to_dict()
-                    write_facts(folder, facts | {"state": "running"})
-            check_shared(folder, everybody)
-            hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
-            reuse = Reuse.of_run(setup, folder, ledger, everybody)
-            done = {shot for shot in hashes if not reuse.missing(shot)}
-            if ledger is not None:
-                ledger.keep(set(reuse.names))
-                ledger.again(set(reuse.names) - done)
-            left = shots_left(survey, ledger, everybody)
-            with everybody.together():
-                to_do = [s for s in left if not reuse.source_of(s.id)]
-                predicted = of_shots(job, plan, to_do, folder, is_root=everybody.is_root)
-                facts |= {"predicted": predicted} if everybody.is_root else {}
-        if text := reuse.said([s.id for s in survey.shots], done):
-            say(text)
-        with clock("setup"):
-            parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
-        crash = stack.enter_context(CrashNote(folder, everybody.rank))
-        fields_id = everybody.bcast(wavefield_id(job, inputs, numerics))
-        strategies = stack.enter_context(
-            Strategies.of_run(setup, plan, parts.group, job.checkpoint_options, folder, fields_id)
-        )
+    def ties(self, ledger: Ledger) -> dict[str, Any]:
+        """Return the frame of the partial images, and what a change of the imaging condition lacks."""
+        lacking = partial(unserved, self.setup, self.state.folder, ledger)
+        return {"place": self.survey.frame, "unserved": lacking}
+
+    def units(self) -> Sequence[Shot]:
+        """Return the shots; those that partial images or kept wavefields serve are not propagated."""
+        state, ledger, shots = self.state, self.state.ledger, self.survey.shots
         if ledger is not None:
-            ledger.scratch = places(strategies.scratch.directories, folder)
-        if live is not None:
-            live.facts["by"] = by
-            live.facts["scratch"] = [str(d.resolve()) for d in strategies.scratch.directories]
-        with clock("ledger"), everybody.together():
+            ledger.plan([s.id for s in shots])
+            review_last_start(ledger, state.request.resume)
+        hashes = state.hashes()
+        self.reuse = Reuse.of_run(self.setup, state.folder, ledger, state.world)
+        done = {shot for shot in hashes if not self.reuse.missing(shot)}
+        if ledger is not None:
+            ledger.keep(set(self.reuse.names))
+            ledger.again(set(self.reuse.names) - done)
+        if text := self.reuse.said([s.id for s in shots], done):
+            state.request.say(text)
+        return shots
+
+    def facts(self) -> dict[str, Any]:
+        """Return grid, time axes, model and plan."""
+        facts = beginning_facts(self.setup, self.survey)
+        return facts | {"memory_plan": self.plan.need.arrays, "plan": self.plan.to_dict()}
+
+    def predict(self, left: Sequence[Shot]) -> dict[str, Any]:
+        """Return what the shots take that have to be propagated."""
+        to_do = [s for s in left if not self.reuse.source_of(s.id)]
+        root = self.state.world.is_root
+        return of_shots(self.job, self.plan, to_do, self.state.folder, is_root=root)
+
+    def group_sizes(self) -> tuple[int, int | None]:
+        """Return the ranks that share a shot, and among how many the smallest window can be cut."""
+        return self.plan.group_size, self.plan.largest
+
+    @contextmanager
+    def work(
+        self, stack: ExitStack, groups: Groups, crash: CrashNote
+    ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
+        """Migrate shots; traces are read ahead meanwhile."""
+        job, state = self.job, self.state
+        fields_id = state.world.bcast(wavefield_id(job, state.inputs, state.numerics))
+        strategies = stack.enter_context(
+            Strategies.of_run(
+                self.setup, self.plan, groups.group, job.checkpoint_options, state.folder, fields_id
+            )
+        )
+        folders = strategies.scratch.directories
+        if state.ledger is not None:
+            state.ledger.scratch = places(folders, state.folder)
+        if state.live is not None:
+            state.live.facts["scratch"] = [str(d.resolve()) for d in folders]
+        with state.clock("ledger"), state.world.together():
             # all ranks: directories may be of one host alone
             strategies.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
-        runner = ShotRunner(
-            setup, survey, images, parts, clock, job.parallel.io, crash, reuse, strategies, by
+        self.runner = ShotRunner(
+            self.setup,
+            self.survey,
+            state.images,
+            groups,
+            state.clock,
+            job.parallel.io,
+            crash,
+            self.reuse,
+            strategies,
+            state.by,
         )
-        before, idle = TRACES.now(), gpu_work.counted(device)
-        migrate_shots(runner, ledger, left, request.progress if everybody.is_root else None, live)
-        runner.give_back()
-        everybody.agree(live.unfinished(len(shots_to_do(ledger))) if live and ledger else None)
-        with clock("image sum"):
-            planes = sum_image(setup, survey, ledger, images, everybody)
-        written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody)
-        with clock("facts"):
-            point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
-            done_there = gpu_work.since(device, idle)
-            spent = over_ranks(everybody, clock.table(), TRACES.now() - before, runner.halo, done_there)
-            parallel = parts.facts()
-            parts.free()
-            rows = everybody.bcast(ledger.rows() if ledger else None)
-            failed = [r["id"] for r in rows if r["state"] == "quarantined"]
-            peak = spent["peak_memory_bytes"]["max"]
-            with everybody.together():
-                if everybody.is_root:
-                    finished = [r["id"] for r in rows if r["state"] == "done"]
-                    told = told_of_shots(folder, finished)
-                    findings += findings_of(told)
-                    facts |= {
-                        "checkpoint": facts_of(plan, told),
-                        "computed_by": computed_by(folder, finished),
-                        "findings": [vars(f) for f in findings],
-                        "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
-                        "point_steps": point_steps,
-                        "grid_point_steps": whole,
-                        "parallel": parallel
-                        | {"threads": kernels.threads_to_use(threads), "io": job.parallel.io},
-                    }
-                    facts |= ending_facts(folder, rows, written, spent, clock.table())
-                    write_facts(folder, facts)
-    return RunResult(
-        folder,
-        written.image,
-        written.sha256,
-        clock.table(),
-        point_steps,
-        peak,
-        [r["id"] for r in rows if r["state"] == "done"],
-        failed,
-        write_report(folder, clock),
-        written.files,
-        findings,
-        predicted=facts.get("predicted", {}),
-        grid_point_steps=whole,
-    )
+        self.halo = self.runner.halo
+        with self.runner.feed:
+            yield self.runner.one
+        self.runner.give_back()
+
+    def assemble(self) -> Written:
+        """Sum the partial images, and write image, illumination and pictures."""
+        state = self.state
+        with state.clock("image sum"):
+            planes = sum_image(self.setup, self.survey, state.ledger, state.images, state.world)
+        self.written = write_outputs(
+            self.job, self.setup, self.survey, state.folder, state.run_id, planes, state.clock, state.world
+        )
+        return self.written
+
+    def totals(self) -> dict[str, Any]:
+        """Return the points computed, and those of the grids."""
+        total = self.state.world.sum
+        return {
+            "point_steps": total(self.runner.point_steps),
+            "grid_point_steps": total(self.runner.grid_point_steps),
+        }
+
+    def parallel_facts(self) -> dict[str, Any]:
+        """Return who reads the traces."""
+        return {"io": self.job.parallel.io}
+
+    def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what shots did of what was planned for them, and the wavefields that are kept."""
+        state, ledger = self.state, self.state.ledger
+        told = told_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
+        state.findings += findings_of(told)
+        image = self.written.image
+        return {
+            "checkpoint": facts_of(self.plan, told),
+            "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
+            "image": {"path": Path(image).name, "sha256": self.written.sha256},
+        }

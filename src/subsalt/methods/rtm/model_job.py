@@ -22,12 +22,12 @@ from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import groups as ranks
-from subsalt.run.deal import Told
-from subsalt.run.dealing import Report, deal_units
 from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock
+from subsalt.run.scheduler import Outcome
 from subsalt.run.shared import check_shared, inputs_of
+from subsalt.run.units import Bookkeeping, Report, run_units
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -139,9 +139,8 @@ def model_job(
         parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
         setup = with_input(setup, reading_of(job.parallel.io, parts.group))
         runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
-        deal_units(
-            parts, runner.one, [s for s in survey.shots if s.id in left], len(survey), clock, None, progress
-        )
+        to_do = [s for s in survey.shots if s.id in left]
+        run_units(parts, runner.one, to_do, len(survey), Bookkeeping(clock, progress=progress))
         point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
         parts.free()
     return ModelResult(
@@ -167,7 +166,7 @@ class _Runner:
     point_steps: int = 0
     grid_point_steps: int = 0
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
         """Model one shot and write its file; collective over the group."""
         group = self.groups.group
         report(shot, 0.0)

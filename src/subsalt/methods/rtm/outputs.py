@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from subsalt.methods.rtm.blank import refuse_region
 from subsalt.methods.rtm.image import ImagePlanes
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
+from subsalt.run.method_run import Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -38,15 +38,6 @@ SUFFIX = {
     "nc": ".nc",
     "zarr": ".zarr",
 }
-
-
-@dataclass
-class Written:
-    """Files of a finished run."""
-
-    image: Path
-    sha256: str
-    files: list[Path] = field(default_factory=list)
 
 
 def write_outputs(

@@ -23,7 +23,7 @@ from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
-from subsalt.methods.rtm.facts import ending_facts, run_facts
+from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import check_formats, write_outputs
@@ -38,13 +38,13 @@ from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import groups as ranks
-from subsalt.run.deal import Told
-from subsalt.run.dealing import Progress, Report, deal_units
-from subsalt.run.facts import over_ranks, write_facts
+from subsalt.run.facts import facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
 from subsalt.run.migrate import RunResult, write_report
+from subsalt.run.scheduler import Outcome
 from subsalt.run.shared import check_shared
+from subsalt.run.units import Bookkeeping, Progress, Report, run_units
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
 
@@ -178,7 +178,8 @@ def reimage_run(
                     ledger.plan([s.id for s in survey.shots])
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
-                    facts = run_facts(job, setup, run_id, run.inputs, [], {}, numerics, survey)
+                    facts = facts_of_job(job, run_id, run.inputs, numerics)
+                    facts |= beginning_facts(setup, survey) | {"memory_plan": {}}
                     facts["reimage"] = {"run": str(run.folder.resolve()), "run_id": run.run_id} | {
                         "wish": wish.said()
                     }
@@ -198,15 +199,8 @@ def reimage_run(
         parts = ranks.form(everybody, 1, 1, max(1, len(left)))
         imager = _Imager(setup, reuse, run, images, parts.group, clock)
         before = TRACES.now()
-        deal_units(
-            parts,
-            imager.one,
-            left,
-            len(survey),
-            clock,
-            ledger,
-            progress if everybody.is_root else None,
-        )
+        books = Bookkeeping(clock, ledger, progress if everybody.is_root else None)
+        run_units(parts, imager.one, left, len(survey), books)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody, region)
@@ -229,19 +223,19 @@ def reimage_run(
                         "grid_point_steps": 0,
                         "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
                     }
-                    facts |= ending_facts(folder, rows, written, spent, clock.table())
+                    facts |= facts_of_ending(folder, "shot", rows, written.files, spent, clock.table())
+                    facts["image"] = {"path": written.image.name, "sha256": written.sha256}
                     write_facts(folder, facts)
     return RunResult(
         folder,
         written.image,
         written.sha256,
         clock.table(),
-        0,
         peak,
         [r["id"] for r in rows if r["state"] == "done"],
         failed,
-        write_report(folder, clock),
-        written.files,
+        report=write_report(folder, clock),
+        files=written.files,
     )
 
 
@@ -338,7 +332,7 @@ class _Imager:
     group: Comm
     clock: Phases
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
         """Make the partial image of one shot and publish it; return what became of it."""
         report(shot, 0.0)
         if not self.reuse.source_of(shot.id):

@@ -6,7 +6,6 @@ fails (bad traces, a wavefield that blows up) is tried once more at the end, the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +24,9 @@ from subsalt.methods.rtm.wavefields import told_of
 from subsalt.propagation.halo import Traffic
 from subsalt.run import quarantine
 from subsalt.run.crashes import CrashNote
-from subsalt.run.deal import Told
-from subsalt.run.dealing import Progress, Report, deal_units
 from subsalt.run.groups import Groups
-from subsalt.run.ledger import Ledger
-from subsalt.run.live import Live
+from subsalt.run.scheduler import Outcome
+from subsalt.run.units import Report
 from subsalt.timing import Phases
 
 
@@ -89,7 +86,7 @@ class ShotRunner:
         group = self.groups.group
         return share_of(self.setup, shot, group).rows if group.size > 1 else None
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Told:
+    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
         """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
         report(shot, 0.0)
         group = self.groups.group
@@ -143,7 +140,7 @@ class ShotRunner:
         with self.clock(self.reuse.source_of(shot.id)):
             return reused(self.reuse, shot, self.groups.group, lambda fraction: report(shot, fraction))
 
-    def _published(self, shot: Shot, part: ShotImage) -> Told:
+    def _published(self, shot: Shot, part: ShotImage) -> Outcome:
         """Publish the partial image of a shot and return what is told of it. Collective over the group."""
         with self.clock("partial image"):
             sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
@@ -157,30 +154,3 @@ class ShotRunner:
         self.pool.give_back("device", "memory")
         if self.strategies is not None and self.strategies.scratch is not None:
             self.strategies.scratch.give_back()
-
-
-def migrate_shots(
-    runner: ShotRunner,
-    ledger: Ledger | None,
-    left: Sequence[Shot],
-    progress: Progress | None,
-    live: Live | None = None,
-) -> None:
-    """Migrate the shots that are left; collective over all ranks.
-
-    Parameters
-    ----------
-    runner : ShotRunner
-        Of this rank.
-    ledger : Ledger or None
-        On rank 0.
-    left : sequence of Shot
-        Shots to be done, in this order.
-    progress : callable, optional
-        Called on rank 0.
-    live : Live, optional
-        On rank 0: tells of the run, and ends the deal when somebody wants it.
-    """
-    total = len(runner.survey)
-    with runner.feed:
-        deal_units(runner.groups, runner.one, left, total, runner.clock, ledger, progress, live)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from subsalt.acquisition.survey import Shot, Survey
-from subsalt.parallel.comm import Comm
 from subsalt.run import quarantine
 from subsalt.run.crashes import collect, died_of_memory
 from subsalt.run.facts import log_event
@@ -13,7 +11,7 @@ from subsalt.run.ledger import Ledger
 
 
 @dataclass(frozen=True)
-class GoingOn:
+class ResumeOptions:
     """What a start of a run does with what it finds, and when it stops.
 
     Parameters
@@ -31,10 +29,10 @@ class GoingOn:
     limit: float | None = None
 
 
-AS_IT_IS = GoingOn()
+AS_IT_IS = ResumeOptions()
 
 
-def look_back(ledger: Ledger, going_on: GoingOn) -> None:
+def review_last_start(ledger: Ledger, resume: ResumeOptions) -> None:
     """Write down how the start before ended, and which shots are tried again; on rank 0, which holds the lock.
 
     Notes
@@ -49,7 +47,7 @@ def look_back(ledger: Ledger, going_on: GoingOn) -> None:
         _note(ledger, ledger.interrupted[0], "the system ended the run for lack of memory in this shot", {})
     elif ledger.interrupted:
         log_event(ledger.folder, event="died", **{f"{ledger.unit}s": ledger.interrupted})
-    if going_on.retry_quarantined:
+    if resume.retry_quarantined:
         for shot in ledger.forgive():
             log_event(ledger.folder, event="tried again", shot=shot)
 
@@ -63,14 +61,8 @@ def _note(ledger: Ledger, shot: int, reason: str, more: dict[str, object]) -> No
     log_event(ledger.folder, event="quarantined" if aside else "failed", shot=shot, reason=reason)
 
 
-def shots_to_do(ledger: Ledger) -> list[int]:
-    """Return the shots that are neither done nor set aside, suspects last."""
+def units_to_do(ledger: Ledger) -> list[int]:
+    """Return the units that are neither done nor set aside, suspects last."""
     suspects = set(ledger.suspects())
     planned = [r["id"] for r in ledger.rows() if r["state"] == "planned"]
     return sorted(planned, key=lambda shot: shot in suspects)
-
-
-def shots_left(survey: Survey, ledger: Ledger | None, world: Comm) -> list[Shot]:
-    """Return the shots to be done on all ranks, in order; collective."""
-    by_id = {s.id: s for s in survey.shots}
-    return [by_id[shot] for shot in world.bcast(shots_to_do(ledger) if ledger else None)]

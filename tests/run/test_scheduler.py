@@ -14,31 +14,32 @@ from subsalt.methods.rtm import outputs
 from subsalt.methods.rtm.read_ahead import TraceFeed
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes
-from subsalt.run import deal, shared
-from subsalt.run.deal import MESSAGE, REASON, Deal, Dealer, Player, _pack, _unpack
+from subsalt.run import scheduler as scheduling
+from subsalt.run import shared
 from subsalt.run.groups import form, share_of_cores
 from subsalt.run.lock import RunLock
+from subsalt.run.scheduler import MESSAGE, REASON, Scheduler, UnitQueue, Worker, _pack, _unpack
 
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     started, told = [], []
-    dealt = Deal(
-        [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_told=told.append
+    queue = UnitQueue(
+        [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_outcome=told.append
     )
-    assert dealt.next() == {"shot": 7, "ahead": 3}
-    assert dealt.next() == {"shot": 5, "ahead": 9}
+    assert queue.next() == {"shot": 7, "ahead": 3}
+    assert queue.next() == {"shot": 5, "ahead": 9}
     # one shot is left for two groups: whoever is free first has it
-    assert dealt.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
+    assert queue.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
     assert started == [7, 5, 3]
-    assert dealt.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
-    assert dealt.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
-    assert dealt.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
-    assert dealt.finished == 4
+    assert queue.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
+    assert queue.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
+    assert queue.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
+    assert queue.finished == 4
     assert [t["shot"] for t in told] == [7, 3, 5, 1]
 
 
 class Wire:
-    """MPI between a player and a dealer in one process: what is sent lies there until it is asked for."""
+    """MPI between a worker and the scheduler in one process: what is sent lies there until it is asked for."""
 
     def __init__(self):
         self.sent, self.answers, self.into = [], [], None
@@ -61,22 +62,22 @@ class Wire:
 def test_groups_tell_how_far_their_shots_are(monkeypatch):
     """Now and then, without an answer, and before the message that asks for the next shot."""
     heard, now = [], [100.0]
-    monkeypatch.setattr(deal.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(scheduling.time, "monotonic", lambda: now[0])
     channel = SimpleNamespace(mpi=Wire(), rank=3, host="node2")
-    player = Player(channel)
+    worker = Worker(channel)
     for fraction in (0.1, 0.2, 0.3):
-        player.tell(7, fraction, "source")
-    now[0] += deal.TELL
-    player.tell(7, 0.5, "receivers", 12)
+        worker.tell(7, fraction, "source")
+    now[0] += scheduling.TELL
+    worker.tell(7, 0.5, "receivers", 12)
     assert len(channel.mpi.sent) == 2
-    dealt = Deal([], groups=2)
-    dealt.on_heard = lambda *said: heard.append(said)
-    dealer = Dealer(dealt, channel, 1)
+    queue = UnitQueue([], groups=2)
+    queue.on_heard = lambda *said: heard.append(said)
+    scheduler = Scheduler(queue, channel, 1)
     for message in channel.mpi.sent:
-        dealer._request, dealer._buffer = channel.mpi, message
-        assert dealer._answer()
-        assert dealer._asking == 1
-    dealer.tell(8, 0.9, "source")
+        scheduler._request, scheduler._buffer = channel.mpi, message
+        assert scheduler._answer()
+        assert scheduler._asking == 1
+    scheduler.tell(8, 0.9, "source")
     assert heard == [
         (7, 0.1, "source", "node2", 0),
         (7, 0.5, "receivers", "node2", 12),
@@ -85,22 +86,22 @@ def test_groups_tell_how_far_their_shots_are(monkeypatch):
     assert not channel.mpi.answers
 
 
-def test_a_deal_that_was_halted_gives_out_no_more():
-    dealt = Deal([1, 2, 3, 4], groups=1)
-    assert dealt.next() == {"shot": 1, "ahead": 2}
-    dealt.halt()
-    assert dealt.next({"shot": 1}, ready=2) == {"shot": None, "ahead": None}
-    assert dealt.finished == 1
+def test_a_queue_that_was_halted_gives_out_no_more():
+    queue = UnitQueue([1, 2, 3, 4], groups=1)
+    assert queue.next() == {"shot": 1, "ahead": 2}
+    queue.halt()
+    assert queue.next({"shot": 1}, ready=2) == {"shot": None, "ahead": None}
+    assert queue.finished == 1
 
 
 def test_a_shot_that_is_tried_again_comes_last():
     told = []
-    dealt = Deal([1, 2], on_told=lambda t: told.append(t) or len(told) == 1)
-    assert dealt.next() == {"shot": 1, "ahead": 2}
-    assert dealt.next({"shot": 1, "reason": "x"}, ready=2) == {"shot": 2, "ahead": 1}
-    assert dealt.next({"shot": 2}, ready=1) == {"shot": 1, "ahead": None}
-    assert dealt.next({"shot": 1}) == {"shot": None, "ahead": None}
-    assert dealt.finished == 2
+    queue = UnitQueue([1, 2], on_outcome=lambda t: told.append(t) or len(told) == 1)
+    assert queue.next() == {"shot": 1, "ahead": 2}
+    assert queue.next({"shot": 1, "reason": "x"}, ready=2) == {"shot": 2, "ahead": 1}
+    assert queue.next({"shot": 2}, ready=1) == {"shot": 1, "ahead": None}
+    assert queue.next({"shot": 1}) == {"shot": None, "ahead": None}
+    assert queue.finished == 2
 
 
 def test_a_reason_of_any_letters_fits_into_a_message():

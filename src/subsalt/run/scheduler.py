@@ -1,6 +1,6 @@
-"""Who does which shot, or block of an image: rank 0 deals them out, one at a time, to whichever group asks next.
+"""Scheduling of shots, or blocks of an image: rank 0 hands them out, one at a time, to whichever group asks next.
 
-Rank 0 alone knows what is planned, running and done. The first rank of another group tells it what became of its shot
+Rank 0 alone knows what is planned, running and done. The first rank of another group reports the outcome of its shot
 and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
 library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own shots.
 """
@@ -28,10 +28,10 @@ LOOK = 0.005
 TELL = 1.0
 
 #: what became of a shot: {"shot": id, "sha256": ..., "seconds": ...} or {"shot": id, "reason": ...}
-Told = dict[str, Any]
+Outcome = dict[str, Any]
 
 
-class Deal:
+class UnitQueue:
     """The shots still to be done, on rank 0; several threads may call.
 
     Parameters
@@ -42,8 +42,8 @@ class Deal:
         Groups that ask.
     on_start : callable
         ``on_start(shot, rank)`` before a shot is given out to the group whose first rank this is.
-    on_told : callable
-        ``on_told(told)`` when a group says what became of a shot; returns whether it is to be tried again.
+    on_outcome : callable
+        ``on_outcome(outcome)`` when a group reports the outcome of a shot; returns whether it is to be tried again.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Deal:
         shots: Sequence[int],
         groups: int = 1,
         on_start: Callable[[int, int], None] = lambda shot, rank: None,
-        on_told: Callable[[Told], bool | None] = lambda told: None,
+        on_outcome: Callable[[Outcome], bool | None] = lambda told: None,
     ) -> None:
         self._left = deque(shots)
-        self._groups, self.on_start, self.on_told = groups, on_start, on_told
+        self._groups, self.on_start, self.on_outcome = groups, on_start, on_outcome
         self._lock = threading.Lock()
         self._halted = False
         self.finished = 0
@@ -66,7 +66,7 @@ class Deal:
         self._halted = True
 
     def next(
-        self, told: Told | None = None, ready: int | None = None, rank: int = 0
+        self, told: Outcome | None = None, ready: int | None = None, rank: int = 0
     ) -> dict[str, int | None]:
         """Take what a group tells of its shot and return its next one, and the one to prepare for meanwhile.
 
@@ -87,7 +87,7 @@ class Deal:
         """
         with self._lock:
             if told is not None:
-                if self.on_told(told):
+                if self.on_outcome(told):
                     # at the end: what was wrong may have passed by then
                     self._left.append(told["shot"])
                 else:
@@ -104,21 +104,21 @@ class Deal:
         return self._left.popleft() if self._left else None
 
 
-class Dealer:
-    """Rank 0's side of a deal among groups: its own group asks directly, the others by messages. A context manager.
+class Scheduler:
+    """Hands out units on rank 0: its own group asks directly, the others by messages. A context manager.
 
     Parameters
     ----------
-    deal : Deal
-        What is dealt.
+    queue : UnitQueue
+        What is handed out.
     channel : Comm
         All ranks, with messages of their own.
     others : int
         Groups on other ranks: so many will say that they have nothing left to do.
     """
 
-    def __init__(self, deal: Deal, channel: Comm, others: int) -> None:
-        self.deal, self._asking, self._host = deal, others, channel.host
+    def __init__(self, queue: UnitQueue, channel: Comm, others: int) -> None:
+        self.queue, self._asking, self._host = queue, others, channel.host
         self._mpi: Any = channel.mpi
         self._buffer = np.zeros(MESSAGE, np.uint8)
         self._request: Any = None
@@ -126,11 +126,11 @@ class Dealer:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
 
-    def __enter__(self) -> Dealer:
+    def __enter__(self) -> Scheduler:
         if self._asking:
             self._request = self._mpi.Irecv(self._buffer)
             if thread_multiple():
-                self._thread = threading.Thread(target=self._serve, name="dealer", daemon=True)
+                self._thread = threading.Thread(target=self._serve, name="scheduler", daemon=True)
                 self._thread.start()
         return self
 
@@ -144,10 +144,10 @@ class Dealer:
             self._request.Wait()
             self._request = None
 
-    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
-        """Return the next shot of rank 0's own group, see `Deal.next`."""
+    def next(self, told: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Return the next shot of rank 0's own group, see `UnitQueue.next`."""
         self.poll()
-        return self.deal.next(told, ready)
+        return self.queue.next(told, ready)
 
     def poll(self) -> None:
         """Answer what has arrived, where no thread does; raise what went wrong while a thread answered."""
@@ -159,7 +159,7 @@ class Dealer:
 
     def tell(self, shot: int, fraction: float, phase: str, count: int = 0) -> None:
         """Say how much of a shot of rank 0's own group is done."""
-        self.deal.on_heard(shot, fraction, phase, self._host, count)
+        self.queue.on_heard(shot, fraction, phase, self._host, count)
 
     def wait(self, told: Callable[[], None] = lambda: None) -> None:
         """Return when no other group has anything left to do.
@@ -193,18 +193,18 @@ class Dealer:
         if "fraction" in asked:
             self._request = self._mpi.Irecv(self._buffer)
             said = (asked[k] for k in ("shot", "fraction", "phase", "host", "count"))
-            self.deal.on_heard(*said)
+            self.queue.on_heard(*said)
             return True
         # the next message may come as soon as this one is answered
         self._asking -= bool(asked["last"])
         self._request = self._mpi.Irecv(self._buffer) if self._asking else None
         if not asked["last"]:
-            answer = self.deal.next(asked["told"], asked["ready"], asked["rank"])
+            answer = self.queue.next(asked["told"], asked["ready"], asked["rank"])
             self._mpi.Send(_pack(answer), asked["rank"])
         return True
 
 
-class Player:
+class Worker:
     """The first rank of another group: asks rank 0 for shots.
 
     Parameters
@@ -219,14 +219,14 @@ class Player:
         self._telling: Any = None
         self._told_at = 0.0
 
-    def __enter__(self) -> Player:
+    def __enter__(self) -> Worker:
         return self
 
     def __exit__(self, *error: object) -> None:
         return None
 
-    def next(self, told: Told | None = None, ready: int | None = None) -> dict[str, int | None]:
-        """Tell what became of the last shot, and return the next one, see `Deal.next`. Waits without using a core."""
+    def next(self, told: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Report the last shot and return the next one, see `UnitQueue.next`. Waits without using a core."""
         if told is not None and "reason" in told:
             told = {**told, "reason": told["reason"][:REASON]}
         if self._telling is not None:

@@ -1,0 +1,173 @@
+"""Units of work, shots or blocks of an image: each group of ranks takes the next one that is not done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.watchdog import note
+from subsalt.run import quarantine
+from subsalt.run.facts import log_event
+from subsalt.run.groups import Groups
+from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.live import Live
+from subsalt.run.scheduler import Outcome, Scheduler, UnitQueue, Worker
+from subsalt.timing import Phases
+
+
+class HasId(Protocol):
+    """A unit of work."""
+
+    @property
+    def id(self) -> int:
+        """Number of the unit in the ledger."""
+
+
+Unit = TypeVar("Unit", bound=HasId)
+
+#: ``progress(done, total, message)``: `done` of `total` units, fractions included
+Progress = Callable[..., None]
+#: ``report(unit, fraction)``: how much of a unit is done; a third number may count what was computed for it
+Report = Callable[..., None]
+
+
+@dataclass
+class Bookkeeping:
+    """Where a run writes down what becomes of its units, and tells how far it is.
+
+    Parameters
+    ----------
+    clock : Phases
+        Takes the seconds of waiting.
+    ledger : Ledger, optional
+        On rank 0.
+    progress : callable, optional
+        Called on rank 0.
+    live : Live, optional
+        On rank 0.
+    unit : str
+        What a unit is called where people see it.
+    """
+
+    clock: Phases
+    ledger: Ledger | None = None
+    progress: Progress | None = None
+    live: Live | None = None
+    unit: str = "shot"
+
+    def queue(self, left: Sequence[HasId], groups: int, total: int) -> UnitQueue:
+        """Return the queue of the units that are left of `total`; on rank 0 it writes into the ledger."""
+        queue = UnitQueue([s.id for s in left], groups)
+        if self.ledger is not None:
+            queue.on_start, queue.on_outcome = self._start, self._record
+        if self.live is not None:
+            queue.on_heard = self.live.at
+            self.live.shots(queue, len(left), total)
+        return queue
+
+    def _start(self, unit: int, rank: int) -> None:
+        """Write into the ledger that a group has begun with a unit."""
+        assert self.ledger is not None
+        self.ledger.start(unit)
+        if self.live is not None:
+            self.live.started(unit, rank)
+
+    def _record(self, outcome: Outcome) -> bool:
+        """Write into the ledger and the log of events what became of a unit; return whether it is tried again."""
+        ledger, number = self.ledger, outcome["shot"]
+        assert ledger is not None
+        unit = {ledger.unit: number}
+        aside = "reason" in outcome and quarantine.fail(ledger, number, outcome["reason"])
+        if self.live is not None:
+            self.live.over(number, outcome.get("counted"))
+        if "reason" in outcome:
+            what = "quarantined" if aside else "failed"
+            log_event(ledger.folder, event=what, **unit, reason=outcome["reason"])
+            return not aside
+        quarantine.forget(ledger.folder, number)
+        if "damaged" in outcome:
+            log_event(ledger.folder, event="damaged", **unit, reason=outcome["damaged"])
+        if "wavefields" in outcome:
+            wavefields = [
+                Wavefield.of(number, w | {"folders": ledger.scratch}) for w in outcome["wavefields"]
+            ]
+            ledger.keep_wavefields(number, wavefields)
+            log_event(ledger.folder, event="kept", shot=number, wavefields=[vars(w) for w in wavefields])
+        ledger.finish(number, outcome["sha256"], outcome["seconds"])
+        done = {"seconds": round(outcome["seconds"], 3), "sha256": outcome["sha256"]}
+        done |= {k: outcome[k] for k in ("checkpoint", "facts", "by") if outcome.get(k)}
+        log_event(ledger.folder, event="done", **unit, **done)
+        return False
+
+
+def run_units(
+    groups: Groups,
+    one: Callable[[Unit, Unit | None, Report], Outcome],
+    left: Sequence[Unit],
+    total: int,
+    books: Bookkeeping,
+) -> None:
+    """Let every group take the next of the units that are left, until there are none; collective over all ranks.
+
+    Parameters
+    ----------
+    groups : Groups
+        This rank's group.
+    one : callable
+        ``one(unit, ahead, report)`` does a unit and returns its outcome; `ahead`: the next one, where known.
+    left : sequence of units
+        To be done, in this order.
+    total : int
+        Units of the run, those done before included.
+    books : Bookkeeping
+        Where it is written down.
+    """
+    queue = books.queue(left, len(groups.sizes), total)
+    source: Scheduler | Worker
+    if groups.world.is_root:
+        source, progress = Scheduler(queue, groups.channel, len(groups.sizes) - 1), books.progress
+    else:
+        source, progress = Worker(groups.channel), None
+
+    def report(work: HasId | None, fraction: float, count: int = 0) -> None:
+        source.poll()
+        if work is not None:
+            note(f"{books.unit} {work.id}, {fraction:.0%}")
+            if groups.group.is_root:
+                source.tell(work.id, fraction, books.clock.current, count)
+        if progress is not None:
+            message = "waiting for other groups" if work is None else f"{books.unit} {work.id}"
+            progress(total - len(left) + queue.finished + fraction, total, message)
+
+    with source:
+        if not groups.idle:
+            _take(groups.group, source, left, one, report, books)
+            note("")
+        with books.clock("waiting for other groups"):
+            source.wait(lambda: report(None, 0.0))
+            groups.rest()
+    if progress is not None and left and queue.finished == len(left):
+        progress(total, total, "")
+
+
+def _take(
+    group: Comm,
+    source: Scheduler | Worker,
+    left: Sequence[Unit],
+    one: Callable[[Unit, Unit | None, Report], Outcome],
+    report: Report,
+    books: Bookkeeping,
+) -> None:
+    """Take units until there are none; collective over the group."""
+    units = {unit.id: unit for unit in left}
+    outcome: Outcome | None = None
+    ready: int | None = None
+    while True:
+        with books.clock(f"waiting for a {books.unit}"):
+            task = group.bcast(source.next(outcome, ready) if group.is_root else None)
+        if task["shot"] is None:
+            return
+        ready = task["ahead"]
+        outcome = one(units[task["shot"]], None if ready is None else units[ready], report)
