@@ -23,7 +23,7 @@ def test_the_demo_runs_to_its_recorded_image(tmp_path):
     recorded = demo.RECORDED[cpu.describe()["class"], 4]
     assert told["samples_sha256"] == recorded
     assert told["findings"][0]["level"] == "ok"
-    for name in ("job.toml", "run/image.sgy", "run/report.html", "run/pictures/demo.png"):
+    for name in ("job.toml", "run/image.sgy", "run/report.html", "run/pictures/image.png"):
         assert (tmp_path / "demo" / name).exists(), name
 
 

@@ -285,7 +285,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 
 
 def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
-    """Draw inline, crossline and depth slice through the salt, with velocity, acquisition and the known reflectors."""
+    """Draw the pictures of the run again, through the salt, with acquisition and the known reflectors."""
     from subsalt import view
     from subsalt.methods.rtm.job_setup import survey_of
 
@@ -297,8 +297,7 @@ def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> 
     made = view.sections(
         image,
         GRID,
-        make_folder(run / "pictures") / "demo.png",
-        model=truth,
+        make_folder(run / "pictures") / "image.png",
         survey=survey_of(job, truth),
         at=(750.0, 525.0, 480.0),
         reflectors=known,

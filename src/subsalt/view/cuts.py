@@ -113,7 +113,7 @@ def _fits(shape: tuple[int, ...], grid: Grid, name: str) -> None:
         )
 
 
-def cuts_at(grid: Grid, at: Sequence[float] | None = None) -> dict[str, Cut]:
+def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None = None) -> dict[str, Cut]:
     """Return the cuts through a local point: ``section`` in 2-D; ``inline``, ``crossline``, ``depth`` in 3-D.
 
     Parameters
@@ -121,10 +121,15 @@ def cuts_at(grid: Grid, at: Sequence[float] | None = None) -> dict[str, Cut]:
     grid : Grid
         What is cut.
     at : sequence of float, (3,), optional
-        x, y, z of the point, m; the nearest grid planes are taken. The middle when left out.
+        x, y, z of the point, m; the nearest grid planes are taken. The middle when left out; of an `image` the depth
+        slice then goes through its strongest reflector.
+    image : ndarray, (nx, ny, nz), optional
+        What is shown.
     """
     if at is None:
         index = [n // 2 for n in grid.shape3]
+        if image is not None and grid.ndim == 3:
+            index[2] = style.strongest_sample(image[:, index[1]], image[index[0]])
     else:
         if len(at) != 3:
             raise ConfigError(

@@ -55,15 +55,16 @@ def sections(
         PNG to write; in 3-D the overview, beside which come ``NAME_inline.png``, ``NAME_crossline.png`` and
         ``NAME_depth.png``.
     model : ModelLike or ndarray of the image's shape, optional
-        Velocity laid over the image in colour, m/s.
+        Velocity laid over the image in colour, m/s. It shows where layers are, and dims weak reflectors.
     survey : Survey, optional
         Sources and receivers are marked: all on the map, those near the plane on the sections.
     frame : Frame, optional
         Frame of the image; the survey is moved into it.
     at : sequence of float, (3,), optional
-        Local point x, y, z through which the planes are cut, m; the middle when left out.
+        Local point x, y, z through which the planes are cut, m; when left out the middle, at the depth of the
+        strongest reflector.
     clip : float
-        Percentile of |a| at which the grey scale ends.
+        Percentile of |a|, below the shallow part of the image, at which the grey scale ends.
     reflectors : sequence of mapping
         Known reflectors, dashed: ``{"name", "x", "z"}`` (a line in x-z; with ``"y"`` only near that inline),
         ``{"name", "y", "z"}`` (in y-z), or ``{"name", "depth"}`` with a depth per (x, y) of the grid; m.
@@ -84,9 +85,10 @@ def sections(
     out = png_path(path, "image.png")
     vp = model if model is None or isinstance(model, np.ndarray) else model.volume("vp")
     src, rcv = survey_points(survey, frame)
-    limit = style.clip_limit(image, clip)
+    volume = as_volume(image, grid)
+    limit = style.clip_limit(style.below_surface(volume), clip)
     look = Look(
-        as_volume(image, grid),
+        volume,
         limit,
         palette,
         None if vp is None else volume_of(vp, grid, "vp"),
@@ -98,7 +100,7 @@ def sections(
     )
     facts = f"clip {clip:g} % of |a| (±{limit:.3g})"
     heads = {"title": title, "run_id": run_id}
-    planes = cuts_at(grid, at)
+    planes = cuts_at(grid, at, volume)
     written: dict[str, Path] = {}
     if grid.ndim == 3:
         written["overview"] = overview(out, planes, look, facts, **heads)

@@ -260,6 +260,26 @@ def clip_limit(values: NDArray, clip: float = 99.0) -> float:
     return float(np.percentile(flat, clip)) if flat.size else 1.0
 
 
+#: part of an image, from the top, that shows the acquisition more than the earth: mutes, and sources and receivers
+SHALLOW = 0.25
+
+
+def below_surface(values: NDArray) -> NDArray:
+    """Return the samples (..., nz) of an image that set its clip: all but the shallow ones, where these are not 0."""
+    deep = values[..., int(SHALLOW * values.shape[-1]) :]
+    return deep if np.any(deep) else values
+
+
+def strongest_sample(*sections: NDArray) -> int:
+    """Return the index of the depth, or time, of the strongest reflector below the shallow part of sections (n, nz)."""
+    nz = sections[0].shape[-1]
+    first = int(SHALLOW * nz)
+    energy = np.zeros(nz)
+    for values in sections:
+        energy += np.square(np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)).sum(axis=0)
+    return first + int(np.argmax(energy[first:])) if energy[first:].any() else nz // 2
+
+
 def value_limits(values: NDArray | Planes) -> tuple[float, float]:
     """Return the smallest and largest finite value, a little apart when they are equal."""
     if isinstance(values, Planes):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: normal of each section: the axis of (inline, crossline, time) that it is cut at
 NORMAL = {"inline": 0, "crossline": 1, "slice": 2}
+#: palettes with zero in the middle
+SYMMETRIC = ("grey", "residual")
 # inches a section takes at most, and a narrow one at least
 _WIDE, _TALL, _NARROW = 8.6, 5.4, 1.8
 #: bytes that the wiggles of a page of gathers leave behind
@@ -136,7 +138,8 @@ def time_sections(
     velocity : ndarray or Planes of the same shape, optional
         Rms velocity laid over it in colour, m/s.
     at : sequence of float, (2,) or (3,), optional
-        Inline, crossline and time (s) through which the planes are cut; the middle when left out.
+        Inline, crossline and time (s) through which the planes are cut; when left out the middle, at the time of the
+        strongest reflector.
     clip : float
         Percentile of |a| at which a symmetric palette ends.
     palette, label : str
@@ -162,6 +165,8 @@ def time_sections(
                 code="E401",
             )
     where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
+    if palette in SYMMETRIC and (at is None or len(at) < 3):
+        where["slice"] = style.strongest_sample(plane(image, NORMAL["inline"], where["inline"]))
     names = ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
     weight = np.maximum(grid.time.values(), 0.0) ** gain if gain else np.ones(grid.time.nt)
     # read once: of a volume in a file every section but the inline goes through all of it
@@ -186,8 +191,9 @@ def time_sections(
 
 def _look(cuts: dict[str, NDArray], over: dict[str, NDArray], clip: float, palette: str) -> _Look:
     """Return limits from what is shown: a percentile of |a| around zero, or least to largest."""
-    every = np.concatenate([np.ravel(c) for c in cuts.values()])
-    if palette in ("grey", "residual"):
+    sections = [style.below_surface(c) if k != "slice" else c for k, c in cuts.items()]
+    every = np.concatenate([np.ravel(c) for c in (sections if palette in SYMMETRIC else cuts.values())])
+    if palette in SYMMETRIC:
         limit = style.clip_limit(every, clip)
         limits = (-limit, limit)
     else:
@@ -276,7 +282,7 @@ class _Drawing:
             )
             ax.imshow(colours, interpolation=smooth, **common)
         else:
-            smooth = smooth if self.look.palette in ("grey", "residual") else "nearest"
+            smooth = smooth if self.look.palette in SYMMETRIC else "nearest"
             palette = style.palette(self.look.palette)
             drawn = style.laid(ax, values, (low, high), palette, smooth, **common)
         lines = "inline" if name == "crossline" else line_name(self.grid)

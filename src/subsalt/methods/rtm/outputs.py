@@ -137,17 +137,15 @@ def draw(
     image: NDArray[np.float32],
     region: Box | None = None,
 ) -> list[Path]:
-    """Draw the sections with velocity and acquisition, and the survey map; `region`: where the image lies."""
+    """Draw the sections with the acquisition, and the survey map; `region`: where the image lies."""
     from subsalt import view
 
     model = setup.model
-    inside = None if region is None else model.window(region)
     out = list(
         view.sections(
             image,
-            model.grid if inside is None else inside.grid,
+            model.grid if region is None else model.window(region).grid,
             folder / "image.png",
-            model=model if inside is None else inside,
             survey=survey,
             frame=model.frame,
             title=job.title or job.name,
