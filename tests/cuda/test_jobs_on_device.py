@@ -24,7 +24,7 @@ from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.propagation.options import PropagationOptions
-from subsalt.report import parts
+from subsalt.report import summary
 from subsalt.report.facts import gather
 from subsalt.run.migrate import migrate_job
 
@@ -93,7 +93,7 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
     assert work["steps"] == sum(run["checkpoint"]["sums"][n] for n in ("source_steps", "receiver_steps"))
     assert min(work[name] for name in ("launches", "to_device", "to_host", "memory")) > work["steps"]
     assert "gpu" not in json.loads((tmp_path / "cpu" / "run.json").read_text())["over_ranks"]
-    page = str(parts.numbers(gather(tmp_path / "cuda")))
+    page = str(summary.numbers(gather(tmp_path / "cuda")))
     assert "over the links of GPUs" in page
     assert "largest memory on the GPU of a rank" in page
     assert by == gpu_device.chosen().name  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ def test_a_run_goes_on_on_another_device_and_says_which_did_what(tmp_path: Path,
     gpu = gpu_device.chosen().name  # type: ignore[attr-defined]
     assert run["computed_by"][gpu] == [1, 2]
     assert sum(map(len, run["computed_by"].values())) == 3
-    page = str(parts.numbers(gather(tmp_path / "run")))
+    page = str(summary.numbers(gather(tmp_path / "run")))
     assert f"{gpu}: 2 shots" in page
     assert f"{kernels.label(kernels.get('cpu').describe())}: 1 shot" in page
 

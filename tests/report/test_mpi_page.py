@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from subsalt.lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin
-from subsalt.report.mpi_bars import stacked
-from subsalt.report.mpi_profile import page, write
+from subsalt.report.mpi_profile import page, stacked, write
 
 SIZES = (SizeBin(0, 2, 0.0, 0), SizeBin(1024, 6, 0.5, 8192))
 

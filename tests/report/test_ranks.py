@@ -3,7 +3,12 @@
 import re
 
 from subsalt.report.facts import RunFacts
-from subsalt.report.ranks import ranks
+from subsalt.report.render import part
+from subsalt.report.time_spent import ranks
+
+
+def shown(run):
+    return part("run.html", "ranks", ranks(facts_of(run)))
 
 
 def facts_of(run):
@@ -30,7 +35,7 @@ RUN = {
 
 
 def test_groups_phases_and_input_are_told():
-    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", ranks(facts_of(RUN))))
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", shown(RUN)))
     assert (
         "7 ranks on 2 nodes, 4 threads each, in 2 groups of 2 or 3, one shot each, 2 of them without" in text
     )
@@ -45,7 +50,7 @@ def test_gpus_are_named_once():
         {"host": h, "bus": b, "name": "NVIDIA H200"}
         for h, b in (("a", "p"), ("a", "q"), ("b", "p"), ("b", "p"))
     ]
-    said = ranks(facts_of({"parallel": {"ranks": 4, "nodes": 2, "groups": [4], "gpus": [*seats, "x"]}}))
+    said = shown({"parallel": {"ranks": 4, "nodes": 2, "groups": [4], "gpus": [*seats, "x"]}})
     assert "4 ranks on 2 nodes, on 3 GPUs (NVIDIA H200), all on one shot at a time." in said
 
 
@@ -60,6 +65,6 @@ def test_what_is_missing_or_strange_is_left_out():
         "parallel": {"ranks": 2, "groups": ["x", None]},
         "over_ranks": {"phases": [], "input": {"all": 3}},
     }
-    assert "2 ranks on 1 node" in ranks(facts_of(strange))
+    assert "2 ranks on 1 node" in shown(strange)
     broken = {"parallel": {"ranks": 2}, "over_ranks": {"phases": {"source": {"mean": None, "max": "y"}}}}
-    assert "<script" not in ranks(facts_of(broken))
+    assert "<script" not in shown(broken)

@@ -9,7 +9,7 @@ import pytest
 from subsalt import report
 from subsalt.errors import MissingInputError
 from subsalt.report.facts import png_facts
-from subsalt.report.html import bar, markup, tag
+from subsalt.report.render import part, visible
 from subsalt.report.words import phase_rows, seconds, size
 
 VOID = {"img", "meta", "rect", "br"}
@@ -127,19 +127,39 @@ def test_it_tells_what_the_issue_asks_for(run):
     ):
         assert must in text, must
     assert "found in order: 1" in text
-    assert sum(n == "img" for n, _ in page.elements) == 5
+    # the overview holds the three planes: they are named, not drawn again
+    assert sum(n == "img" for n, _ in page.elements) == 2
+    assert "pictures/image_inline.png" in text
+
+
+def test_state_picture_and_numbers_come_first_and_the_rest_is_folded(run):
+    page, raw = read(run)
+    order = [raw.index(text) for text in ("<h1>", '<section id="pictures"', '<section id="numbers"')]
+    assert order == sorted(order)
+    assert order[-1] < raw.index('<details class="section">')
+    folded = re.findall(r'<details class="section"><summary>[^<]*</summary><section id="(\w+)"', raw)
+    assert [s for s in page.rows if s not in folded] == ["numbers", "findings"]
+    # a second picture is folded too
+    assert raw.index("<img") < raw.index("<details>") < raw.rindex("<img")
 
 
 def test_phases_sum_to_wall(run):
     page, _ = read(run)
     rows = page.rows["phases"]
-    values = {r[0]: float(r[1]) for r in rows[1:]}
+    end = [r[0] for r in rows].index("wall")
+    values = {r[0]: float(r[1]) for r in rows[1 : end + 1]}
     wall = values.pop("wall")
     assert "unexplained" in values
     # thousandths of a second, as written: integers, so that the sum is exact
     assert sum(round(1000 * v) for v in values.values()) == round(1000 * wall)
-    shown = [float(r[1]) for r in rows[1:-2]]
-    assert shown == sorted(shown, reverse=True)
+    short = {r[0]: float(r[1]) for r in rows[end + 2 :]}
+    together = values.pop(f"{len(short)} shorter phases")
+    assert sum(round(1000 * v) for v in short.values()) == round(1000 * together)
+    assert 0 < max(short.values()) < 0.005 * wall
+    del values["unexplained"]
+    assert min(values.values()) >= 0.005 * wall
+    for some in (values, short):
+        assert list(some.values()) == sorted(some.values(), reverse=True)
 
 
 def test_phases_without_unexplained_get_the_row():
@@ -154,6 +174,9 @@ def test_keys_the_job_file_set_are_marked(run):
     where = {r[0]: r[2] for r in page.rows["job"][1:]}
     assert where["source.f0"] == "given"
     assert where["propagation.order"] == "default"
+    # what was given comes first
+    marks = [r[2] for r in page.rows["job"] if r[2] in ("given", "default")]
+    assert marks == sorted(marks, reverse=True)
 
 
 @pytest.mark.parametrize("field", ["title", "run_id", "version", "state"])
@@ -294,13 +317,20 @@ def test_many_shots_are_folded(run):
     assert "all 3000 shots" in "".join(page.text)
 
 
-def test_escaping_of_the_builder():
-    assert tag("p", '<&">', title='"x"') == '<p title="&quot;x&quot;">&lt;&amp;&quot;&gt;</p>'
-    assert tag("img", src="a", alt=None, hidden=True) == '<img src="a" hidden>'
-    assert markup(["a", None, tag("b", "c")]) == "a<b>c</b>"
-    assert markup("\u2066\x00\udc80") == "\\u2066\\u0000\\udc80"
-    assert 'width="100.00"' in bar(3.0)
-    assert 'width="0.00"' in bar(-1.0)
+def test_templates_escape_what_they_insert():
+    columns = [("<&>", ""), ('"x"', "code"), ("n", "number")]
+    table = part("parts.html", "table", columns, [("<b>", "'&'", None)])
+    for must in (
+        '<th scope="col">&lt;&amp;&gt;</th>',
+        "&#34;x&#34;",
+        "<td>&lt;b&gt;</td>",
+        "&#39;&amp;&#39;",
+    ):
+        assert must in table, must
+    assert '<td class="number"></td>' in table
+    assert visible("ä\n\u2066\x00\udc80\u2028") == "ä\n\\u2066\\u0000\\udc80\\u2028"
+    assert 'width="100.00"' in part("parts.html", "bar", 3.0)
+    assert 'width="0.00"' in part("parts.html", "bar", -1.0)
 
 
 @pytest.mark.parametrize(

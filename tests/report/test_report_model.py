@@ -10,7 +10,7 @@ from subsalt import report
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.lab.model.compare import OUTSIDE, compare
-from subsalt.report.model import comparison_of
+from subsalt.report.time_spent import comparison_of
 
 SAID = {"start": 1.0, "source": 4.0, "receivers": 6.0, "setup": 1.0, "output": 0.2, "check": 0.3}
 SPENT = {"source": 2.0, "receivers": 3.3, "setup": 2.0, "ledger": 0.1, "unexplained": 0.1, "wall": 7.5}

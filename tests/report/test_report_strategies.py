@@ -5,7 +5,8 @@ import re
 import pytest
 
 from subsalt.report.facts import RunFacts
-from subsalt.report.strategies import strategies
+from subsalt.report.render import part
+from subsalt.report.time_spent import strategy
 
 
 def told(**changes):
@@ -24,7 +25,7 @@ def told(**changes):
         | {"shots": {"1": shot, "2": shot | changes}}
         | {k: changes[k] for k in run if k in changes}
     }
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", strategies(facts)))
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", part("run.html", "strategy", strategy(facts))))
 
 
 def test_planned_beside_counted():
@@ -47,4 +48,4 @@ def test_damage_and_differences_are_told():
 def test_runs_that_say_nothing_have_no_section(run):
     facts = RunFacts.__new__(RunFacts)
     facts.run = run
-    assert strategies(facts) is None
+    assert strategy(facts) is None

@@ -332,7 +332,7 @@ def export(source: Path, target: Path, key: str | None, unit: str | None, as_jso
 def report(run: Path, target: Path | None, as_json: bool) -> None:
     """Write the report of a run."""
     from subsalt import report as pages
-    from subsalt.report.model import comparison_of
+    from subsalt.report.time_spent import comparison_of
 
     out = Out(as_json)
     must_exist(run)

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from subsalt.report.html import Markup, tag
+from subsalt.report.render import part
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 #: size of a chart, and room for its axes
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 260, 62, 12, 12, 34
 #: curves that are told apart by colour and marker; more are left out
 MOST = 6
-
-CSS = """
-svg.chart { width: 100%; max-width: 620px; height: auto; display: block; margin: 8px 0 2px; }
-svg.chart text { fill: var(--soft); font: 11px system-ui, sans-serif; }
-svg.chart line { stroke: var(--line); stroke-width: 1; }
-svg.chart polyline { fill: none; stroke-width: 2; } svg.chart circle { stroke: none; }
-.c0 { stroke: #1f6fb4; fill: #1f6fb4; color: #1f6fb4; } .c1 { stroke: #c2571a; fill: #c2571a; color: #c2571a; }
-.c2 { stroke: #2b8a4b; fill: #2b8a4b; color: #2b8a4b; } .c3 { stroke: #8a4fb0; fill: #8a4fb0; color: #8a4fb0; }
-.c4 { stroke: #b0334f; fill: #b0334f; color: #b0334f; } .c5 { stroke: #6b6b1f; fill: #6b6b1f; color: #6b6b1f; }
-@media (prefers-color-scheme: dark) {
-.c0 { stroke: #6db3ee; fill: #6db3ee; color: #6db3ee; } .c1 { stroke: #f0985a; fill: #f0985a; color: #f0985a; }
-.c2 { stroke: #6fce93; fill: #6fce93; color: #6fce93; } .c3 { stroke: #c79be8; fill: #c79be8; color: #c79be8; }
-.c4 { stroke: #f08aa0; fill: #f08aa0; color: #f08aa0; } .c5 { stroke: #cfcf6a; fill: #cfcf6a; color: #cfcf6a; } }
-.legend { font-size: 12.5px; display: flex; flex-wrap: wrap; gap: 2px 14px; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 4px 18px; }
-"""
 
 Curve = Sequence[tuple[float, float]]
 
@@ -43,11 +31,11 @@ def curves(title: str, x_name: str, y_name: str, series: Mapping[str, Curve]) ->
     """
     drawn = {name: _points(some) for name, some in series.items()}
     drawn = {name: some for name, some in list(drawn.items()) if len(some) > 1}
-    kept = dict(list(drawn.items())[:MOST])
-    if not kept:
+    shown = dict(list(drawn.items())[:MOST])
+    if not shown:
         return None
-    xs = [x for some in kept.values() for x, _ in some]
-    ys = [y for some in kept.values() for _, y in some]
+    xs = [x for some in shown.values() for x, _ in some]
+    ys = [y for some in shown.values() for _, y in some]
     (x0, x1), (y0, y1) = _decades(xs), _decades(ys)
 
     def at(x: float, y: float) -> tuple[float, float]:
@@ -55,17 +43,22 @@ def curves(title: str, x_name: str, y_name: str, series: Mapping[str, Curve]) ->
         up = (math.log10(y) - y0) / (y1 - y0)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
-    parts = [*_grid(x0, x1, y0, y1, at), _text(WIDTH - RIGHT, HEIGHT - 4, x_name, "end")]
-    parts.append(_text(4, TOP, y_name, "start"))
-    for number, some in enumerate(kept.values()):
-        places = [at(x, y) for x, y in some]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(tag("polyline", points=line, class_=f"c{number}"))
-        parts += [tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3, class_=f"c{number}") for x, y in places]
-    picture = tag("svg", parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", class_="chart", role="img", aria_label=title)
-    names = [tag("span", tag("span", "● ", class_=f"c{i}"), name) for i, name in enumerate(kept)]
+    lines, texts = _grid((x0, x1), (y0, y1), at)
+    texts += [
+        (f"{WIDTH - RIGHT:.1f}", f"{HEIGHT - 4:.1f}", x_name, "end"),
+        ("4.0", f"{TOP:.1f}", y_name, "start"),
+    ]
     left_out = f" ({len(drawn) - MOST} more in the table)" if len(drawn) > MOST else ""
-    return tag("figure", tag("figcaption", title, left_out), picture, tag("div", names, class_="legend"))
+    content = {
+        "title": title + left_out,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "lines": lines,
+        "texts": texts,
+        "curves": [[(f"{x:.1f}", f"{y:.1f}") for x, y in (at(*p) for p in some)] for some in shown.values()],
+        "names": list(shown),
+    }
+    return part("parts.html", "chart", content)
 
 
 def _points(some: Curve) -> list[tuple[float, float]]:
@@ -84,27 +77,29 @@ def _decades(values: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _grid(x0: float, x1: float, y0: float, y1: float, at: object) -> list[Markup]:
-    """Return lines and numbers at round values of both axes."""
-    assert callable(at)
-    parts = []
-    for value in _ticks(x0, x1):
-        x, _ = at(value, 10**y0)
-        parts.append(tag("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=TOP, y2=HEIGHT - BOTTOM))
-        parts.append(_text(x, HEIGHT - BOTTOM + 14, short(value), "middle"))
-    for value in _ticks(y0, y1):
-        _, y = at(10**x0, value)
-        parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{y:.1f}", y2=f"{y:.1f}"))
-        parts.append(_text(LEFT - 5, y + 4, short(value), "end"))
-    return parts
+def _grid(
+    across: tuple[float, float], up: tuple[float, float], at: Callable[[float, float], tuple[float, float]]
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return lines (x1, x2, y1, y2) and texts (x, y, text, anchor) at round values of both axes."""
+    lines: list[tuple[str, ...]] = []
+    texts: list[tuple[str, ...]] = []
+    for value in _ticks(*across):
+        x, _ = at(value, 10 ** up[0])
+        lines.append((f"{x:.1f}", f"{x:.1f}", str(TOP), str(HEIGHT - BOTTOM)))
+        texts.append((f"{x:.1f}", f"{HEIGHT - BOTTOM + 14:.1f}", short(value), "middle"))
+    for value in _ticks(*up):
+        _, y = at(10 ** across[0], value)
+        lines.append((str(LEFT), str(WIDTH - RIGHT), f"{y:.1f}", f"{y:.1f}"))
+        texts.append((f"{LEFT - 5:.1f}", f"{y + 4:.1f}", short(value), "end"))
+    return lines, texts
 
 
 def _ticks(low: float, high: float) -> list[float]:
     """Return round numbers between two powers of ten: decades, or 1, 2, 5 where there are few."""
     steps = (1.0,) if high - low > 2.5 else (1.0, 2.0, 5.0)
-    found = [s * 10.0**k for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
-    found = [v for v in found if low <= math.log10(v) <= high]
-    return found[:: max(1, math.ceil(len(found) / 7))]
+    ticks = [s * 10.0**k for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
+    ticks = [v for v in ticks if low <= math.log10(v) <= high]
+    return ticks[:: max(1, math.ceil(len(ticks) / 7))]
 
 
 def short(value: float) -> str:
@@ -113,7 +108,3 @@ def short(value: float) -> str:
         if value >= scale:
             return f"{value / scale:g}{unit}"
     return f"{value:g}" if value >= 0.001 else f"{value:.0e}"
-
-
-def _text(x: float, y: float, words: str, anchor: str) -> Markup:
-    return tag("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor)

@@ -1,6 +1,7 @@
-"""What the report keeps: shots, job, provenance, the way to reproduce it, events.
+"""What the report records: shots, job, provenance, the way to reproduce it, wavefields, events.
 
-Each function returns markup, or None when the run says nothing about its subject.
+Each function returns what the macro of its name in ``templates/run.html`` lays out, or None when the run says nothing
+about its subject.
 """
 
 from __future__ import annotations
@@ -9,77 +10,46 @@ from typing import Any
 
 from subsalt.report import words
 from subsalt.report.facts import RunFacts, listed, section
-from subsalt.report.html import Markup, bar, code, join, number, table, tag
 
 # longer tables of shots are folded up
 LONG = 40
 
 
-def units(facts: RunFacts) -> Markup | None:
+def shots(facts: RunFacts) -> dict[str, Any] | None:
     """State, time and hash of every shot, or of every block of a time image."""
     if not facts.units:
         return None
-    rows = []
     longest = max([s["seconds"] for s in facts.units if words.is_number(s.get("seconds"))] + [1e-9])
+    rows = []
     for s in facts.units:
-        state = str(s.get("state", "unknown"))
-        colour = {"done": "good", "failed": "bad", "quarantined": "bad"}.get(state, "warn")
-        took = s.get("seconds")
-        strip = bar(took / longest) if words.is_number(took) else ""
-        last = code(s["sha256"]) if s.get("sha256") else (s.get("reason") or "")
-        rows.append(
-            (
-                str(s.get("id", "")),
-                tag("td", state, class_=colour),
-                number(f"{took:.3f}" if words.is_number(took) else ""),
-                tag("td", strip),
-                last,
-            )
-        )
-    head = (
-        facts.unit,
-        "state",
-        tag("th", "seconds", class_="number"),
-        "",
-        "SHA-256 of its sums, or why not" if facts.is_time else "SHA-256 of its partial image, or why not",
-    )
-    body = table(head, rows)
+        took: Any = s.get("seconds")
+        known = words.is_number(took)
+        last = s.get("sha256") or s.get("reason") or ""
+        seconds = (f"{took:.3f}", took / longest) if known else ("", "")
+        rows.append((str(s.get("id", "")), str(s.get("state", "unknown")), *seconds, last))
     holes = [s for s in facts.units if s.get("state") in ("failed", "quarantined")]
-    note = None
-    if holes:
-        ids = ", ".join(str(s.get("id")) for s in holes[:30]) + (" ..." if len(holes) > 30 else "")
-        note = tag(
-            "p", f"Not in the image: {len(holes)} of {len(facts.units)} {facts.unit}s ({ids}).", class_="bad"
-        )
-    if len(rows) > LONG:
-        body = tag("details", tag("summary", f"all {len(rows)} {facts.unit}s"), body)
-    return join([note, body])
+    ids = ", ".join(str(s.get("id")) for s in holes[:30]) + (" ..." if len(holes) > 30 else "")
+    missing = f"Not in the image: {len(holes)} of {len(facts.units)} {facts.unit}s ({ids})."
+    return {
+        "rows": rows,
+        "unit": facts.unit,
+        "sums": "sums" if facts.is_time else "partial image",
+        "holes": missing if holes else "",
+        "folded": len(rows) > LONG,
+    }
 
 
-def job(facts: RunFacts) -> Markup | None:
-    """Every key of the job with its value; those that the job file set are marked where that is known."""
+def job(facts: RunFacts) -> dict[str, Any] | None:
+    """Every key of the job with its value; those that the job file set come first, where that is known."""
     if not facts.job:
         return None
     given = flat_keys(facts.run.get("job_given"))
-    rows = []
+    rows: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}
     for key, value in flatten(facts.job):
-        mark = "given" if key in given or any(g.startswith(key + ".") for g in given) else "default"
-        rows.append(
-            tag(
-                "tr",
-                [
-                    tag("td", code(key)),
-                    tag("td", code(words.plain(value))),
-                    tag("td", mark) if given else None,
-                ],
-                class_="changed" if given and mark == "given" else None,
-            )
-        )
-    head = tag("tr", tag("th", "key"), tag("th", "value (SI)"), tag("th", "from") if given else None)
-    body = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
-    text = facts.job_text
-    raw = tag("details", tag("summary", "job.resolved.toml"), tag("pre", text)) if text else None
-    return join([body, raw])
+        is_given = key in given or any(g.startswith(key + ".") for g in given)
+        mark = ("given" if is_given else "default",) if given else ()
+        rows[is_given].append((key, words.plain(value), *mark))
+    return {"given": rows[True], "rest": rows[False], "marked": bool(given), "text": facts.job_text}
 
 
 def flatten(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -101,84 +71,94 @@ def flat_keys(given: Any) -> set[str]:
     return {str(k) for k in given} if isinstance(given, list) else set()
 
 
-def provenance(facts: RunFacts) -> Markup | None:
+def provenance(facts: RunFacts) -> dict[str, Any] | None:
     """Hashes of data, models, code and job; what computed it."""
-    run = facts.run
-    blocks: list[Markup] = []
-    image = section(run, "image")
-    results = [("image", image.get("path"), None, image.get("sha256"))] if image else []
-    inputs = [(i.get("key"), i.get("path"), i.get("bytes"), i.get("sha256")) for i in listed(run, "inputs")
-              if isinstance(i, dict)]  # fmt: skip
-    if results or inputs:
-        rows = [
-            (
-                kind or "",
-                code(path or ""),
-                number(words.size(n) if words.is_number(n) else ""),
-                code(sha or ""),
-            )
-            for kind, path, n, sha in results + inputs
-        ]
-        head = ("what", "file", tag("th", "bytes", class_="number"), "SHA-256")
-        blocks.append(table(head, rows))
-    for name in ("code", "numerics", "machine"):
-        known = section(run, name)
-        if known:
-            lines = [
-                (k.replace("_", " "), code(v if v is not None else "unknown")) for k, v in _machine(known)
-            ]
-            blocks += [tag("h3", name), table(("", ""), lines)]
-    return join(blocks) if blocks else None
+    image = section(facts.run, "image")
+    files = [{"key": "image", **image}] if image else []
+    files += [i for i in listed(facts.run, "inputs") if isinstance(i, dict)]
+    rows = [
+        (
+            f.get("key") or "",
+            f.get("path") or "",
+            words.size(f["bytes"]) if words.is_number(f.get("bytes")) else "",
+            f.get("sha256") or "",
+        )
+        for f in files
+    ]
+    about = [(name, section(facts.run, name)) for name in ("code", "numerics", "machine")]
+    tables = [(name, [_fact(*kv) for kv in known.items()]) for name, known in about if known]
+    return {"files": rows, "facts": tables} if rows or tables else None
 
 
-def _machine(known: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return facts as text; keys in bytes in words."""
-    out: list[tuple[str, str | None]] = []
-    for k, v in known.items():
-        if k.endswith("_bytes") and words.is_number(v):
-            out.append((k.removesuffix("_bytes"), words.size(v)))
-        else:
-            out.append((k, None if v is None else (v if isinstance(v, str) else words.plain(v))))
-    return out
+def _fact(key: str, value: Any) -> tuple[str, str]:
+    """Return a fact as text; one in bytes in words."""
+    if key.endswith("_bytes") and words.is_number(value):
+        return key.removesuffix("_bytes").replace("_", " "), words.size(value)
+    text = "unknown" if value is None else value if isinstance(value, str) else words.plain(value)
+    return key.replace("_", " "), text
 
 
-def reproduce(facts: RunFacts) -> Markup | None:
+def reproduce(facts: RunFacts) -> dict[str, Any] | None:
     """How to get the same bytes again."""
     if not facts.job and not facts.job_text:
         return None
-    version = facts.run.get("version")
     image = section(facts.run, "image")
-    name, sha = image.get("path") or "image.sgy", image.get("sha256")
-    lines = []
-    if version:
-        lines.append(f"# with subsalt {version}; the hashes of its code stand above")
-    if section(facts.run, "reimage"):
-        lines.append(
-            "# a fresh run propagates what this one took from another: the same image, unless only a part of it"
-        )
-    lines += [
-        "# with the inputs above at the places the job names, beside a copy of job.resolved.toml",
-        "subsalt migrate job.resolved.toml --run again.run",
-        f"sha256sum again.run/{name}",
-    ]
-    if sha:
-        lines.append(f"# expect {sha}")
-    same = "The image depends on job and inputs alone: not on time, host, path, threads or interruptions."
-    numerics = section(facts.run, "numerics")
-    if numerics.get("class"):
-        same += (
-            f" It was computed in the numerics class {numerics['class']}; another class differs by rounding."
-        )
-    return join([tag("pre", "\n".join(lines)), tag("p", same, class_="soft")])
+    return {
+        "version": facts.run.get("version"),
+        "reimaged": bool(section(facts.run, "reimage")),
+        "image": image.get("path") or "image.sgy",
+        "sha256": image.get("sha256"),
+        "numerics": section(facts.run, "numerics").get("class"),
+    }
 
 
-def events(facts: RunFacts) -> Markup | None:
+def events(facts: RunFacts) -> dict[str, Any] | None:
     """The last events of the run."""
     if not facts.events:
         return None
     rows = []
     for e in facts.events:
         rest = {k: v for k, v in e.items() if k not in ("event", "time")}
-        rows.append((str(e.get("time", "")), str(e.get("event", "")), code(words.plain(rest))))
-    more = f"last {len(facts.events)} of {facts.n_events} events"
-    return tag("details", tag("summary", more), table(("time", "event", "facts"), rows))
+        rows.append((str(e.get("time", "")), str(e.get("event", "")), words.plain(rest)))
+    return {"rows": rows, "total": facts.n_events}
+
+
+def wavefields(facts: RunFacts) -> dict[str, Any] | None:
+    """Wavefields that were stored for later, and the run whose wavefields made this image; None without either."""
+    made, stored = _origin(section(facts.run, "reimage")), _stored(section(facts.run, "wavefields"))
+    return {"made": made, "stored": stored} if made or stored else None
+
+
+def _origin(made: dict[str, Any]) -> dict[str, str]:
+    """Return where an image that was made without propagating comes from."""
+    if not made:
+        return {}
+    wish = section(made, "wish")
+    changed = ", ".join(f"{k} = {words.plain(v)}" for k, v in wish.items() if k != "wavefields")
+    origins = ", ".join(
+        f"{words.count(n)} from {'partial images' if what == 'partial image' else what}"
+        for what, n in section(made, "shots_from").items()
+        if what and words.is_number(n)
+    )
+    same = not {"region", "times"} & set(wish) and "lossy" not in made
+    return {
+        "run": str(made.get("run", "")),
+        "run_id": str(made.get("run_id", ""))[:24],
+        "wish": f": {changed}" if changed else "",
+        "sums": (f"Sums of shots: {origins}." if origins else "")
+        + (" The bytes are those of a fresh run with this job." if same else ""),
+    }
+
+
+def _stored(known: dict[str, Any]) -> dict[str, Any]:
+    """Return what is stored, and how much of the disk it takes."""
+    ids, both = listed(known, "shots"), listed(known, "both")
+    if not ids:
+        return {}
+    whole = "both wavefields"
+    return {
+        "shots": words.count(len(ids)),
+        "which": whole if len(both) == len(ids) else f"{whole} of {len(both)}, the source of the rest",
+        "size": words.size(known.get("bytes")),
+        "folders": [str(f) for f in listed(known, "folders")],
+    }

@@ -7,7 +7,6 @@ from typing import Any
 
 from subsalt.report import words
 from subsalt.report.facts import RunFacts, listed, section
-from subsalt.report.html import Markup, code, join, table, tag
 
 #: value of a parameter from the facts of the run
 Value = Callable[[RunFacts], str]
@@ -50,7 +49,7 @@ def _count(lines: list[Any]) -> int:
     return int((lines[1] - lines[0]) // lines[2]) + 1
 
 
-def parameters(facts: RunFacts) -> Markup | None:
+def parameters(facts: RunFacts) -> dict[str, Any] | None:
     """Every parameter under its name in the field, with its value, the key that sets it, and whether the job did."""
     if not facts.is_time:
         return None
@@ -62,26 +61,10 @@ def parameters(facts: RunFacts) -> Markup | None:
             continue
         table_of, _, own = key.partition(" ")[0].rpartition(".")
         mark = "given" if own in section(given, table_of or "kirchhoff") else "default"
-        rows.append(
-            tag(
-                "tr",
-                [tag("td", name), tag("td", text), tag("td", code(key)), tag("td", mark)],
-                class_="changed" if mark == "given" else None,
-            )
-        )
-    if not rows:
-        return None
-    head = tag("tr", [tag("th", h) for h in ("parameter", "value", "key", "from")])
-    body = tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="scroll")
-    return join([body, _velocity(section(facts.run, "velocity"))])
-
-
-def _velocity(described: dict[str, Any]) -> Markup | None:
-    """What the velocity says of itself."""
-    if not described:
-        return None
-    rows = [(k.replace("_", " "), code(words.plain(v))) for k, v in described.items()]
-    return tag("details", tag("summary", "velocity"), table(("", ""), rows))
+        rows.append((name, text, key, mark))
+    described = section(facts.run, "velocity")
+    velocity = [(k.replace("_", " "), words.plain(v)) for k, v in described.items()]
+    return {"rows": rows, "velocity": velocity} if rows else None
 
 
 def _lines(which: str) -> Value:

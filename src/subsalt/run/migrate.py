@@ -114,7 +114,7 @@ class RunResult:
 
     def comparison(self) -> dict[str, Any] | None:
         """Return the run against what it was predicted to take, phase by phase; None when nothing was predicted."""
-        from subsalt.report.model import comparison_of
+        from subsalt.report.time_spent import comparison_of
 
         found = comparison_of({"predicted": self.predicted, "phases": self.phases})
         return None if found is None else found.to_dict()

@@ -1,0 +1,209 @@
+"""What the report shows first: state, numbers, pictures, findings; and where a line lies on the map.
+
+Each function returns what the macro of its name in ``templates/run.html`` lays out, or None when the run says nothing
+about its subject.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from subsalt.report import time_image, words
+from subsalt.report.facts import Picture, RunFacts, listed, section
+
+#: a value and what it means
+Card = tuple[str, str]
+
+# phases in which wavefields are propagated
+STEPPING = ("source", "receivers")
+#: the planes of a picture that shows several are drawn by themselves too, under its name with these endings
+PLANES = ("inline", "crossline", "depth", "slice")
+
+
+def state_of(facts: RunFacts) -> tuple[str, str]:
+    """Return the state of the run in words, and its colour class."""
+    bad = sum(s.get("state") in ("failed", "quarantined") for s in facts.units)
+    done = sum(s.get("state") == "done" for s in facts.units)
+    if not facts.finished:
+        return f"not finished: {done} of {len(facts.units)} {facts.unit}s done", "warn"
+    state = str(facts.run.get("state") or ("finished with holes" if bad else "finished"))
+    return state, "good" if not bad and state.startswith("finished") else "warn"
+
+
+def header(facts: RunFacts) -> dict[str, Any]:
+    """Title, state, run id."""
+    state, colour = state_of(facts)
+    run = facts.run
+    about = [f"run {run['run_id']}" if run.get("run_id") else "run id unknown"]
+    if run.get("version"):
+        about.append(f"subsalt {run['version']}")
+    return {"title": title_of(facts), "state": state, "colour": colour, "facts": " · ".join(about)}
+
+
+def title_of(facts: RunFacts) -> str:
+    """Return the title of the run."""
+    return str(facts.run.get("title") or facts.job.get("title") or facts.folder.resolve().name)
+
+
+def pictures(facts: RunFacts) -> dict[str, Any] | None:
+    """The image first and wide, the others folded; planes that stand in a picture are only named."""
+    shown = facts.pictures
+    if not shown:
+        return {"first": None, "rest": []} if facts.finished else None
+    names = {p.name for p in shown}
+    planes = {p.name: [f"{p.name}_{k}" for k in PLANES if f"{p.name}_{k}" in names] for p in shown}
+    inside = {name for of_one in planes.values() for name in of_one}
+    alone = [_figure(p, planes[p.name]) for p in shown if p.name not in inside]
+    return {"first": alone[0], "rest": alone[1:]}
+
+
+def _figure(picture: Picture, planes: list[str]) -> dict[str, Any]:
+    caption = picture.title + (f": {picture.about}" if picture.about else "")
+    return vars(picture) | {"caption": caption, "planes": planes}
+
+
+def numbers(facts: RunFacts) -> dict[str, Any] | None:
+    """The figures of the run as cards."""
+    run = facts.run
+    cards = [*_grid(section(run, "grid"))]
+    if facts.is_time:
+        cards += time_image.cards(facts)
+    cards += [*_steps_in_time(run), *_done(facts), *_steps(run), *_memory(facts)]
+    cards += _gpu(section(section(run, "over_ranks"), "gpu"))
+    if words.is_number(run.get("repaired_nodes")):
+        cards.append((words.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon"))
+    return {"cards": cards, "memory": _arrays(section(run, "memory_plan"))} if cards else None
+
+
+def _grid(grid: dict[str, Any]) -> list[Card]:
+    shape, spacing = listed(grid, "shape"), listed(grid, "spacing")
+    cards = []
+    if shape:
+        axes = "x, y, z" if len(shape) == 3 else "x, z"
+        cards.append((" x ".join(words.plain(n) for n in shape), f"grid points {axes}"))
+    if spacing:
+        cards.append((" x ".join(words.plain(h) for h in spacing) + " m", "spacing"))
+    return cards
+
+
+def _steps_in_time(run: dict[str, Any]) -> list[Card]:
+    dt, bound = run.get("dt"), run.get("stable_dt")
+    cards = []
+    if isinstance(dt, int | float):
+        limit = f", bound {bound * 1e3:.4g} ms" if isinstance(bound, int | float) else ""
+        cards.append((f"{dt * 1e3:.4g} ms", f"time step{limit}"))
+    for key, meaning in (("nt", "time steps"), ("image_step", "steps between imaged samples")):
+        if words.is_number(run.get(key)):
+            cards.append((words.count(run[key]), meaning))
+    return cards
+
+
+def _done(facts: RunFacts) -> list[Card]:
+    """Return what is done of the shots or blocks, how long it took, and what computed it."""
+    cards, wall = [], section(facts.run, "phases").get("wall")
+    if facts.units:
+        done = sum(s.get("state") == "done" for s in facts.units)
+        cards.append((f"{done} of {len(facts.units)}", f"{facts.unit}s in the image"))
+    if words.is_number(wall):
+        cards.append((words.seconds(wall), "wall time"))
+    by = section(facts.run, "computed_by")
+    counts = {name: len(ids) for name, ids in by.items() if isinstance(ids, list)}
+    several = [f"{name}: {n} {facts.unit}{'s' * (n != 1)}" for name, n in counts.items()]
+    if by:
+        cards.append((next(iter(by)) if len(by) < 2 else ", ".join(several), "computed it"))
+    return cards
+
+
+def _steps(run: dict[str, Any]) -> list[Card]:
+    """Return what was computed of both wavefields, and the whole grid beside it; runs of before know that alone."""
+    phases = section(run, "phases")
+    steps: Any = run.get("point_steps")
+    whole: Any = run.get("grid_point_steps")
+    if not words.is_number(steps):
+        return []
+    if not words.is_number(whole):
+        cards = [(words.count(steps), "point-steps (grid points x time steps x wavefields)")]
+    else:
+        left = f": what no wave has reached is not computed, of {words.count(whole)} on the whole grid"
+        cards = [(words.count(steps), f"point-steps computed{left if whole > steps else ''}")]
+    stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
+    if stepping > 0:
+        rate = f"{words.rate(steps / stepping)} point-steps/s"
+        beside = ""
+        if words.is_number(whole) and whole > steps:
+            beside = f", computed; {words.rate(whole / stepping)} of the whole grid"
+        cards.append((rate, f"while wavefields are propagated{beside}"))
+    return cards
+
+
+def _memory(facts: RunFacts) -> list[Card]:
+    """Return planned and measured memory."""
+    plan, measured = section(facts.run, "memory_plan"), facts.run.get("peak_memory_bytes")
+    whole = "program" in plan  # plans of older runs count the arrays of a shot alone
+    planned = sum(v for v in plan.values() if words.is_number(v))
+    cards = []
+    if plan:
+        of = "a rank" if whole or facts.is_time else "the largest shot"
+        cards.append((words.size(planned), f"memory planned for {of}"))
+    if words.is_number(measured):
+        of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""
+        cards.append((words.size(measured), f"largest memory of a rank, measured{of_plan}"))
+    return cards
+
+
+def _gpu(work: dict[str, Any]) -> list[Card]:
+    """Return what GPUs did; nothing of runs on processors."""
+    cards = []
+    if words.is_number(work.get("memory")):
+        cards.append((words.size(work["memory"]), "largest memory on the GPU of a rank, measured"))
+    if words.is_number(work.get("to_device")) and words.is_number(work.get("to_host")):
+        both = f"{words.size(work['to_device'])} in, {words.size(work['to_host'])} out"
+        cards.append((both, "over the links of GPUs"))
+    return cards
+
+
+def _arrays(plan: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The planned memory by array, the largest first."""
+    rows = sorted(
+        [(str(k), v) for k, v in plan.items() if words.is_number(v) and v > 0], key=lambda kv: -kv[1]
+    )
+    return [(k, words.size(v), v / rows[0][1]) for k, v in rows]
+
+
+def findings(facts: RunFacts) -> dict[str, Any] | None:
+    """Errors and warnings of the checks, then what the report itself could not find."""
+    known = [f for f in listed(facts.run, "findings") if isinstance(f, dict)]
+    warnings = [
+        [f.get(k, "") for k in ("code", "level", "message", "fix")] for f in known if f.get("level") != "ok"
+    ]
+    passed = [(f.get("code", ""), f.get("message", "")) for f in known if f.get("level") == "ok"]
+    if not (warnings or passed or facts.notes or facts.finished):
+        return None
+    return {"warnings": warnings, "passed": passed, "notes": facts.notes, "finished": facts.finished}
+
+
+def line(facts: RunFacts) -> dict[str, Any] | None:
+    """Where a 2-D line, or local coordinates that are not those of the map, lie on the map."""
+    known, frame = section(facts.run, "line"), section(facts.run, "frame")
+    rows: list[tuple[str, str]] = []
+    if known:
+        ends = [listed(known, k) for k in ("start", "end")]
+        if all(len(e) == 2 and all(map(words.is_number, e)) for e in ends):
+            rows.append(
+                ("line, in the order of shooting", " to ".join(f"({x:.2f}, {y:.2f})" for x, y in ends))
+            )
+        for key, what, form in (
+            ("length_m", "length", "{:.6g} m"),
+            ("direction_deg", "direction of shooting, from map x towards map y", "{:.4f} degrees"),
+            ("bend_max_m", "stations beside their best line, at most", "{:.2f} m"),
+            ("misfit_max_m", "stations beside local x, at most", "{:.2f} m"),
+        ):
+            if words.is_number(known.get(key)):
+                rows.append((what, form.format(known[key])))
+        rows.append(("where x = 0 lies is said by", str(known.get("says", ""))))
+    if all(words.is_number(frame.get(k)) for k in ("x0", "y0", "azimuth_deg")) and (
+        known or any(frame[k] for k in ("x0", "y0", "azimuth_deg", "flip") if k in frame)
+    ):
+        rows.append(("local (0, 0) on the map", f"({frame['x0']:.2f}, {frame['y0']:.2f})"))
+        rows.append(("local x, from map x towards map y", f"{frame['azimuth_deg']:.6f} degrees"))
+    return {"rows": rows} if rows else None
