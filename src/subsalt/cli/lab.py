@@ -53,8 +53,8 @@ def memory(
     """Measure bytes per second of memory (update in place, triad, copy) and multiply-adds per second."""
     from subsalt.cli import lab_commands
 
-    if device != "cpu":
-        lab_commands.device_memory(device, {"--isa": isa, "--threads": threads}, rounds, table, out, json)
+    if lab_commands.on_gpu(device):
+        lab_commands.device_memory({"--isa": isa, "--threads": threads}, rounds, table, out, json)
         return
     lab_commands.memory(threads, isa, rounds, table, out, json)
 
@@ -99,11 +99,9 @@ def kernels(
     """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
     from subsalt.cli import lab_commands
 
-    if device != "cpu":
+    if lab_commands.on_gpu(device):
         unused = {"--isa": isa, "--threads": threads, "--copies": copies}
-        lab_commands.device_kernels(
-            device, unused, medium, order, storage, n or 512, rounds, quick, table, out, json
-        )
+        lab_commands.device_kernels(unused, medium, order, storage, n or 512, rounds, quick, table, out, json)
         return
     n = n or 256
 

@@ -13,9 +13,13 @@ from typing import Any
 from subsalt.cli.output import Out, plain, printable
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.io.publish import publish_text
+from subsalt.kernels import requires_gpu
 from subsalt.lab import asked, machine
 from subsalt.lab.result import Result
 from subsalt.lab.table import FORMATS
+
+#: devices that are measured
+MEASURED = ("cpu", "cuda")
 
 #: more copies than this are a slip of the pen
 MOST_COPIES = 4096
@@ -147,7 +151,6 @@ def _counts_of_copies(given: list[str]) -> list[int]:
 
 
 def device_memory(
-    device: str,
     unused: Mapping[str, object],
     rounds: int | None,
     how: str,
@@ -158,7 +161,7 @@ def device_memory(
     from subsalt.lab import device_memory as measurement
     from subsalt.lab.table import render
 
-    _refuse_on_device(device, unused)
+    _refuse_on_gpu(unused)
     path = prepared(file, how)
     out = Out(as_json)
     with nothing_kept():
@@ -167,10 +170,15 @@ def device_memory(
     finish(out, result, path, "device", measurement.for_machine(result))
 
 
-def _refuse_on_device(device: str, unused: Mapping[str, object]) -> None:
-    """Refuse another device, and options that say something of the processor."""
-    if device != "cuda":
-        raise asked.wrong(f"--device {device}: not known", "choose from cpu, cuda")
+def on_gpu(device: str) -> bool:
+    """Return whether `device`, one of `MEASURED`, is the GPU; refuse others."""
+    if device not in MEASURED:
+        raise asked.wrong(f"--device {device}: not known", f"choose from {', '.join(MEASURED)}")
+    return requires_gpu(device)
+
+
+def _refuse_on_gpu(unused: Mapping[str, object]) -> None:
+    """Refuse options that say something of the processor."""
     given = [name for name, value in unused.items() if value is not None]
     if given:
         raise asked.wrong(
@@ -179,7 +187,6 @@ def _refuse_on_device(device: str, unused: Mapping[str, object]) -> None:
 
 
 def device_kernels(
-    device: str,
     unused: Mapping[str, object],
     medium: list[str] | None,
     order: list[str] | None,
@@ -196,7 +203,7 @@ def device_kernels(
     from subsalt.lab.kernels import MEDIA, ORDERS, STORAGES
     from subsalt.lab.table import render
 
-    _refuse_on_device(device, unused)
+    _refuse_on_gpu(unused)
     if n < measurement.SMALLEST:
         raise asked.wrong(f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more")
     path = prepared(file, how)

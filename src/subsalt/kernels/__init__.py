@@ -7,10 +7,17 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.host import gpus_of_driver
+from subsalt.kernels.device import Device
+
+if TYPE_CHECKING:
+    from subsalt.kernels import cpu, cuda, reference
+
+    #: modules that a type checker compares with the protocol
+    _devices: tuple[Device, ...] = (cpu, cuda, reference)
 
 #: the device that is the GPU where there is one
 AUTO = "auto"
@@ -64,7 +71,7 @@ def chosen(device: str) -> Chosen:
         )
     if device == AUTO:
         return _decided[0] if _decided else _found()
-    if device == "cuda":
+    if requires_gpu(device):
         from subsalt.kernels.cuda import library
 
         library.chosen()
@@ -74,6 +81,31 @@ def chosen(device: str) -> Chosen:
 def decide(choice: Chosen | None) -> None:
     """Fix what ``"auto"`` is in this process from now on; None: what is found here."""
     _decided[:] = [] if choice is None else [choice]
+
+
+def is_gpu(device: str) -> bool:
+    """Return whether a device is the GPU: by its name, or as what ``"auto"`` is in this process."""
+    return requires_gpu(device) or chosen(device).name == "cuda"
+
+
+def is_cpu(device: str) -> bool:
+    """Return whether the compiled kernels of the processor compute; raises as `chosen`."""
+    return chosen(device).name == "cpu"
+
+
+def requires_gpu(device: str) -> bool:
+    """Return whether a GPU is asked for by name: without one nothing can be computed."""
+    return device == "cuda"
+
+
+def may_use_gpu(device: str) -> bool:
+    """Return whether a GPU computes if there is one."""
+    return device == AUTO or requires_gpu(device)
+
+
+def is_compiled(device: str) -> bool:
+    """Return whether compiled kernels compute, in float32; those of the reference also know float64."""
+    return device != "reference"
 
 
 def _found() -> Chosen:
@@ -92,9 +124,9 @@ def _found() -> Chosen:
     return Chosen("cpu", f"{', '.join(names)}: {found.why}", found.fix) if names else Chosen("cpu")
 
 
-def get(device: str = "cpu") -> ModuleType:
+def get(device: str = "cpu") -> Device:
     """Return the kernels of a device (`chosen`): ``"cpu"`` and ``"cuda"`` in float32, ``"reference"`` in NumPy."""
-    return import_module(DEVICES[chosen(device).name])
+    return cast(Device, import_module(DEVICES[chosen(device).name]))
 
 
 def label(facts: Mapping[str, object]) -> str:
@@ -102,14 +134,14 @@ def label(facts: Mapping[str, object]) -> str:
     return str(facts.get("name") or f"{facts['device']} {facts['isa']}")
 
 
-def prepare(device: str, threads: int | None) -> ModuleType:
+def prepare(device: str, threads: int | None) -> Device:
     """Return the kernels of a device, set to `threads` threads; None: OMP_NUM_THREADS, or all processors."""
     module = get(device)
     module.set_threads(threads_to_use(threads))
     return module
 
 
-def prepare_or_warn(device: str, threads: int | None) -> ModuleType:
+def prepare_or_warn(device: str, threads: int | None) -> Device:
     """Do `prepare` for a caller of functions, whom no check of a job tells that a GPU is not used (W980)."""
     found = chosen(device)
     if found.note:

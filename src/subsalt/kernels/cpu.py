@@ -30,6 +30,7 @@ from subsalt.kernels.host_arrays import lock as lock
 from subsalt.kernels.host_arrays import on_host as on_host
 from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
+from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell

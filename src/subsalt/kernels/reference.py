@@ -23,6 +23,7 @@ from subsalt.kernels.host_arrays import lock as lock
 from subsalt.kernels.host_arrays import on_host as on_host
 from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
+from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
@@ -38,6 +39,9 @@ ASYNCHRONOUS = False
 
 #: whether numbers below the smallest normal one are made zeros
 FLUSHES = False
+
+#: there are no compiled time steps
+Segment = None
 
 #: how ghost planes come to MPI
 ghost_planes = InPlace

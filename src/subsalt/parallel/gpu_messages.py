@@ -13,6 +13,9 @@ from subsalt.parallel import mpi_library
 #: variable that decides in place of the library: "direct" or "staged"
 SETTING = "SUBSALT_GPU_MPI"
 
+#: how mpi_memory_alloc_kinds names the memory of NVIDIA GPUs
+_MEMORY_KIND = "cuda"
+
 #: MPIX_GPU_SUPPORT_CUDA of MPICH's mpi_proto.h, the first of its kinds
 _CUDA_OF_MPICH = 0
 
@@ -56,7 +59,7 @@ def _listed() -> Reach | None:
     A library lists what it was asked for: without CUDA in the list, it may still reach GPUs.
     """
     kinds = mpi_library.module().COMM_WORLD.Get_info().Get("mpi_memory_alloc_kinds")
-    if kinds and any(kind.split(":")[0].strip() == "cuda" for kind in kinds.split(",")):
+    if kinds and any(kind.split(":")[0].strip() == _MEMORY_KIND for kind in kinds.split(",")):
         return Reach(True, f"mpi_memory_alloc_kinds = {kinds}")
     return None
 

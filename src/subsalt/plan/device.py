@@ -30,7 +30,7 @@ class Device:
     memory: int | None = None
 
     def __post_init__(self) -> None:
-        if self.is_elsewhere and self.name in ("cpu", "reference"):
+        if self.is_elsewhere and not kernels.may_use_gpu(self.name):
             raise ConfigError(
                 f"device = {self.name} and a GPU to plan for", "leave --gpu and --gpu-memory out", code="E989"
             )
@@ -57,10 +57,7 @@ class Device:
         """
         if self.is_elsewhere:
             return gpus.named(self.gpu, self.memory, machine)
-        if self.name not in ("auto", "cuda"):
-            return None
-        # an emulated device is there for tests, which ask for it by name
-        if self.name == "auto" and kernels.chosen("auto").name != "cuda":
+        if not kernels.is_gpu(self.name):
             return None
         from subsalt.kernels.cuda import library
 

@@ -192,7 +192,7 @@ def of_run(device: str, machine: Machine | None = None) -> Gpu | None:
     DeviceError
         When a GPU is asked for and cannot be used.
     """
-    return here(machine) if kernels.chosen(device).name == "cuda" else None
+    return here(machine) if kernels.is_gpu(device) else None
 
 
 def with_rates(gpu: Gpu, machine: Machine | None) -> Gpu:

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from types import ModuleType
 from typing import Any
 
 from subsalt import kernels
 from subsalt.errors import DeviceError, Finding, SubsaltError
+from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.gpu_messages import reaches_gpus
 
@@ -162,7 +162,7 @@ def settle(world: Comm, device: str) -> None:
     global _settled
     _settled = _Settled(device, world.rank)
     kernels.decide(None)
-    if device not in (kernels.AUTO, "cuda"):
+    if not kernels.may_use_gpu(device):
         return
     told = look(world, device)
     without = [r for r, one in enumerate(told) if not one["gpus"]]
@@ -195,13 +195,13 @@ def describe(device: str) -> dict[str, Any]:
     DeviceError
         When GPUs are asked for and no rank has one (E980 to E983), or not every rank (E991): on all ranks alike.
     """
-    if device == "cuda" and _settled.device == device and _settled.error is not None:
+    if kernels.requires_gpu(device) and _settled.device == device and _settled.error is not None:
         raise _settled.error
     found: dict[str, Any] = kernels.get(device).describe()
     return found
 
 
-def prepare(world: Comm, device: str, threads: int | None) -> ModuleType:
+def prepare(world: Comm, device: str, threads: int | None) -> Device:
     """Return the kernels that all ranks compute with, on the GPU of this rank where they are those of GPUs. Collective.
 
     Parameters
@@ -243,8 +243,7 @@ def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
     from subsalt.kernels.cuda import library
 
     found = library.found()
-    usable = device == "cuda" or kernels.chosen(device).name == "cuda"
-    seen = [[g.bus, g.name] for g in found.devices] if usable else []
+    seen = [[g.bus, g.name] for g in found.devices] if kernels.is_gpu(device) else []
     return world.allgather({"host": world.host, "gpus": seen, "why": found.why})
 
 

@@ -21,12 +21,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.kernels.device import Device
 from subsalt.kernels.ghosts import GhostPlanes
 from subsalt.parallel import mpi_library
 from subsalt.parallel.comm import Comm
@@ -101,7 +101,7 @@ class Halo:
         slabs: Sequence[Slab],
         radius: int,
         levels: Sequence[Sequence[Any]],
-        kernels: ModuleType,
+        kernels: Device,
     ) -> None:
         self.traffic = Traffic()
         #: the time index at which all ranks stop; None: none is known of
@@ -196,7 +196,7 @@ def _links(slabs: Sequence[Slab], rank: int, radius: int, arrays: Sequence[Any])
     return out
 
 
-def _level(group: Comm, links: Sequence[_Link], kernels: ModuleType, by_mpi: bool) -> _Level:
+def _level(group: Comm, links: Sequence[_Link], kernels: Device, by_mpi: bool) -> _Level:
     """Return the persistent requests of one time level."""
     mpi = group.mpi
     assert mpi is not None

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from subsalt import kernels
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 
@@ -95,7 +96,7 @@ class PropagationOptions:
             _number("source_taper", self.source_taper)
         if self.dtype not in ("float32", "float64"):
             raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
-        if self.dtype == "float64" and self.device != "reference":
+        if self.dtype == "float64" and kernels.is_compiled(self.device):
             raise ConfigError(
                 "dtype float64 needs device = 'reference'", "use float32 with the compiled kernels"
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from subsalt.acquisition import injection
 from subsalt.earth.grid import Box
 from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import tuning
+from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
 
@@ -177,7 +177,7 @@ class Work:
         return [*(t for t in range(it + 1, last) if self.hook_at(t)), last]
 
 
-def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+def by_step(kernels: Device, problem: Problem, state: State, n: int, work: Work) -> bool:
     """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
     for i in range(n):
         if work.inner is not None:
@@ -209,7 +209,7 @@ def by_step(kernels: ModuleType, problem: Problem, state: State, n: int, work: W
 
 
 def shell_step(
-    kernels: ModuleType, problem: Problem, fields: list[NDArray], it: int, shells: Shells | None
+    kernels: Device, problem: Problem, fields: list[NDArray], it: int, shells: Shells | None
 ) -> None:
     """Keep the shell of the level of time index `it`, or put it back."""
     record = shells.row(it) if shells is not None and shells.shell.cells else None
@@ -219,7 +219,7 @@ def shell_step(
     act(problem, fields, shells.shell, record)
 
 
-def imaging_step(kernels: ModuleType, problem: Problem, state: State, work: Work) -> None:
+def imaging_step(kernels: Device, problem: Problem, state: State, work: Work) -> None:
     """Do what imaging asks for at the time index of the state."""
     snapshots, correlation = work.snapshots, work.correlation
     if snapshots is not None and snapshots.box.size and state.it in snapshots.fields:
@@ -238,7 +238,7 @@ def imaging_step(kernels: ModuleType, problem: Problem, state: State, work: Work
 tuning.remember_in(TileCache())
 
 
-def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work: Work) -> bool:
+def by_segment(kernels: Device, problem: Problem, state: State, n: int, work: Work) -> bool:
     """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
     segment = kernels.Segment(
         problem, work.sources, work.recorders, work.snapshots, work.correlation, work.shells, work.inner
@@ -254,9 +254,9 @@ def by_segment(kernels: ModuleType, problem: Problem, state: State, n: int, work
     return True
 
 
-def has_segment(kernels: ModuleType, work: Work) -> bool:
+def has_segment(kernels: Device, work: Work) -> bool:
     """Return whether the device can do this work in a segment, and it is worth one."""
-    if not hasattr(kernels, "Segment") or work.boxes or (work.hook is not None and work.at is None):
+    if kernels.Segment is None or work.boxes or (work.hook is not None and work.at is None):
         return False
     # samples that come one step at a time (`subsalt.propagation.dense`) are no array
     if not all(isinstance(s.samples, np.ndarray) for s in work.sources):

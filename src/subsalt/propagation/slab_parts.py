@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
+from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem, State
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo
@@ -30,13 +30,13 @@ Planes = tuple[tuple[int, int], ...]
 _PARTS, MOST_KEPT = "slab.parts", 8
 
 
-def has_parts(kernels: ModuleType, work: Work) -> bool:
+def has_parts(kernels: Device, work: Work) -> bool:
     """Return whether this work on a slab can be asked for in parts."""
     return kernels.ASYNCHRONOUS and has_segment(kernels, work)
 
 
 def by_parts(
-    kernels: ModuleType,
+    kernels: Device,
     problem: Problem,
     state: State,
     n: int,

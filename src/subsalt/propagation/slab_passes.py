@@ -6,9 +6,9 @@ What `subsalt.propagation.slab_steps` does step by step, with the same bits and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 
 from subsalt.kernels import cpu, tuning
+from subsalt.kernels.device import Device
 from subsalt.kernels.passes import Cuts, depth_for
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.slab import SlabSegment
@@ -19,7 +19,7 @@ from subsalt.propagation.segment import FINITE_EVERY, Work, has_segment
 from subsalt.propagation.slab_steps import asked_of
 
 
-def has_passes(kernels: ModuleType, problem: Problem, work: Work) -> bool:
+def has_passes(kernels: Device, problem: Problem, work: Work) -> bool:
     """Return whether this work on a slab can be done in passes."""
     return kernels is cpu and problem.medium != "tti" and has_segment(kernels, work)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 
 from numpy.typing import NDArray
 
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
+from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem, State
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
@@ -118,7 +118,7 @@ class _Feed:
             if len(rows):
                 self.parts.append((points, rows))
 
-    def inject(self, kernels: ModuleType, problem: Problem, fields: list[NDArray], now: int) -> None:
+    def inject(self, kernels: Device, problem: Problem, fields: list[NDArray], now: int) -> None:
         """Add the samples of time index `now`."""
         if now < self.samples.shape[1]:
             values = self.samples[:, now]
@@ -127,7 +127,7 @@ class _Feed:
 
 
 def by_slab(
-    kernels: ModuleType,
+    kernels: Device,
     problem: Problem,
     state: State,
     n: int,
@@ -202,7 +202,7 @@ def travelling(problem: Problem, level: list[NDArray]) -> list[NDArray]:
     return level if problem.medium == "tti" else level[:1]
 
 
-def halo_of(kernels: ModuleType, domain: Domain, problem: Problem, state: State, group: Comm) -> Halo:
+def halo_of(kernels: Device, domain: Domain, problem: Problem, state: State, group: Comm) -> Halo:
     """Return the exchange of ghost planes of a state; collective."""
     levels = [travelling(problem, level) for level in (state.prev, state.curr)]
     return Halo(group, domain.slabs, problem.radius, levels, kernels)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+
+from subsalt.kernels.device import Device
 
 
-def counted(device: ModuleType) -> dict[str, int]:
-    """Return what this process has done on its GPU so far; empty on processors."""
-    if not device.OWN_MEMORY:
-        return {}
-    return {**device.counters(), "memory": device.allocated()["device_peak"]}
-
-
-def since(device: ModuleType, before: Mapping[str, int]) -> dict[str, int]:
-    """Return what it has done since `before`; memory is the most it had so far."""
-    return {name: n - (before[name] if name != "memory" else 0) for name, n in counted(device).items()}
+def since(device: Device, before: Mapping[str, int]) -> dict[str, int]:
+    """Return what a device has done since `before` (`Device.work_done`); memory is the most it had so far."""
+    return {name: n - (before[name] if name != "memory" else 0) for name, n in device.work_done().items()}
 
 
 def over_gpus(told: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -150,7 +150,7 @@ class Migration:
                 parts = groups.form(state.world, *run.group_sizes(), max(1, len(left)))
             crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
             with run.work(stack, parts, crash) as one:
-                before, idle = TRACES.now(), gpu_work.counted(state.device)
+                before, idle = TRACES.now(), state.device.work_done()
                 progress = request.progress if state.world.is_root else None
                 books = Bookkeeping(clock, state.ledger, progress, state.live, self.method.unit)
                 run_units(parts, one, left, len(units), books)

@@ -83,6 +83,7 @@ __all__ = [
     "time_step",
     "to_device",
     "to_host",
+    "work_done",
     "zeros",
 ]
 
@@ -120,6 +121,11 @@ def describe() -> dict[str, object]:
         "memory_bytes": gpu.memory,
         "driver": found().driver,
     }
+
+
+def work_done() -> dict[str, int]:
+    """Return what this process has done on its GPU so far (`counters`), and the most memory it had."""
+    return {**counters(), "memory": allocated()["device_peak"]}
 
 
 def allocate(layout: Layout, dtype: type = np.float32) -> DeviceArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subsalt import kernels
 from subsalt.errors import FindingsError, SubsaltError
 from subsalt.job.types import auto_to_none
 from subsalt.lab.machine import Machine
@@ -65,7 +66,7 @@ def plan_kirchhoff_nodes(
     known, why_not = machine_of(machine)
     own = auto_to_none(job.parallel.threads)
     nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
-    if measure and machine is None and job.parallel.device == "cpu":
+    if measure and machine is None and kernels.is_cpu(job.parallel.device):
         measured(setup, nodes.world(1), say)
         known, why_not = machine_of(machine)
     work = job.remember("work", lambda: work_of(setup))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from subsalt import kernels
 from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.types import auto_to_none
 from subsalt.methods.kirchhoff.duration import KirchhoffTime, Share, measured, share_of, time_of
@@ -174,7 +175,7 @@ def plan_kirchhoff(job: KirchhoffJob, request: PlanRequest) -> KirchhoffPlan:
     folder = request.run_dir or job.default_run_dir
     pictures = job.output.pictures
     disk = disk_of(setup, layout, folder, job.output.formats, pictures=pictures)
-    if request.measure and request.machine is None and device.name != "reference":
+    if request.measure and request.machine is None and kernels.is_compiled(device.name):
         measured(setup, world, request.say)
         known, why_not = machine_of(request.machine)
     around = Surroundings.of(known, folder)

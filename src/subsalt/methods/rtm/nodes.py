@@ -64,7 +64,7 @@ def plan_nodes(
     known, why_not = machine_of(machine)
     own = job.propagation_options.threads
     nodes = cluster_of(counts, known, **{**cluster, "threads": cluster.get("threads") or own})
-    if measure and machine is None and kernels.chosen(job.parallel.device).name == "cpu":
+    if measure and machine is None and kernels.is_cpu(job.parallel.device):
         one = nodes.world(1)
         places = [Path(d) for d in job.checkpoint_options.directories] or [folder]
         measured(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.acquisition.survey import Survey
+from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.lab.model.survey import tail_loss
 from subsalt.methods.rtm.duration import duration_of
@@ -169,7 +170,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
     device = request.on or Device(job.parallel.device)
     gpu = device.found(known, request.ranks)
     # sizes are those of any compiled kernels: the GPU of a plan need not be here
-    sized = replace(setup.propagation, device="reference" if device.name == "reference" else "cpu")
+    sized = replace(setup.propagation, device="cpu" if kernels.is_compiled(device.name) else device.name)
     setup = replace(setup, propagation=sized)
     world = replace(World.planned(request.ranks, request.memory_per_rank, asked_threads), gpu=gpu)
     streamed = job.parallel.stream_model
@@ -184,7 +185,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         pictures=migrates and job.output.pictures,
     )
     folder = request.run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
-    if request.measure and request.machine is None and gpu is None and device.name != "reference":
+    if request.measure and request.machine is None and gpu is None and kernels.is_compiled(device.name):
         given = job.checkpoint_options
         measured(needs, world, given, [Path(d) for d in given.directories] or [folder], request.say, folder)
         known, why_not = machine_of(request.machine)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.pieces import Copy
 from subsalt.checkpoint.store import Store
 from subsalt.errors import SnapshotDamaged
+from subsalt.kernels.device import Device
 
 
 class SnapshotPool:
@@ -23,7 +23,7 @@ class SnapshotPool:
 
     def take(
         self,
-        kernels: ModuleType,
+        kernels: Device,
         count: int,
         shape: tuple[int, ...],
         dtype: type,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Grid
+from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem
 from subsalt.propagation.segment import Correlation, Snapshots
 
@@ -55,7 +55,7 @@ class Condition:
     #: planes on either side of a plane that `finish` looks at
     reach: ClassVar[int] = 0
 
-    def __init__(self, kernels: ModuleType, problem: Problem, box: Box) -> None:
+    def __init__(self, kernels: Device, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
         self.sums: dict[str, NDArray] = {
             name: kernels.zeros(box.shape, problem.dtype) for name in self.accumulators

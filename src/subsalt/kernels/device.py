@@ -1,0 +1,134 @@
+"""What every device offers: the functions and constants of `reference`, `cpu` and `cuda`.
+
+A device is a module; whoever computes takes one from `subsalt.kernels.get` and asks it, not for its name. Arrays are
+NumPy's where the device computes in the memory of the host, else its own (`to_host`, `on_host`, `to_device`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Box
+from subsalt.kernels.fields import Layout
+from subsalt.kernels.ghosts import GhostPlanes
+from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.shell import Shell
+
+if TYPE_CHECKING:
+    from subsalt.acquisition.injection import Points
+
+
+class Device(Protocol):
+    """The kernels of one device; the formulas, shapes and units are those of `subsalt.kernels.reference`."""
+
+    #: its name
+    NAME: str
+    #: kernels return before they have computed
+    ASYNCHRONOUS: bool
+    #: numbers below the smallest normal one are made zeros
+    FLUSHES: bool
+    #: it has memory of its own, beside that of the host
+    OWN_MEMORY: bool
+    #: many time steps in one call of compiled code; None where there is no such thing
+    Segment: Any
+    #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
+    WHOLE_MEMORY_FIELDS: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Return what computes: device, instruction set, numerics class, threads."""
+
+    def work_done(self) -> dict[str, int]:
+        """Return what this process has done on a device with memory of its own so far; empty on others."""
+
+    def set_threads(self, n: int) -> None:
+        """Use `n` threads of the host."""
+
+    # arrays
+
+    def allocate(self, layout: Layout, dtype: type = ...) -> Any:
+        """Return a padded array of zeros."""
+
+    def reserve(self, size: int, dtype: type = ...) -> Any:
+        """Return `size` numbers to be written."""
+
+    def reserve_host(self, size: int, dtype: type = ...) -> NDArray:
+        """Return `size` numbers in the memory of the host, from and to which the device copies fast."""
+
+    def zeros(self, shape: Sequence[int], dtype: type = ...) -> Any:
+        """Return an array of zeros for what the kernels add up."""
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy an array into another one of the same size."""
+
+    def to_host(self, array: Any) -> NDArray:
+        """Return an array of the kernels as one of NumPy, a copy where the device has its own memory."""
+
+    def to_device(self, array: Any) -> Any:
+        """Return an array as one that the kernels use, a copy where the device has its own memory."""
+
+    def on_host(self, array: Any) -> AbstractContextManager[NDArray]:
+        """Lend an array of the kernels as one of NumPy, and bring back what is changed in it."""
+
+    def lock(self, array: NDArray) -> object:
+        """Let the device copy from and to an array of NumPy while it computes, as long as what is returned lives."""
+
+    def ghost_planes(self, sent: Sequence[Any], received: Sequence[Any], by_mpi: bool) -> GhostPlanes:
+        """Return what brings ghost planes between the device and MPI."""
+
+    # time steps
+
+    def new_memory(self, problem: Problem) -> dict[str, Any]:
+        """Return zeroed memory fields of the PML."""
+
+    def new_state(self, problem: Problem) -> State:
+        """Return a state at rest at time index 0."""
+
+    def memory_step(self, problem: Problem, state: State, box: Box) -> None:
+        """Advance Psi of every axis inside the layer; all boxes come before the first `field_step`."""
+
+    def field_step(self, problem: Problem, state: State, box: Box) -> None:
+        """Write the next time level over `state.prev` in `box`; `state.rotate` comes after all boxes."""
+
+    def time_step(self, problem: Problem, state: State) -> None:
+        """Do `memory_step` and `field_step` on the whole grid."""
+
+    def is_finite(self, problem: Problem, fields: list[Any]) -> bool:
+        """Return whether every point of every field is finite."""
+
+    # what goes in and comes out
+
+    def inject(self, problem: Problem, fields: list[Any], points: Points, values: NDArray) -> None:
+        """Add a source sample at every point, through C."""
+
+    def record(self, problem: Problem, fields: list[Any], points: Points) -> NDArray:
+        """Return p, or (p + q) / 2, interpolated at every point, (n,)."""
+
+    def keep_shell(self, problem: Problem, fields: list[Any], shell: Shell, out: Any) -> None:
+        """Copy the shell of every field to `out` (fields, cells)."""
+
+    def put_back_shell(self, problem: Problem, fields: list[Any], shell: Shell, record: Any) -> None:
+        """Write `record` (fields, cells) over the shell of every field."""
+
+    def imaged(self, problem: Problem, fields: list[Any], box: Box) -> Any:
+        """Return the imaged field, p or (p + q) / 2, in `box`."""
+
+    def snapshot(self, problem: Problem, fields: list[Any], out: Any, box: Box) -> None:
+        """Write the imaged field in `box` to `out` (shape of the box)."""
+
+    def apply_l(self, problem: Problem, fields: list[Any], box: Box) -> list[Any]:
+        """Return L u in `box` without the layer."""
+
+    def correlate(
+        self, problem: Problem, image: Any, u: Any, fields: list[Any], box: Box, scale: float
+    ) -> None:
+        """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
+
+    def square(self, problem: Problem, illumination: Any, u: Any, scale: float) -> None:
+        """Accumulate illumination += (scale u) u."""
+
+    def product(self, image: Any, u: Any, w: Any, scale: float) -> None:
+        """Accumulate image += (scale u) w of two snapshots."""
