@@ -25,7 +25,7 @@ from subsalt.kernels.cuda.library import call
 from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem
 from subsalt.kernels.shell import Shell
-from subsalt.propagation.segment import Recorder, Source
+from subsalt.kernels.work import Recorder, Source, Work
 
 ORDER, RADIUS = 8, 4
 #: time steps of a segment
@@ -114,7 +114,7 @@ def step_seconds(problem: Problem, points: Points | None, kind: str, rounds: int
         sources = [Source(points, np.full((n, STEPS), 1e-3, np.float32, order="F"))]
     if points is not None and kind == "record":
         recorders = [Recorder(points, np.zeros((n, STEPS), np.float32, order="F"))]
-    segment, state = cuda.Segment(problem, sources, recorders), cuda.new_state(problem)
+    segment, state = cuda.Segment(problem, Work(sources, recorders)), cuda.new_state(problem)
     out = []
     for _ in range(rounds + 1):
         state.it = 0

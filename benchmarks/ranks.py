@@ -71,9 +71,9 @@ def work(n: int, medium: str, threads: int, fifos: str, depth: int | None) -> No
     cpu.set_threads(threads)
     cpu.set_front(False)  # slabs advance what the wave has not reached
     if depth:
-        from subsalt.propagation import slab_passes
+        from subsalt.propagation.domain import Domain
 
-        slab_passes.common_depth = lambda _: depth
+        Domain.common_depth = depth
     prop = make(n, medium, group if group.size > 1 else None)
     state = prop.new_state()
     at = np.array([[n / 2, n / 2, n / 3]]) * 10.0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.kernels.problem import Problem, State
-from subsalt.propagation.segment import Correlation, Recorder, Snapshots, Source, Work
+from subsalt.kernels.work import Correlation, Recorder, Snapshots, Source, Work
+from subsalt.propagation.march import march
 
 NT = 40
 SHAPES = {2: (61, 1, 45), 3: (27, 52, 35)}
@@ -50,6 +53,11 @@ def work_for(problem: Problem, snapshot_times: range = range(1, NT, 3)) -> Work:
     partners = {it: rng.uniform(-1, 1, other.shape).astype(np.float32) for it in range(0, NT, 2)}
     image = np.zeros(other.shape, np.float32)
     return Work(sources, recorders, snapshots, Correlation(other, partners, image, 0.7))
+
+
+def by_segment(kernels: Any, problem: Problem, state: State, n: int, work: Work) -> bool:
+    """Advance by the segment of a device, from hook to hook; returns and bits as `by_step`."""
+    return march(kernels.Segment(problem, work), state, n, work)
 
 
 def everything(state: State, work: Work) -> list[np.ndarray]:

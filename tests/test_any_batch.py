@@ -17,7 +17,7 @@ import pytest
 
 import test_slab_passes
 from kernel_problems import make_problem
-from segment_work import points_everywhere
+from segment_work import by_segment, points_everywhere
 from subsalt import _native
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
@@ -26,16 +26,8 @@ from subsalt.kernels import cpu, tuning
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.propagation.segment import (
-    Correlation,
-    Recorder,
-    Shells,
-    Snapshots,
-    Source,
-    Work,
-    by_segment,
-    by_step,
-)
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
+from subsalt.propagation.march import by_step
 
 Rng = np.random.Generator
 

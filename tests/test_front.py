@@ -7,23 +7,16 @@ import pytest
 
 import subsalt as ss
 from kernel_problems import make_problem
+from segment_work import by_segment
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
+from subsalt.propagation.march import by_step, march
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import (
-    Correlation,
-    Recorder,
-    Shells,
-    Snapshots,
-    Source,
-    Work,
-    by_segment,
-    by_step,
-)
 
 SHAPES = {2: (75, 1, 118), 3: (31, 46, 90)}
 STEPS = 21
@@ -200,8 +193,9 @@ def test_points_that_were_advanced_are_counted(dim: int, threads: int) -> None:
     def counted(front: bool) -> int:
         work = Work([source])
         with cpu.forced(front=front, threads=threads):
-            assert by_segment(cpu, problem, cpu.new_state(problem), STEPS, work)
-        return work.points
+            segment = cpu.Segment(problem, work)
+            assert march(segment, cpu.new_state(problem), STEPS, work)
+        return segment.points
 
     assert counted(front=False) == whole
     found = counted(front=True)

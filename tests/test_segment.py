@@ -14,23 +14,15 @@ import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
-from segment_work import SHAPES, points_everywhere, same, work_for
+from segment_work import SHAPES, by_segment, points_everywhere, same, work_for
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
-from subsalt.propagation.segment import (
-    FINITE_EVERY,
-    Correlation,
-    Recorder,
-    Snapshots,
-    Source,
-    Work,
-    by_segment,
-    by_step,
-)
+from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work
+from subsalt.propagation.march import by_step
 
 DEPTHS = [1, 2, 3, 4, 5, 6]
 
@@ -298,7 +290,7 @@ def test_what_is_written_must_be_the_array_itself(wrong: str) -> None:
     ):
         state = cpu.new_state(problem)
         with pytest.raises(ValueError, match=f"{name} must be float32, contiguous"):
-            cpu.Segment(problem, **work).advance(state, 2, 50, True)  # type: ignore[arg-type]
+            cpu.Segment(problem, Work(**work)).advance(state, 2, 50, True)  # type: ignore[arg-type]
         assert state.it == 0
 
 
@@ -310,17 +302,19 @@ def test_wrong_arguments_are_refused() -> None:
     state = cpu.new_state(problem)
     samples = np.zeros((3, 5), np.float32, order="F")
     segment = cpu.Segment(problem)
-    segment.sources = cpu.Segment(other, [Source(points_everywhere(other, 3, 1), samples)]).sources
+    segment.sources = cpu.Segment(other, Work([Source(points_everywhere(other, 3, 1), samples)])).sources
     with pytest.raises(ValueError, match="another grid"):
         segment.advance(state, 1, 50, True)
     with pytest.raises(ValueError, match="one column per point"):
-        cpu.Segment(problem, [Source(points_everywhere(problem, 4, 1), samples)]).advance(state, 1, 50, True)
+        cpu.Segment(problem, Work([Source(points_everywhere(problem, 4, 1), samples)])).advance(
+            state, 1, 50, True
+        )
     wrong = Snapshots(Box((0, 0, 0), (4, 4, 4)), {1: np.zeros((4, 4, 5), np.float32)})
     outside = Snapshots(Box((0, 0, 0), (999, 1, 1)), {1: np.zeros((999, 1, 1), np.float32)})
     with pytest.raises(ValueError, match="shape of the box"):
-        cpu.Segment(problem, snapshots=wrong).advance(state, 1, 50, True)
+        cpu.Segment(problem, Work(snapshots=wrong)).advance(state, 1, 50, True)
     with pytest.raises(ValueError, match="leaves the grid"):
-        cpu.Segment(problem, snapshots=outside).advance(state, 1, 50, True)
+        cpu.Segment(problem, Work(snapshots=outside)).advance(state, 1, 50, True)
     with pytest.raises(ValueError, match="wrong number of fields"):
         cpu.Segment(problem).advance(cpu.new_state(other), 1, 50, True)
     with pytest.raises(ConfigError, match="run-time radius"), cpu.forced(generic_radius=True):

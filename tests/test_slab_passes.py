@@ -20,10 +20,12 @@ from subsalt.kernels.fields import Layout
 from subsalt.kernels.packing import pack
 from subsalt.kernels.passes import Cuts, depth_for, pass_of
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.slab import SlabSegment
+from subsalt.kernels.slab import SlabPasses
+from subsalt.kernels.stepper import Alone, Sharing
+from subsalt.kernels.work import Correlation, Recorder, Snapshots, Source, Work
 from subsalt.parallel.decomp import Slab, cut
+from subsalt.propagation.march import by_step
 from subsalt.propagation.recording import flushed
-from subsalt.propagation.segment import Correlation, Recorder, Snapshots, Source, Work, by_step
 from test_segment import work_for
 
 STEPS = 13
@@ -182,20 +184,13 @@ def advance(
             state = state_on(problem, part, slab)
             mine = None if work is None else share_of(work, slab, slab.first)
             given = mine or Work()
-            segment = SlabSegment(
-                part,
-                cuts_of(problem, slabs, slab),
-                given.sources,
-                given.recorders,
-                given.snapshots,
-                given.correlation,
-                depth=depth or depth_for(cuts_of(problem, slabs, slab), 6),
-            )
+            cuts = cuts_of(problem, slabs, slab)
             exchange = Copies(slabs, slab, problem.radius, boxes, come)
+            passes = SlabPasses(part, given, Sharing(cuts, depth or depth_for(cuts, 6), exchange))
             left = steps
             while left:
                 before = state.it
-                segment.advance(state, left, exchange)
+                passes.steps(state, left)
                 left -= state.it - before
             exchange.finish()
             out[slab.rank] = state, mine
@@ -420,9 +415,8 @@ def test_passes_are_less_deep_on_thin_slabs() -> None:
 def test_impossible_passes_are_refused() -> None:
     problem = make_problem((40, 40, 21), "vti", "pml", 8)
     state = to_cpu(problem, random_state(problem))
-    native = SlabSegment(
-        problem, cuts_of(problem, slabs_of(problem, 1), slabs_of(problem, 1)[0]), depth=2
-    ).native
+    whole_grid = cuts_of(problem, slabs_of(problem, 1), slabs_of(problem, 1)[0])
+    native = SlabPasses(problem, Work(), Sharing(whole_grid, 2, Alone())).native
     levels = state.prev, state.curr, list(state.memory.values())
     for it, steps in ((-1, 1), (0, 0), (0, 3)):
         with pytest.raises(ValueError, match="the pass is not possible"):
@@ -437,6 +431,6 @@ def test_impossible_passes_are_refused() -> None:
         with pytest.raises(ValueError, match="planes leave the grid"):
             native.run(0, [planes], (0, 1), (0, 40))
     with pytest.raises(ValueError, match="the cut is not possible"):
-        SlabSegment(problem, cuts(40), depth=7)
+        SlabPasses(problem, Work(), Sharing(cuts(40), 7, Alone()))
     with pytest.raises(ValueError, match="TTI has no passes"):
-        SlabSegment(make_problem((40, 40, 21), "tti", "pml", 8), cuts(40), depth=2)
+        SlabPasses(make_problem((40, 40, 21), "tti", "pml", 8), Work(), Sharing(cuts(40), 2, Alone()))

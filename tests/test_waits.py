@@ -9,10 +9,11 @@ from __future__ import annotations
 import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
-from segment_work import same, work_for
+from segment_work import by_segment, same, work_for
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.propagation.segment import Work, by_segment, by_step
+from subsalt.kernels.work import Work
+from subsalt.propagation.march import by_step
 
 STEPS = 9
 

@@ -18,12 +18,12 @@ import pytest
 from device_states import to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
-from segment_work import work_for
+from segment_work import by_segment, work_for
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
 from subsalt.kernels import cuda
 from subsalt.kernels.cuda import library
-from subsalt.propagation.segment import Snapshots, Work, by_segment
+from subsalt.kernels.work import Snapshots, Work
 
 SHAPE = (12, 17, 35)
 
@@ -115,7 +115,7 @@ from kernel_problems import make_problem
 from segment_work import work_for
 from subsalt.errors import DeviceError
 from subsalt.kernels import cuda
-from subsalt.propagation.segment import by_segment
+from segment_work import by_segment
 
 problem = make_problem({shape!r}, "isotropic", "pml", 8)
 state, segment = cuda.new_state(problem), cuda.Segment(problem)

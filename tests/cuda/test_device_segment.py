@@ -17,7 +17,7 @@ import pytest
 from device_states import fused, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
-from segment_work import SHAPES, everything, points_everywhere, work_for
+from segment_work import SHAPES, by_segment, everything, points_everywhere, work_for
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import segment as segment_module
@@ -25,17 +25,8 @@ from subsalt.kernels.cuda.arrays import DeviceArray
 from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
-from subsalt.propagation.segment import (
-    FINITE_EVERY,
-    Correlation,
-    Recorder,
-    Shells,
-    Snapshots,
-    Source,
-    Work,
-    by_segment,
-    by_step,
-)
+from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Shells, Snapshots, Source, Work
+from subsalt.propagation.march import by_step
 
 PLACES = ["device", "locked", "pageable"]
 
@@ -313,7 +304,7 @@ def test_what_the_host_changes_between_two_uses_of_a_segment_is_read_anew(gpu_de
     problem = make_problem(SMALL[2], "isotropic", "none", 8, ndim=2)
     work = work_on(work_for(problem), "locked")
     assert work.correlation is not None
-    segment = cuda.Segment(problem, work.sources, work.recorders, work.snapshots, work.correlation)
+    segment = cuda.Segment(problem, work)
     with cpu.forced(fused()):
         for _ in range(2):
             state = to_device(problem, to_cpu(problem, random_state(problem)))
@@ -336,7 +327,7 @@ def test_two_parts_make_a_step(order_one: Any) -> None:
         assert by_step(cpu, problem, host, 9, want)
     state, got = to_device(problem, to_cpu(problem, random_state(problem))), work_on(work, "pageable")
     front = cuda.Segment(problem)
-    rest = cuda.Segment(problem, got.sources, got.recorders, got.snapshots, got.correlation)
+    rest = cuda.Segment(problem, got)
     nx, ny, nz = SMALL[3]
     low, core, high = (Box((a, 0, 0), (b, ny, nz)) for a, b in ((0, 2), (2, nx - 3), (nx - 3, nx)))
     for it in range(9):
@@ -389,14 +380,14 @@ def test_what_is_written_must_be_the_array_itself(gpu_device: Any, wrong: str) -
         ("recorded data", {"recorders": [Recorder(points_everywhere(problem, 3, 1), data)]}),
     ):
         with pytest.raises(ValueError, match=f"{name} must be float32, contiguous"):
-            cuda.Segment(problem, **work)  # type: ignore[arg-type]
+            cuda.Segment(problem, Work(**work))  # type: ignore[arg-type]
 
 
 def test_wrong_arguments_are_refused(gpu_device: Any) -> None:
     problem, other = (make_problem(SMALL[n], "isotropic", "none", 8, ndim=n) for n in (3, 2))
     samples = np.zeros((3, 5), np.float32, order="F")
     with pytest.raises(ValueError, match="one column per point"):
-        cuda.Segment(problem, [Source(points_everywhere(problem, 4, 1), samples)])
+        cuda.Segment(problem, Work([Source(points_everywhere(problem, 4, 1), samples)]))
     with pytest.raises(ValueError, match="that of the box"):
         cuda.Segment(
             problem, snapshots=Snapshots(Box((0, 0, 0), (4, 4, 4)), {1: np.zeros((4, 4, 5), np.float32)})

@@ -11,7 +11,7 @@ from device_states import to_device
 from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.kernels import cuda, tuning
 from subsalt.kernels.cuda import tuner
-from subsalt.propagation.segment import FINITE_EVERY
+from subsalt.kernels.work import FINITE_EVERY
 
 SHAPE = (13, 29, 40)
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from subsalt import kernels
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
+from subsalt.kernels.work import Correlation, Snapshots
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Correlation, Snapshots
 
 STEPS = 40
 SPACING = 10.0

@@ -65,7 +65,7 @@ def program(
 @pytest.mark.parametrize("ranks", BY_RANKS)
 def test_fields_samples_and_images_of_a_group_are_those_of_one_process(answers: Path, ranks: int) -> None:
     # the core in many pieces, which cases of this size would not be cut into
-    pieces = "from subsalt.propagation import slab_steps; slab_steps.PIECE, slab_steps.TILTED_ROWS = 300, 3"
+    pieces = "from subsalt.kernels import steps; steps.PIECE, steps.TILTED_ROWS = 300, 3"
     done = run(ranks, program(answers, list(CASES), BY_RANKS[ranks], pieces if ranks == 3 else ""))
     assert done.rc == 0, done
     wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
@@ -119,31 +119,32 @@ CHANGES = {
         "vti 3-D pml",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt.propagation import propagator
-        original = propagator.by_slab
-        def by_slab(kernels, problem, state, n, work, *rest):
+        from subsalt.kernels.steps import PythonSteps
+        original = PythonSteps.__init__
+        def changed(self, kernels, problem, work, sharing=None):
             work.sources = work.sources[::-1]
-            original(kernels, problem, state, n, work, *rest)
-        propagator.by_slab = by_slab
+            original(self, kernels, problem, work, sharing)
+        PythonSteps.__init__ = changed
         """,
     ),
     "sources are injected in another order in passes": (
         "vti 3-D pml",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt.propagation import slab_passes
-        original = slab_passes.SlabSegment
-        def segment(problem, cuts, sources, *rest, **more):
-            return original(problem, cuts, sources[::-1], *rest, **more)
-        slab_passes.SlabSegment = segment
+        from subsalt.kernels.slab import SlabPasses
+        original = SlabPasses.__init__
+        def changed(self, problem, work, sharing):
+            work.sources = work.sources[::-1]
+            original(self, problem, work, sharing)
+        SlabPasses.__init__ = changed
         """,
     ),
     "Psi is not advanced beyond the cuts": (
         "iso 3-D thick layer",
         {"curr", "prev", "trace", "snapshot", "image", "energy"},
         """
-        from subsalt.propagation import slab_steps
-        slab_steps._psi_planes = lambda problem, lo, hi, radius, slab: (lo, hi)
+        from subsalt.kernels import steps
+        steps._psi_planes = lambda problem, cuts: (cuts.lo, cuts.hi)
         """,
     ),
 }

@@ -52,8 +52,7 @@ MARKED = """
     comm.world()
     from mpi4py import MPI
     MPI.pickle.__init__(forbidden, forbidden)
-    for loop in ("by_slab", "by_passes"):
-        setattr(propagator, loop, inside(1, getattr(propagator, loop)))
+    propagator.march = inside(1, propagator.march)
     shots.migrate_shot = inside(2, shots.migrate_shot)
     PLANTED
     main(["migrate", "job.toml", "--run", sys.argv[1]])

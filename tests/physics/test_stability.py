@@ -8,9 +8,9 @@ from physics_tools import DEVICE, random_tti, random_vti, source_wavelet
 
 from subsalt import EarthModel, Grid, PropagationOptions, Survey, forward, migrate, ricker
 from subsalt.errors import ModelError, NumericalFailure, StabilityError
+from subsalt.kernels.work import FINITE_EVERY
 from subsalt.propagation import tapers
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import FINITE_EVERY
 
 
 @pytest.mark.parametrize("boundary", ["none", "damping", "pml"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from subsalt.checkpoint.scratch import Scratch
+from subsalt.kernels.work import Snapshots
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
 from subsalt.methods.rtm.wavefields import places, told_of
-from subsalt.propagation.segment import Snapshots
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield
 

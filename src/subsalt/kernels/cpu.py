@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,13 @@ from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import TILT_SHARE, Problem, State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 from subsalt.numerics import side_by_side
 from subsalt.numerics.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points
-    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
 
 NAME = "cpu"
 
@@ -295,63 +296,37 @@ def time_step(problem: Problem, state: State) -> None:
     _native.time_step(_plan(problem), state.prev, state.curr, memory, _Settings.threads, _Settings.isa)
 
 
-class Segment:
+class Segment(Stepper):
     """Many time steps in one call of compiled code; the arguments that stay the same are prepared once.
 
     Parameters
     ----------
     problem : Problem
         What is advanced.
-    sources, recorders : sequence
-        Recorded data are float32 and contiguous per sample (Fortran order).
-    snapshots : Snapshots, optional
-        What is copied out.
-    correlation : Correlation, optional
-        What is imaged.
-    shells : Shells, optional
-        What is kept of every time level, or put back.
-    inner : Box, optional
-        What alone is advanced; not with a PML.
+    work : Work, optional
+        What the steps carry (`Work.compiles`); nothing when None.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        sources: Sequence[Source] = (),
-        recorders: Sequence[Recorder] = (),
-        snapshots: Snapshots | None = None,
-        correlation: Correlation | None = None,
-        shells: Shells | None = None,
-        inner: Box | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, work: Work | None = None) -> None:
+        work = Work() if work is None else work
         self.plan = _plan(problem)
         self.problem = problem
-        #: points of all steps so far that were advanced: what a wavefield has not reached is not
-        self.points = 0
-        self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in sources]
-        self.recorders = [(_points(problem, r.points), r.data.T) for r in recorders]
+        self.sources = [(_points(problem, s.points), _values(s.samples.T)) for s in work.sources]
+        self.recorders = [(_points(problem, r.points), r.data.T) for r in work.recorders]
         #: time index, box, and arrays: copy, energy, partner, image; and the scale
         self.samples: list[tuple[Any, ...]] = []
-        if snapshots is not None:
-            lo, hi, energy, scale = snapshots.box.lo, snapshots.box.hi, snapshots.energy, snapshots.scale
-            for it, copy in snapshots.fields.items():
-                self.samples.append((it, lo, hi, copy, energy, None, None, scale))
-        if correlation is not None:
-            lo, hi, image, scale = (
-                correlation.box.lo,
-                correlation.box.hi,
-                correlation.image,
-                correlation.scale,
-            )
-            for it, u in correlation.fields.items():
-                self.samples.append((it, lo, hi, None, None, u, image, scale))
+        if (s := work.snapshots) is not None:
+            for it, copy in s.fields.items():
+                self.samples.append((it, s.box.lo, s.box.hi, copy, s.energy, None, None, s.scale))
+        if (c := work.correlation) is not None:
+            for it, u in c.fields.items():
+                self.samples.append((it, c.box.lo, c.box.hi, None, None, u, c.image, c.scale))
         self.samples.sort(key=lambda sample: sample[0])
         self.shells: tuple[Any, ...] | None = None
-        if shells is not None and shells.shell.cells:
-            box, widths = shells.shell.box, shells.shell.widths
-            row = shells.first, shells.direction, shells.put_back, shells.data
-            self.shells = (box.lo, box.hi, widths, *row)
-        self.inner = None if inner is None else (inner.lo, inner.hi)
+        if (k := work.shells) is not None and k.shell.cells:
+            box, row = k.shell.box, (k.first, k.direction, k.put_back, k.data)
+            self.shells = (box.lo, box.hi, k.shell.widths, *row)
+        self.inner = None if work.inner is None else (work.inner.lo, work.inner.hi)
 
     def advance(
         self,
@@ -361,11 +336,7 @@ class Segment:
         check_last: bool,
         progress: Callable[[int], None] | None = None,
     ) -> bool:
-        """Advance `state` by `n` steps; return whether it is finite.
-
-        Looked at when the time index is a multiple of `finite_every`, and after the last step with `check_last`. Ctrl-C
-        is noticed several times a second. However this ends, the state stands between two steps.
-        """
+        """Advance `state` by `n` steps, or up to where it is not finite; Ctrl-C is noticed several times a second."""
         if _Settings.generic_radius:
             raise ConfigError("a segment has no run-time radius at orders 4 and 8", "use field_step")
         threads, isa = _Settings.threads, _Settings.isa
@@ -396,6 +367,15 @@ class Segment:
             self.points += max(0, advanced)
             if advanced < 0 or n == 0:
                 return bool(advanced >= 0)
+
+
+def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Stepper | None:
+    """Return a segment, of a slab passes; None where steps in Python are the way: tilted media on slabs."""
+    from subsalt.kernels.slab import SlabPasses
+
+    if sharing is None:
+        return Segment(problem, work)
+    return None if problem.medium == "tti" else SlabPasses(problem, work, sharing)
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:

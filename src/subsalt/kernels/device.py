@@ -17,6 +17,8 @@ from subsalt.kernels.fields import Layout
 from subsalt.kernels.ghosts import GhostPlanes
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points
@@ -33,8 +35,6 @@ class Device(Protocol):
     FLUSHES: bool
     #: it has memory of its own, beside that of the host
     OWN_MEMORY: bool
-    #: many time steps in one call of compiled code; None where there is no such thing
-    Segment: Any
     #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
     WHOLE_MEMORY_FIELDS: bool
 
@@ -95,6 +95,12 @@ class Device(Protocol):
 
     def time_step(self, problem: Problem, state: State) -> None:
         """Do `memory_step` and `field_step` on the whole grid."""
+
+    def stepper(self, problem: Problem, work: Work, sharing: Sharing | None = ...) -> Stepper | None:
+        """Return what advances a wavefield fastest, of a slab when it is shared; None: steps in Python.
+
+        Asked only for work that compiled code can do (`Work.compiles`).
+        """
 
     def is_finite(self, problem: Problem, fields: list[Any]) -> bool:
         """Return whether every point of every field is finite."""

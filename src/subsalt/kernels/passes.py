@@ -60,6 +60,11 @@ class Cuts:
     radius: int
     layer: tuple[int, int] = (0, 0)
 
+    @classmethod
+    def whole(cls, planes: int, radius: int) -> Cuts:
+        """Return a grid that is not cut; the planes of its layer do not matter then."""
+        return cls(planes, 0, planes, 0, 0, radius)
+
     def near_layer(self, first: int, last: int) -> bool:
         """Return whether one of the planes [first, last) lies in the PML of x."""
         return first < self.layer[0] or last > self.planes - self.layer[1]

@@ -113,6 +113,10 @@ class Problem:
         """Memory fields that every axis with a PML has, all of one size."""
         return MEMORY[self.medium]
 
+    def travelling(self, level: list[NDArray]) -> list[NDArray]:
+        """Return the fields of a time level with derivatives along x, whose ghost planes travel: q only in TTI."""
+        return level if self.medium == "tti" else level[:1]
+
     def second(self, axis: int) -> NDArray:
         """Return c_0 .. c_M divided by h^2, in the dtype of the fields."""
         h = self.spacing3[axis]

@@ -27,6 +27,8 @@ from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points
@@ -39,9 +41,6 @@ ASYNCHRONOUS = False
 
 #: whether numbers below the smallest normal one are made zeros
 FLUSHES = False
-
-#: there are no compiled time steps
-Segment = None
 
 #: how ghost planes come to MPI
 ghost_planes = InPlace
@@ -262,6 +261,11 @@ def _reflect(problem: Problem, u: NDArray, box: Box) -> None:
         rows[..., Z_FRONT] = 0
     for k in range(max(1, box.lo[2]), min(r + 1, box.hi[2])):
         rows[..., Z_FRONT - k] = -rows[..., Z_FRONT + k]
+
+
+def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Stepper | None:
+    """Return None: steps are done one by one in Python."""
+    return None
 
 
 def _support(points: Points, i: int, layout: Layout) -> tuple[tuple[slice, slice, slice], NDArray]:

@@ -6,20 +6,18 @@ the exchange of ghost planes is poked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subsalt import _native
 from subsalt.kernels import cpu, tuning
-from subsalt.kernels.passes import Cuts, Pass, Planes, pass_of
+from subsalt.kernels.passes import Pass, Planes, pass_of
 from subsalt.kernels.problem import Problem, State
-
-if TYPE_CHECKING:
-    from subsalt.earth.grid import Box
-    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
+from subsalt.kernels.stepper import Exchange, Sharing, Stepwise
+from subsalt.kernels.work import Work
 
 #: point-steps per thread between two pokes: about a millisecond
 PIECE = 1 << 20
@@ -28,62 +26,32 @@ PIECE = 1 << 20
 LOOKS = 32
 
 
-class Exchange(Protocol):
-    """What brings ghost planes from the neighbours (`subsalt.propagation.halo`)."""
+class SlabPasses(Stepwise):
+    """One pass per call; the arguments that stay the same are prepared once.
 
-    def start(self, level: Sequence[NDArray]) -> None:
-        """Begin the exchange of a time level."""
-
-    def poke(self) -> bool:
-        """Let it go on; return whether it is complete."""
-
-    def finish(self) -> None:
-        """Wait until it is complete."""
-
-
-class SlabSegment:
-    """Many time steps of a slab; the arguments that stay the same are prepared once.
+    That the wavefield is not finite, progress and Ctrl-C are noticed after passes. The bits do not depend on how many
+    steps a pass has, nor on whether the ranks agree on it.
 
     Parameters
     ----------
     problem : Problem
         The planes held; isotropic or VTI.
-    cuts : Cuts
-        Which of them are owned, and which travel.
-    sources, recorders : sequence
-        Their points have weights on owned planes only.
-    snapshots : Snapshots, optional
-        What is copied out.
-    correlation : Correlation, optional
-        What is imaged.
-    shells : Shells, optional
-        What is kept of every time level, or put back; on owned planes only.
-    inner : Box, optional
-        What alone is advanced of the planes held; not with a PML.
-    depth : int
-        Steps of a pass. The bits do not depend on it, nor on whether the ranks agree on it.
+    work : Work
+        Its points have weights on owned planes only; its shells lie on owned planes.
+    sharing : Sharing
+        With other ranks.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        cuts: Cuts,
-        sources: Sequence[Source] = (),
-        recorders: Sequence[Recorder] = (),
-        snapshots: Snapshots | None = None,
-        correlation: Correlation | None = None,
-        shells: Shells | None = None,
-        inner: Box | None = None,
-        *,
-        depth: int,
-    ) -> None:
-        whole = cpu.Segment(problem, sources, recorders, snapshots, correlation, shells, inner)
+    def __init__(self, problem: Problem, work: Work, sharing: Sharing) -> None:
+        super().__init__(problem, cpu.is_finite)
+        cuts, depth, self.exchange = sharing.cuts, sharing.depth, sharing.exchange
+        whole = cpu.Segment(problem, work)
         self.cuts = cuts
         self.threads, self.isa = cpu.in_use()
         rows = tuning.cut(problem)[0]
         self.recorders = [
             (points, data, np.zeros((depth, len(r.points), r.points.width), dtype=np.float32))
-            for r, (points, data) in zip(recorders, whole.recorders, strict=True)
+            for r, (points, data) in zip(work.recorders, whole.recorders, strict=True)
         ]
         taps = [(points, data.shape[0], shares) for points, data, shares in self.recorders]
         self.native: Any = _native.SlabPasses(
@@ -106,11 +74,22 @@ class SlabSegment:
         #: planes of the first step between two pokes; two at least, since some kernels do two at once
         self.stride = max(2, PIECE // (per_plane * self.depth))
 
-    def advance(self, state: State, n: int, exchange: Exchange) -> None:
-        """Advance `state` by one pass of at most `n` steps, after which the exchange of the newest level is under way.
+    def begin(self, state: State) -> None:
+        """Begin the exchange of the newest level."""
+        self.exchange.start(state.curr)
+
+    @contextmanager
+    def arriving(self) -> Iterator[None]:
+        """Wait at the end of the block for the ghost planes; not after an error, when they may never come."""
+        yield
+        self.exchange.finish()
+
+    def steps(self, state: State, n: int) -> None:
+        """Do one pass of at most `n` steps, after which the exchange of the newest level is under way.
 
         The exchange of the level of `state` may still be.
         """
+        exchange = self.exchange
         steps = min(n, self.depth)
         if self.seed is not None:
             steps = min(steps, _native.drawn_steps(self.seed, state.it, self.depth))

@@ -19,6 +19,7 @@ from subsalt import kernels
 from subsalt.errors import DeviceError
 from subsalt.kernels import packing
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.work import Work
 from subsalt.lab.kernel_bench import bytes_needed
 from subsalt.lab.kernel_models import LAYERS, KernelModel
 from subsalt.lab.load import Watch
@@ -28,6 +29,7 @@ from subsalt.lab.result import Result
 from subsalt.lab.rounds import Clock, round_robin
 from subsalt.lab.stats import ratio, summary
 from subsalt.lab.table import Column
+from subsalt.propagation.march import stepper_of
 
 #: points per axis of the grid on which answers are compared, and its steps: the wave crosses the layers
 SMALL, STEPS_COMPARED = 48, 12
@@ -103,7 +105,9 @@ class DeviceBench:
     ) -> None:
         self.model, self.storage, self.device = model, storage, kernels.get(device)
         self.problems = {boundary: self._problem(boundary) for boundary in boundaries}
-        self.segments = {boundary: self.device.Segment(p) for boundary, p in self.problems.items()}
+        self.segments = {
+            boundary: stepper_of(self.device, p, Work()) for boundary, p in self.problems.items()
+        }
         self.state: State = self.device.new_state(next(iter(self.problems.values())))
         self.memory = {boundary: self.device.new_memory(p) for boundary, p in self.problems.items()}
 

@@ -12,6 +12,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.io.prestack.slice_reader import SliceStream
 from subsalt.io.prestack.time_slices import TimeSlices
 from subsalt.kernels.problem import State
+from subsalt.kernels.work import Correlation, Snapshots, Source
 from subsalt.lab.io_case import BLOCK, Case
 from subsalt.lab.io_files import DT, RANGES, SPACING, grid_of
 from subsalt.parallel.comm import Comm
@@ -19,7 +20,6 @@ from subsalt.parallel.decomp import Slab
 from subsalt.propagation.dense import attach
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Correlation, Snapshots, Source
 
 
 class HeldModel:

@@ -22,11 +22,11 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.host import available_memory
 from subsalt.kernels import cpu
+from subsalt.kernels.work import Correlation, Snapshots
 from subsalt.lab.launcher import run
 from subsalt.lab.load import Watch
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Correlation, Snapshots
 
 #: bytes of a number of a wavefield
 FLOAT = 4

@@ -15,7 +15,7 @@ communicated.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -116,7 +116,7 @@ def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int]
     else:
         why = (
             f"{ranks} ranks cut the {nx} planes of a shot along x: slab {thin.rank} has {thin.hi - thin.lo}, and "
-            f"the rank beside it needs {_asked_of(thin, slabs)} planes of it as ghosts"
+            f"the rank beside it needs {max(asked_of(slabs, thin))} planes of it as ghosts"
         )
     raise ConfigError(
         why,
@@ -211,12 +211,12 @@ def _between(cuts: list[int], ghosts: _Ghosts) -> tuple[list[Slab], Slab | None]
         )
         for r, (lo, hi) in enumerate(pairwise(cuts))
     ]
-    thin = next((s for s in slabs if s.hi == s.lo or s.hi - s.lo < _asked_of(s, slabs)), None)
+    thin = next((s for s in slabs if s.hi == s.lo or s.hi - s.lo < max(asked_of(slabs, s))), None)
     return slabs, thin
 
 
-def _asked_of(slab: Slab, slabs: list[Slab]) -> int:
-    """Return how many planes of a slab its neighbours hold at most."""
+def asked_of(slabs: Sequence[Slab], slab: Slab) -> tuple[int, int]:
+    """Return how many planes the neighbours below and above hold of a slab."""
     below = slabs[slab.rank - 1].ghost_hi if slab.rank > 0 else 0
     above = slabs[slab.rank + 1].ghost_lo if slab.rank < slab.ranks - 1 else 0
-    return max(below, above)
+    return below, above

@@ -17,8 +17,8 @@ from subsalt.errors import GeometryError
 from subsalt.io.broadcast import PerRank, Reading
 from subsalt.io.prestack.slice_reader import SliceStream, stream_slices
 from subsalt.io.prestack.time_slices import TimeSlices
+from subsalt.kernels.work import Source
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Source
 
 
 class SliceSamples:

@@ -25,6 +25,8 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.kernels.packing import Scale
 from subsalt.kernels.problem import MODEL, Problem, State
+from subsalt.kernels.stepper import Sharing
+from subsalt.kernels.work import Correlation, Hook, Recorder, Shells, Snapshots, Source, Work
 from subsalt.numerics import boundary
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
@@ -32,23 +34,9 @@ from subsalt.physics import storage
 from subsalt.propagation import tapers
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, Traffic
+from subsalt.propagation.march import by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.recording import SlabRecorder
-from subsalt.propagation.segment import (
-    Correlation,
-    Hook,
-    Recorder,
-    Shells,
-    Snapshots,
-    Source,
-    Work,
-    by_segment,
-    by_step,
-    has_segment,
-)
-from subsalt.propagation.slab_parts import by_parts, has_parts
-from subsalt.propagation.slab_passes import by_passes, has_passes
-from subsalt.propagation.slab_steps import by_slab, halo_of
 
 
 class Propagator:
@@ -286,49 +274,56 @@ class Propagator:
         size = self.owned.size if inner is None else inner.size
         taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
         work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner)
+        failures: list[tuple[int, NumericalFailure]] = []
+
+        def blown_up(now: State) -> None:
+            failures.append((now.it, self._blow_up(now)))
+
         if self.group is not None:
-            self._advance_slab(self.group, state, n, work, loop)
+            self._advance_slab(self.group, state, n, work, blown_up, compiled=loop != "python")
             self._advanced[0] += n * size
+            step = failures[0][0] if failures else state.it + 1
+            earliest = self.group.min(step)  # it is the one that all ranks raise
+            self.group.agree(failures[0][1] if failures and step == earliest else None)
             return
-        if loop != "python" and has_segment(self.kernels, work):
-            finite = by_segment(self.kernels, self.problem, state, n, work)
+        if loop == "python" or work.boxes:
+            if not by_step(self.kernels, self.problem, state, n, work):
+                blown_up(state)
+            self._advanced[0] += n * size
         else:
-            finite = by_step(self.kernels, self.problem, state, n, work)
-        self._advanced[0] += work.points or n * size
-        if not finite:
-            raise self._blow_up(state)
+            stepper = stepper_of(self.kernels, self.problem, work)
+            march(stepper, state, n, work, blown_up=blown_up)
+            self._advanced[0] += stepper.points or n * size
+        if failures:
+            raise failures[0][1]
 
     def _advance_slab(
-        self, group: Comm, state: State, n: int, work: Work, loop: Literal["python"] | None
+        self,
+        group: Comm,
+        state: State,
+        n: int,
+        work: Work,
+        blown_up: Callable[[State], None],
+        *,
+        compiled: bool,
     ) -> None:
         """Advance the slab of this rank."""
         if work.boxes:
             raise ConfigError("boxes do not tile the slab of a rank", "leave boxes out with a group")
-        found: list[tuple[int, NumericalFailure]] = []
         halo = self._halo(group, state)
         before = replace(halo.traffic)
-
-        def not_finite(now: State) -> None:
-            found.append((now.it, self._blow_up(now)))
-
-        if loop != "python" and has_passes(self.kernels, self.problem, work):
-            by_passes(self.problem, state, n, work, self.domain, halo, not_finite)
-        elif loop != "python" and has_parts(self.kernels, work):
-            by_parts(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
-        else:
-            by_slab(self.kernels, self.problem, state, n, work, self.domain, halo, not_finite)
+        sharing = Sharing(self.domain.cuts_of(), self.domain.common_depth, halo)
+        stepper = stepper_of(self.kernels, self.problem, work, sharing, compiled=compiled)
+        march(stepper, state, n, work, halo, blown_up)
         self.traffic.add(halo.traffic, before)
-        # the earliest is said, by all ranks
-        step = found[0][0] if found else state.it + 1
-        earliest = group.min(step)
-        group.agree(found[0][1] if found and step == earliest else None)
 
     def _halo(self, group: Comm, state: State) -> Halo:
         """Return the exchange of a state, built once."""
         for known, halo in self._halos:
             if known is state:
                 return halo
-        halo = halo_of(self.kernels, self.domain, self.problem, state, group)
+        levels = [self.problem.travelling(level) for level in (state.prev, state.curr)]
+        halo = Halo(group, self.domain.slabs, self.problem.radius, levels, self.kernels)
         self._halos.append((state, halo))
         return halo
 

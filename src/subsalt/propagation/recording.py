@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.injection import Points
+from subsalt.kernels.work import Recorder
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.halo import swap
-from subsalt.propagation.segment import Recorder
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.shell import Chunks, MemoryShelf, reversal_disk
 from subsalt.kernels import cpu
+from subsalt.kernels.work import Shells, Snapshots
 from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.reversal import Backwards, shell_of, shell_reach
 from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Shells, Snapshots
 from subsalt.timing import Phases
 
 EPS = float(np.finfo(np.float32).eps)

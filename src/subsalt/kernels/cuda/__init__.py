@@ -37,11 +37,14 @@ from subsalt.kernels.cuda.imaging import (
     square,
 )
 from subsalt.kernels.cuda.library import allocated, call, chosen, corner, found
+from subsalt.kernels.cuda.parts import SlabParts
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
 from subsalt.kernels.cuda.points import inject, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
 from subsalt.kernels.fields import Layout
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 __all__ = [
     "ASYNCHRONOUS",
@@ -80,6 +83,7 @@ __all__ = [
     "settle",
     "snapshot",
     "square",
+    "stepper",
     "time_step",
     "to_device",
     "to_host",
@@ -170,6 +174,11 @@ def new_state(problem: Problem) -> State:
         return [allocate(problem.layout) for _ in range(problem.n_fields)]
 
     return State(level(), level(), new_memory(problem))
+
+
+def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Stepper:
+    """Return a segment, of a slab one whose steps are asked for in two parts."""
+    return Segment(problem, work) if sharing is None else SlabParts(problem, work, sharing)
 
 
 def memory_step(problem: Problem, state: State, box: Box) -> None:

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,9 @@ from subsalt.kernels.cuda.plan import levels, plan_of
 from subsalt.kernels.cuda.points import on_device
 from subsalt.kernels.cuda.tuner import tuner_of
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.stepper import Stepper
 from subsalt.kernels.tuning import batch_seed
-
-if TYPE_CHECKING:
-    from subsalt.propagation.segment import Correlation, Recorder, Shells, Snapshots, Source
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
 
 #: a slice takes about so long: Ctrl-C is noticed within a second, and the pause between two slices costs nothing
 SLICE_SECONDS = 0.15
@@ -115,61 +114,47 @@ def _usable(array: Any, shape: tuple[int, ...], what: str, *, written: bool = Tr
     return array
 
 
-class Segment:
+class Segment(Stepper):
     """Many time steps in one call of the plug-in; the arguments that stay the same are prepared once.
 
     Parameters
     ----------
     problem : Problem
         What is advanced.
-    sources, recorders : sequence
-        Samples and recorded data stay on the host; data are float32 and contiguous per sample (Fortran order).
-    snapshots : Snapshots, optional
-        What is copied out: to arrays of the GPU, or of the host, where page-locked ones (`reserve_host`) are filled
-        while the next steps are computed.
-    correlation : Correlation, optional
-        What is imaged; its fields on the GPU, or on the host, from where they are fetched ahead.
-    shells : Shells, optional
-        What is kept of every time level, or put back; on the GPU or the host.
-    inner : Box, optional
-        What alone is advanced; not with a PML.
+    work : Work, optional
+        What the steps carry (`Work.compiles`); nothing when None. Samples and recorded data stay on the host. Snapshots
+        go to arrays of the GPU, or of the host, where page-locked ones (`reserve_host`) are filled while the next
+        steps are computed; the fields of a correlation lie on the GPU, or on the host, from where they are fetched
+        ahead; shells on either.
 
     Notes
     -----
     Sums (`energy`, `image`) belong on the GPU; those of the host are brought there for every `advance`, and back.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        sources: Sequence[Source] = (),
-        recorders: Sequence[Recorder] = (),
-        snapshots: Snapshots | None = None,
-        correlation: Correlation | None = None,
-        shells: Shells | None = None,
-        inner: Box | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, work: Work | None = None) -> None:
+        work = Work() if work is None else work
         self.problem = problem
         self.plan = plan_of(problem)
         self.levels_shape = problem.layout.padded_shape
         #: what the plug-in points to
-        self._held: list[Any] = [sources, recorders, snapshots, correlation, shells]
+        self._held: list[Any] = [work]
         #: sums of the host, and where they are on the GPU
         self._sums: dict[int, tuple[NDArray, DeviceArray]] = {}
         self._sums_there = False
-        if inner is not None and problem.boundary == "pml":
+        if work.inner is not None and problem.boundary == "pml":
             raise ValueError("a PML is advanced as a whole")
-        work = _Work(series_bytes=SERIES_BYTES)
-        self._put(work, "feeds", self._sources(sources))
-        self._put(work, "taps", self._recorders(recorders))
-        self._put(work, "samples", self._samples(snapshots, correlation))
-        if shells is not None and shells.shell.cells:
-            work.shells = ctypes.pointer(self._shells(shells))
-        if inner is not None:
-            self._inside(inner)
-            work.inner = corner((*inner.lo, *inner.hi))
+        given = _Work(series_bytes=SERIES_BYTES)
+        self._put(given, "feeds", self._sources(work.sources))
+        self._put(given, "taps", self._recorders(work.recorders))
+        self._put(given, "samples", self._samples(work.snapshots, work.correlation))
+        if work.shells is not None and work.shells.shell.cells:
+            given.shells = ctypes.pointer(self._shells(work.shells))
+        if work.inner is not None:
+            self._inside(work.inner)
+            given.inner = corner((*work.inner.lo, *work.inner.hi))
         out = pointers([None])
-        call("subsalt_cuda_segment", self.plan.pointer, ctypes.byref(work), out)
+        call("subsalt_cuda_segment", self.plan.pointer, ctypes.byref(given), out)
         self.pointer: int = out[0]
         free = library().subsalt_cuda_free_segment
         weakref.finalize(self, _free, free, self.pointer, self.plan, self._held).atexit = False
@@ -262,11 +247,7 @@ class Segment:
         check_last: bool,
         progress: Callable[[int], None] | None = None,
     ) -> bool:
-        """Advance `state` by `n` steps; return whether it is finite.
-
-        Looked at when the time index is a multiple of `finite_every`, and after the last step with `check_last`. Ctrl-C
-        is noticed several times a second. However this ends, the state stands between two steps.
-        """
+        """Advance `state` by `n` steps, or up to where it is not finite; Ctrl-C is noticed several times a second."""
         self._check(state)
         tuner, until, finite = tuner_of(self.problem), state.it + n, True
         with self._arriving():

@@ -23,11 +23,11 @@ from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Shells, Snapshots, Source
 from subsalt.methods.rtm.conditions import Condition
 from subsalt.methods.rtm.reversal import Backwards, shell_of
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Shells, Snapshots, Source
 from subsalt.timing import Phases
 
 #: attempts of a shot whose shells are damaged on disk

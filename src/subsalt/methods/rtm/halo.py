@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from subsalt.lab.model.network import Link
 from subsalt.lab.model.shot import exposed
 from subsalt.methods.rtm.memory import FLOAT
-from subsalt.parallel.decomp import Slab
-from subsalt.propagation.slab_steps import asked_of
+from subsalt.parallel.decomp import Slab, asked_of
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,13 @@ def exchange_of(slabs: Sequence[Slab], plane: int, fields: int, step: float, lin
 
     Notes
     -----
-    The planes that neighbours hold are computed first; their messages travel while the others are (`slab_steps`).
+    The planes that neighbours hold are computed first; their messages travel while the others are (`kernels.steps`).
     """
     most = max(s.hi - s.lo for s in slabs)
     worst = Exchange(0.0, 0.0, 0)
     nbytes = 0
     for slab in slabs:
-        asked = asked_of(tuple(slabs), slab)
+        asked = asked_of(slabs, slab)
         size = fields * FLOAT * plane * sum(asked)
         nbytes += size
         seconds = link.seconds(size, fields * sum(a > 0 for a in asked))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.acquisition.survey import Survey
 from subsalt import kernels
+from subsalt.acquisition.survey import Survey
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.lab.model.survey import tail_loss
 from subsalt.methods.rtm.duration import duration_of

@@ -25,8 +25,8 @@ import numpy as np
 from subsalt.earth.grid import Box
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Source
 from subsalt.propagation.domain import Domain
-from subsalt.propagation.segment import Source
 
 
 def shell_of(domain: Domain, medium: str) -> Shell:

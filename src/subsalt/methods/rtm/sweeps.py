@@ -17,12 +17,12 @@ from subsalt.checkpoint.scheme import Counts, Scheme
 from subsalt.checkpoint.tasks import Task, receiver_time, steps_of
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
+from subsalt.kernels.work import Snapshots, Source
 from subsalt.methods.rtm.conditions import Condition
 from subsalt.methods.rtm.restart import Point, RestartPoints
 from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.segment import Snapshots, Source
 from subsalt.timing import Phases
 
 

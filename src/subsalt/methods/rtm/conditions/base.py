@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Box, Grid
 from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem
-from subsalt.propagation.segment import Correlation, Snapshots
+from subsalt.kernels.work import Correlation, Snapshots
 
 
 @dataclass

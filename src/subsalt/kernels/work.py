@@ -1,8 +1,4 @@
-"""Time steps of one wavefield with what goes in and comes out on the way: sources, recorders, snapshots, hooks.
-
-Two ways that give the same bits: a loop in Python over the kernels of any device (`by_step`), which is the reference,
-and the compiled segment of a device that has one (`by_segment`), which does all steps between two hooks in one call.
-"""
+"""What happens in time steps of a wavefield besides the steps: sources, recorders, snapshots, correlations, hooks."""
 
 from __future__ import annotations
 
@@ -15,10 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box
-from subsalt.io.tile_cache import TileCache
-from subsalt.kernels import tuning
-from subsalt.kernels.device import Device
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
 
 #: time steps between two checks that the wavefield is finite; a blow-up stops the run within this many steps
@@ -150,9 +143,6 @@ class Work:
         What is kept of every time level, or put back, after what is injected and before what is copied out.
     inner : Box, optional
         What alone is advanced; the rest of the grid keeps its values. Not with a PML.
-    points : int
-        Points of all steps that were advanced by `by_segment`, which leaves out what a wavefield has not reached; 0
-        where nothing is left out.
     """
 
     sources: Sequence[Source] = ()
@@ -165,7 +155,6 @@ class Work:
     boxes: Sequence[Box] = field(default_factory=tuple)
     shells: Shells | None = None
     inner: Box | None = None
-    points: int = 0
 
     def hook_at(self, it: int) -> bool:
         """Return whether the hook is called at time index `it`."""
@@ -176,89 +165,14 @@ class Work:
         last = it + n
         return [*(t for t in range(it + 1, last) if self.hook_at(t)), last]
 
-
-def by_step(kernels: Device, problem: Problem, state: State, n: int, work: Work) -> bool:
-    """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
-    for i in range(n):
-        if work.inner is not None:
-            kernels.field_step(problem, state, work.inner)
-        elif work.boxes:
-            for box in work.boxes:
-                kernels.memory_step(problem, state, box)
-            for box in work.boxes:
-                kernels.field_step(problem, state, box)
-        else:
-            kernels.time_step(problem, state)
-        now = state.it
-        state.rotate()
-        for src in work.sources:
-            if now < src.samples.shape[1]:
-                kernels.inject(problem, state.curr, src.points, src.samples[:, now])
-        shell_step(kernels, problem, state.curr, state.it, work.shells)
-        for rec in work.recorders:
-            if state.it < rec.data.shape[1]:
-                rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)
-        imaging_step(kernels, problem, state, work)
-        if work.hook is not None and work.hook_at(state.it):
-            work.hook(state)
-        if (state.it % FINITE_EVERY == 0 or i == n - 1) and not kernels.is_finite(problem, state.curr):
+    @property
+    def compiles(self) -> bool:
+        """Whether compiled code can do it: without tiles, and without Python between every two steps."""
+        if self.boxes or (self.hook is not None and self.at is None):
             return False
-        if work.progress is not None:
-            work.progress(state.it)
-    return True
-
-
-def shell_step(
-    kernels: Device, problem: Problem, fields: list[NDArray], it: int, shells: Shells | None
-) -> None:
-    """Keep the shell of the level of time index `it`, or put it back."""
-    record = shells.row(it) if shells is not None and shells.shell.cells else None
-    if shells is None or record is None:
-        return
-    act = kernels.put_back_shell if shells.put_back else kernels.keep_shell
-    act(problem, fields, shells.shell, record)
-
-
-def imaging_step(kernels: Device, problem: Problem, state: State, work: Work) -> None:
-    """Do what imaging asks for at the time index of the state."""
-    snapshots, correlation = work.snapshots, work.correlation
-    if snapshots is not None and snapshots.box.size and state.it in snapshots.fields:
-        copy = snapshots.fields[state.it]
-        if copy is not None:
-            kernels.snapshot(problem, state.curr, copy, snapshots.box)
-        if snapshots.energy is not None:
-            w = kernels.imaged(problem, state.curr, snapshots.box) if copy is None else copy
-            kernels.square(problem, snapshots.energy, w, snapshots.scale)
-    if correlation is not None and correlation.box.size and state.it in correlation.fields:
-        u = correlation.fields[state.it]
-        kernels.correlate(problem, correlation.image, u, state.curr, correlation.box, correlation.scale)
-
-
-# tiles found fastest serve the next process of this user too
-tuning.remember_in(TileCache())
-
-
-def by_segment(kernels: Device, problem: Problem, state: State, n: int, work: Work) -> bool:
-    """Advance by the device's segment from hook to hook; returns and bits as `by_step`."""
-    segment = kernels.Segment(
-        problem, work.sources, work.recorders, work.snapshots, work.correlation, work.shells, work.inner
-    )
-    last = state.it + n
-    for stop in work.stops(state.it, n):
-        finite = segment.advance(state, stop - state.it, FINITE_EVERY, stop == last, work.progress)
-        work.points = getattr(segment, "points", 0)
-        if not finite:
+        # samples that come one step at a time (`subsalt.propagation.dense`) are no array
+        if not all(isinstance(s.samples, np.ndarray) for s in self.sources):
             return False
-        if work.hook is not None and work.hook_at(stop):
-            work.hook(state)
-    return True
-
-
-def has_segment(kernels: Device, work: Work) -> bool:
-    """Return whether the device can do this work in a segment, and it is worth one."""
-    if kernels.Segment is None or work.boxes or (work.hook is not None and work.at is None):
-        return False
-    # samples that come one step at a time (`subsalt.propagation.dense`) are no array
-    if not all(isinstance(s.samples, np.ndarray) for s in work.sources):
-        return False
-    return all(np.asarray(r.data).flags.f_contiguous and r.data.dtype == np.float32 for r in work.recorders)
+        return all(
+            np.asarray(r.data).flags.f_contiguous and r.data.dtype == np.float32 for r in self.recorders
+        )
