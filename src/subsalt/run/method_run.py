@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from subsalt.errors import Finding
+from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic
 from subsalt.run.crashes import CrashNote
@@ -20,9 +21,6 @@ from subsalt.run.resume import ResumeOptions
 from subsalt.run.scheduler import Outcome
 from subsalt.run.units import Progress, Report
 from subsalt.timing import Phases
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class RunState:
         Takes the seconds.
     findings : list of Finding
         Of the checks.
-    device : module
+    device : Device
         What computes.
     threads : int or None
         Of this rank, as the kernels take them.
@@ -72,7 +70,7 @@ class RunState:
     world: Comm
     clock: Phases
     findings: list[Finding] = field(default_factory=list)
-    device: ModuleType = field(init=False)
+    device: Device = field(init=False)
     threads: int | None = None
     inputs: list[dict[str, object]] = field(default_factory=list)
     run_id: str = ""
