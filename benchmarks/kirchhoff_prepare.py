@@ -25,8 +25,7 @@ from subsalt.lab.stats import summary
 from subsalt.methods.kirchhoff.filters import band_count, design
 from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import Prepared, prepare, prepared_bytes
-from subsalt.methods.kirchhoff.prepare_reference import polynomials
+from subsalt.methods.kirchhoff.prepare import Prepared, polynomials, prepare, prepared_bytes
 
 TIME = TimeAxis(625, 0.008)
 KINDS = {

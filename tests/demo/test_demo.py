@@ -7,8 +7,7 @@ from typer.testing import CliRunner
 
 from subsalt.cli.app_root import app
 from subsalt.demo import demo
-from subsalt.demo.demo import ImagedReflector, compare_hash, judge
-from subsalt.demo.model import GRID
+from subsalt.demo.demo import GRID, ImagedReflector, compare_hash, judge
 from subsalt.errors import DemoFailure
 from subsalt.kernels import cpu
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from subsalt.demo.demo import claim, read_reflector
-from subsalt.demo.model import GRID, Reflector, true_model
+from subsalt.demo.demo import GRID, Reflector, claim, read_reflector, true_model
 from subsalt.errors import ConfigError
 
 

@@ -12,7 +12,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.slabs import share_of
+from subsalt.methods.rtm.shots import share_of
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 

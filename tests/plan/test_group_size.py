@@ -8,9 +8,8 @@ from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
-from subsalt.methods.rtm.changes import smallest_changes
 from subsalt.methods.rtm.checkpointing import Checkpointing
-from subsalt.methods.rtm.grouping import decide, group_size
+from subsalt.methods.rtm.grouping import decide, group_size, smallest_changes
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.reading import reading_of

@@ -15,7 +15,7 @@ from subsalt.lab.machine import Machine
 from subsalt.lab.model.network import Link
 from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
-from subsalt.methods.rtm.halo import exchange_of, plane_points
+from subsalt.methods.rtm.phases import exchange_of, plane_points
 from subsalt.plan import World
 from subsalt.plan.surroundings import Network, Surroundings
 

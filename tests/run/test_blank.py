@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError, DataError, NumericalFailure, SubsaltErro
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.read import read_job
-from subsalt.methods.kirchhoff.blank import TimeContents, refuse_blank_times
+from subsalt.methods.kirchhoff.outputs import TimeContents, refuse_blank_times
 from subsalt.methods.rtm.blank import refuse_blank
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of

@@ -14,7 +14,7 @@ from subsalt.errors import CannotCreateError, ConfigError
 from subsalt.io import faults
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.wavefields import by_shot
-from subsalt.run import archive
+from subsalt.run import opening as archive
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.migrate import migrate_job
 

@@ -18,8 +18,7 @@ from survey_case import job_of, make_survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.volumes import volume
-from subsalt.methods.rtm.region import parse_region
-from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.methods.rtm.reimage import Wish, parse_region, reimage_run
 from subsalt.run.migrate import migrate_job
 
 APERTURE = "[imaging]\naperture = 150\n"

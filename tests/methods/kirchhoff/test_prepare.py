@@ -14,8 +14,7 @@ from subsalt.kernels.kirchhoff import PAD
 from subsalt.methods.kirchhoff.filters import band_count, design
 from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import LARGEST, prepare, prepared_bytes
-from subsalt.methods.kirchhoff.prepare_reference import polynomials
+from subsalt.methods.kirchhoff.prepare import LARGEST, polynomials, prepare, prepared_bytes
 
 DT = 0.004
 

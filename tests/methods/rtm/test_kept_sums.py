@@ -10,8 +10,8 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.errors import MemoryPlanError
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.work import Snapshots
-from subsalt.methods.rtm import kept
-from subsalt.methods.rtm.kept import sums_of_kept
+from subsalt.methods.rtm import reuse as kept
+from subsalt.methods.rtm.reuse import sums_of_kept
 from subsalt.methods.rtm.rtm import migrate_shot, propagator_of, receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -13,7 +13,7 @@ from subsalt.checkpoint.scheme import Scheme, counts_of
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
-from subsalt.methods.rtm.kept import sums_of_kept
+from subsalt.methods.rtm.reuse import sums_of_kept
 
 #: strategy and what it is given; every one in every medium
 SCHEMES = {

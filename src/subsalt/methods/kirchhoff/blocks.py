@@ -2,14 +2,20 @@
 
 A block counts as done only after its sums are published. While it is summed, restart points are published now and then,
 and once more when somebody stops the run, so that the next start goes on from there.
+
+A signal waits until the traces being summed are in the sums (`HeldSignals`).
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +23,6 @@ from subsalt.io.prestack.trace_blocks import TraceBlocks
 from subsalt.methods.kirchhoff.assemble import block_path
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import migrate_block, select, start
-from subsalt.methods.kirchhoff.held import HeldSignals
 from subsalt.methods.kirchhoff.partial import write_sums
 from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
@@ -27,6 +32,40 @@ from subsalt.run.facts import log_event
 from subsalt.run.scheduler import Outcome
 from subsalt.run.units import Report
 from subsalt.timing import Phases
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+class HeldSignals:
+    """A context in which signals that stop a run are only noted; their handlers run at its end.
+
+    A sum that a handler left in the middle could not be stored: nobody would know which traces are in it. In threads
+    other than the main one, which get no signals, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._came: list[tuple[int, FrameType | None]] = []
+
+    def __enter__(self) -> HeldSignals:
+        if threading.current_thread() is threading.main_thread():
+            for number in STOPPING:
+                if callable(handler := signal.getsignal(number)):
+                    self._before[number] = handler
+                    signal.signal(number, self._note)
+        return self
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._came.append((number, frame))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if error is None:
+            for number, frame in self._came:
+                self._before[number](number, frame)
 
 
 @dataclass

@@ -1,30 +1,37 @@
-"""A run of time migration: its units are blocks of the image, each summed by one rank over the traces in reach."""
+"""A run of time migration: its units are blocks of the image, each summed by one rank over the traces in reach.
+
+Beside it: what a time migration says of itself in run.json, and the prediction it begins with, seconds by phase.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
-from subsalt.errors import CorruptionError
+from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.blocks import BlockRunner
 from subsalt.methods.kirchhoff.cutting import Block, recut
+from subsalt.methods.kirchhoff.duration import share_of, time_of
 from subsalt.methods.kirchhoff.engine import bytes_of
-from subsalt.methods.kirchhoff.facts import beginning_facts, ending_facts
-from subsalt.methods.kirchhoff.outputs import draw, write_outputs
+from subsalt.methods.kirchhoff.memory import Layout
+from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
 from subsalt.methods.kirchhoff.partial import SumsFile
-from subsalt.methods.kirchhoff.prediction import of_blocks
+from subsalt.methods.kirchhoff.plan import disk_of
 from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import work_of
+from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.parallel.comm import Comm
-from subsalt.plan import World
 from subsalt.plan import gpu as gpus
+from subsalt.plan.rates import machine_for_run
+from subsalt.plan.surroundings import Surroundings
+from subsalt.plan.world import World
 from subsalt.run.crashes import CrashNote
 from subsalt.run.groups import Groups
 from subsalt.run.ledger import Ledger
@@ -36,6 +43,105 @@ from subsalt.run.units import Report
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
     from subsalt.methods.kirchhoff.memory import Layout
+
+
+def beginning_facts(setup: KirchhoffSetup, layout: Layout) -> dict[str, Any]:
+    """Return what is known of grid, classes, velocity and traces before the first block."""
+    grid, table, classes = setup.grid, setup.table, setup.classes
+    single = classes.sectors == 1
+    return {
+        "method": "kirchhoff",
+        "image_grid": grid.to_dict(),
+        "options": asdict(setup.options),
+        "classes": {
+            "kind": classes.kind,
+            "offsets": [0.0] if classes.kind == "image" else [float(x) for x in classes.centres],
+            "azimuths": [None] if single else [float(x) for x in classes.sector_centres],
+            "edges": [float(x) for x in classes.edges],
+            "sectors": classes.sectors,
+            "groups": classes.groups,
+        },
+        "velocity": setup.velocity.describe(),
+        "locations": grid.size,
+        "traces": {
+            "in_files": int(table.notes.get("traces_in_files", len(table))),
+            "usable": len(table),
+            "in_classes": int((setup.group >= 0).sum()),
+            "time": vars(table.time),
+            "offsets": [float(table.offset.min()), float(table.offset.max())],
+        },
+        "notes": table.notes,
+        "memory_plan": layout.peak,
+        "memory_limit": layout.limit,
+    }
+
+
+def ending_facts(
+    blocks: Sequence[Block],
+    rows: Sequence[Mapping[str, Any]],
+    written: TimeOutputs,
+    spent: Mapping[str, Any],
+    counted: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return where the blocks lie, and what was summed.
+
+    Parameters
+    ----------
+    counted : sequence of mapping
+        What the blocks of each rank took in this start.
+    """
+    by_id = {b.id: b for b in blocks}
+    here = {name: sum(c[name] for c in counted) for name in ("contributions", "traces", "bytes", "saves")}
+    seconds = spent["phases"].get("sum", {}).get("max", 0.0)
+    return {
+        "blocks": [
+            {
+                **row,
+                "box": list(vars(by_id[row["id"]].box).values()),
+                "classes": [by_id[row["id"]].c0, by_id[row["id"]].c1],
+            }
+            for row in rows
+        ],
+        **{name: written.named.get(name) for name in ("image", "gathers", "hits", "fold")},
+        "this_start": here | {"by_rank": list(counted)},
+        "contributions_per_second": here["contributions"] / seconds if seconds > 0 else None,
+    }
+
+
+def of_blocks(
+    job: KirchhoffJob,
+    setup: KirchhoffSetup,
+    layout: Layout,
+    left: Sequence[Block],
+    work: Work,
+    world: World,
+    folder: Path,
+) -> dict[str, Any]:
+    """Return what a time migration of the blocks that are left is predicted to take; the values of `of_shots`."""
+    try:
+        machine, why_not = machine_for_run()
+        share = share_of(setup, left, work, world.ranks)
+        files = disk_of(setup, layout, folder, job.output.formats, pictures=job.output.pictures).parts
+        spent = time_of(
+            setup,
+            world,
+            share,
+            files,
+            machine,
+            why_not,
+            pictures=job.output.pictures,
+            around=Surroundings.of(machine, folder),
+        )
+    except SubsaltError as error:
+        return {"phases": {}, "notes": [error.message]}
+    return {
+        "phases": spent.phases,
+        "halo_seconds": 0.0,
+        "contributions_per_s": spent.rate,
+        "measured": spent.measured,
+        "notes": spent.notes,
+    }
+
 
 #: setting of the ledger that holds the blocks
 BLOCKS = "blocks"

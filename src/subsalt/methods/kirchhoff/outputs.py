@@ -1,7 +1,12 @@
-"""What a finished time migration writes: image, gathers, hits and fold, in parallel and in pieces; then pictures."""
+"""What a finished time migration writes: image, gathers, hits and fold, in parallel and in pieces; then pictures.
+
+SEG-Y and RSF are written by all ranks in pieces of locations. An image without content is refused, with what emptied
+it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,19 +16,259 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import __version__
+from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.errors import ConfigError, DataError, SubsaltError
+from subsalt.io.files import raw_bytes
 from subsalt.io.publish import make_folder, publish_text, sha256_file
+from subsalt.io.segy.rev1 import Expectation
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.npy import write_npz
+from subsalt.io.volumes.rsf import data_of, header_text
+from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.assemble import Assembly, Piece
-from subsalt.methods.kirchhoff.blank import TimeContents, refuse_blank_times
-from subsalt.methods.kirchhoff.engine import antialias_spacing
-from subsalt.methods.kirchhoff.files import OutputFile, rsf_file, segy_file
+from subsalt.methods.kirchhoff.engine import antialias_spacing, velocities
+from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.stacking import leg, mute_weight
 from subsalt.parallel.comm import Comm
+from subsalt.run.blank import KEPT, TRACES, Contents, not_finite
 from subsalt.run.method_run import Written
 
 if TYPE_CHECKING:
+    from subsalt.methods.kirchhoff.assemble import Piece
     from subsalt.methods.kirchhoff.job import KirchhoffJob
+    from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+
+
+#: what a file takes of a piece: (n, m, nt) or (n, m), as float32
+Values = Callable[[Piece], NDArray[np.float32]]
+
+
+@dataclass
+class OutputFile:
+    """A file that is filled piece by piece.
+
+    Parameters
+    ----------
+    path : Path
+        Where it will be.
+    size : int
+        Bytes of the whole.
+    head : bytes
+        Its beginning.
+    location_bytes : int
+        Bytes of a location, one behind the other after the head.
+    data : callable
+        Bytes of a piece.
+    expected : Expectation or None
+        What a second reader must find, of SEG-Y.
+    header : Path and text, optional
+        Published behind the file, of RSF.
+    """
+
+    path: Path
+    size: int
+    head: bytes
+    location_bytes: int
+    data: Callable[[Piece], memoryview]
+    expected: Expectation | None = None
+    header: tuple[Path, str] | None = None
+    rows: Callable[[Piece], NDArray[np.uint8]] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> Path:
+        """The file that people know: for RSF its header."""
+        return self.path if self.header is None else self.header[0]
+
+    def offset(self, location: int) -> int:
+        """Return where a location begins."""
+        return len(self.head) + location * self.location_bytes
+
+    def verify(self, path: Path) -> None:
+        """Raise when the finished file at `path` does not read back."""
+        if self.expected is not None:
+            self.expected.check(path)
+
+
+def segy_file(
+    path: Path,
+    setup: KirchhoffSetup,
+    what: str,
+    offsets: NDArray[np.float64],
+    values: Values,
+    text: Sequence[str],
+) -> OutputFile:
+    """Return a SEG-Y file with the traces of `offsets` for each location."""
+    grid = setup.grid
+    volume = TimeImageFile(
+        grid.time, grid.positions(), grid.numbers(), cdp_numbers(grid), offsets, what, text
+    )
+    gathers = what == "GATHERS"
+
+    def rows(piece: Piece) -> NDArray[np.uint8]:
+        fold: NDArray[Any] = piece.fold if gathers else piece.fold.sum(axis=1, dtype=np.int64)[:, None]
+        return volume.rows(piece.lo, values(piece), fold)
+
+    return OutputFile(
+        path,
+        volume.size,
+        volume.head,
+        volume.location_bytes,
+        lambda piece: raw_bytes(rows(piece)),
+        Expectation(False, volume.traces, grid.time.nt, volume.interval),
+        rows=rows,
+    )
+
+
+def rsf_file(
+    path: Path,
+    setup: KirchhoffSetup,
+    values: Values,
+    text: Sequence[str],
+    classes: int | None = None,
+    timed: bool = True,
+) -> OutputFile:
+    """Return an RSF file: (inline, crossline[, class][, time]), time or class fastest.
+
+    Parameters
+    ----------
+    classes : int, optional
+        Length of the axis of classes; it has none when None.
+    timed : bool
+        It has an axis of time.
+    """
+    grid, data = setup.grid, data_of(path)
+    (i0, _, di), (j0, _, dj) = grid.inlines, grid.crosslines
+    ni, nj = grid.shape
+    axes: list[tuple[int, float, float, str, str]] = []
+    if timed:
+        axes.append((grid.time.nt, grid.time.dt, grid.time.t0, "time", "s"))
+    if classes is not None:
+        axes.append((classes, 1.0, 0.0, "class", ""))
+    axes += [(nj, float(dj), float(j0), "crossline", ""), (ni, float(di), float(i0), "inline", "")]
+    extra = {
+        "corner_m": f"{grid.corner[0]!r} {grid.corner[1]!r}",
+        "per_inline_m": f"{grid.per_inline[0]!r} {grid.per_inline[1]!r}",
+        "per_crossline_m": f"{grid.per_crossline[0]!r} {grid.per_crossline[1]!r}",
+    }
+    if classes is not None:
+        extra["class_offsets_m"] = " ".join(f"{x:g}" for x in setup.classes.centres)
+    one = 4 * (classes or 1) * (grid.time.nt if timed else 1)
+    return OutputFile(
+        data,
+        one * grid.size,
+        b"",
+        one,
+        lambda piece: raw_bytes(np.ascontiguousarray(values(piece), "<f4")),
+        header=(path, header_text(data, axes, text, extra)),
+    )
+
+
+def cdp_numbers(grid: ImageGrid) -> NDArray[np.int64]:
+    """Return the CDP number of every location: the crossline number of a line, else counted through the grid from 1."""
+    return grid.numbers()[:, 1] if grid.is_line else np.arange(1, grid.size + 1, dtype=np.int64)
+
+
+@dataclass
+class TimeContents:
+    """What a time migration has put into its files: image, gathers, and the samples that traces were added to."""
+
+    image: Contents = field(default_factory=Contents)
+    gathers: Contents = field(default_factory=Contents)
+    hits: Contents = field(default_factory=Contents)
+
+    def add(self, piece: Piece) -> None:
+        """Count what is in a piece of the image."""
+        for name in ("image", "gathers", "hits"):
+            getattr(self, name).add(getattr(piece, name))
+
+
+def refuse_blank_times(found: TimeContents, setup: KirchhoffSetup, world: Comm) -> None:
+    """Raise when a time image, or its gathers, are zero throughout or not finite somewhere; classes may be. Collective.
+
+    Raises
+    ------
+    ConfigError, DataError, NumericalFailure
+        As `refuse_blank`.
+    """
+    image, gathers = found.image.on_all(world), found.gathers.on_all(world)
+    if image.live and gathers.live and not image.bad and not gathers.bad:
+        return
+    hits = found.hits.on_all(world)
+    with world.together():
+        if not world.is_root:
+            return
+        if gathers.bad:
+            raise not_finite("sums of traces", gathers, "sum over traces")
+        if image.bad:
+            raise not_finite("image", image, "stack of the classes")
+        raise _empty_sums(setup, hits) if not gathers.live else _no_stack(gathers)
+
+
+def _no_stack(gathers: Contents) -> SubsaltError:
+    return DataError(
+        f"the image is zero throughout: the step stack of the classes leaves nothing of gathers in which "
+        f"{gathers.live} of {gathers.size} values are not zero",
+        f"look at the gathers with [kirchhoff] gathers; {KEPT}",
+        code="E845",
+    )
+
+
+def _empty_sums(setup: KirchhoffSetup, hits: Contents) -> SubsaltError:
+    """Return the error of sums to which nothing was added."""
+    if not hits.live:
+        return _nothing_added(setup)
+    used = np.flatnonzero(setup.group >= 0)
+    some = used[:: max(1, len(used) // TRACES)]
+    read = Contents.of(setup.table.files.read(setup.table.number[some]))
+    which = f"{len(some)} of {len(used)} traces were read again"
+    if not read.live:
+        return DataError(
+            f"the image is zero throughout: all samples of the traces are zero ({which})",
+            f"look at the files with `subsalt scan`: their format, and how they were copied; {KEPT}",
+            code="E845",
+        )
+    return DataError(
+        f"the image is zero throughout: the step filter (phase correction and alias bands) leaves nothing of traces in "
+        f"which {read.live} of {read.size} samples are not zero ({which}): constant, or too small for float32",
+        f"look at the traces with `subsalt scan`; scale them to amplitudes near 1; {KEPT}",
+        code="E845",
+    )
+
+
+def _nothing_added(setup: KirchhoffSetup) -> SubsaltError:
+    """Return the error of traces of which no sample comes to a location."""
+    o, grid, record = setup.options, setup.grid, setup.table.time
+    again = f", and start again with --recompute; {KEPT}"
+    span = f"{grid.time.t0:g} to {grid.time.duration:g} s"
+    recorded, kept, nearest = _nearest_offset(setup)
+    limits = [] if o.aperture is None else [f"aperture = {o.aperture:g} m"]
+    limits += [] if o.dip is None else [f"dip = {o.dip:g} degrees"]
+    if not recorded:
+        what = f"image times {span}: no reflection comes within the records, {record.t0:g} to {record.duration:g} s"
+        cure = "set [kirchhoff] time within the records"
+    elif not kept and o.stretch_mute is not None and len(reach(setup.table, grid.positions(), o.aperture)):
+        what = f"stretch_mute = {100 * o.stretch_mute:g} %: offsets from {nearest:.0f} m at {span} are stretched more"
+        cure = 'set [kirchhoff] stretch_mute higher, such as "30 %", or "off"'
+    else:
+        what = (
+            f"aperture ({', '.join(limits) or 'no limit'}): none of {len(setup.table)} traces reaches any of "
+            f"{grid.size} locations"
+        )
+        cure = "widen [kirchhoff] aperture and dip, or check the output grid"
+    return ConfigError(f"the image is zero throughout: the step {what}", cure + again, code="E844")
+
+
+def _nearest_offset(setup: KirchhoffSetup) -> tuple[bool, bool, float]:
+    """Return whether flat reflectors are recorded at the least offset, whether any is kept, and that offset."""
+    grid, record = setup.grid, setup.table.time
+    v, eta = velocities(setup, grid.positions()[grid.size // 2 :][:1])
+    nearest = float(setup.table.offset[setup.group >= 0].min(initial=np.inf))
+    t0, at = grid.time.values(), np.full(1, 0.5 * nearest)
+    t = 2.0 * leg(0.5 * t0, at, v[0].astype(np.float64), None if eta is None else eta[0].astype(np.float64))
+    inside = (t >= record.t0) & (t <= record.duration) & (t0 > 0)
+    return bool(inside.any()), bool((inside & (mute_weight(t, t0, setup.options) > 0)).any()), nearest
+
 
 #: floats of a location that an NPZ file may have in the memory of one rank
 ALONE = 1 << 28

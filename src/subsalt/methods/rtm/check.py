@@ -1,27 +1,194 @@
-"""Every check of a job: what can be loaded is loaded, all rules run, all findings come at once."""
+"""Every check of a job: what can be loaded is loaded, all rules run, all findings come at once.
+
+The last check is whether the largest shot fits into this machine. In a run of several ranks rank 0 applies the rules,
+and all go through the model for it: the other ranks wait for what rank 0 asks of all: their share of a pass over the
+files, or to open the model together.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import check, kernels
+from subsalt.check.context import Context, PartSummary, combine, summarise_part
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
-from subsalt.errors import ConfigError, DiskError, Finding
+from subsalt.earth.planes import Planes
+from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
+from subsalt.job.load import load_parameters
+from subsalt.job.opening import share_headers
 from subsalt.kernels.tuning import forced_rows
-from subsalt.methods.rtm.memory_check import check_memory
-from subsalt.methods.rtm.shared_check import Alone, on_ranks
-from subsalt.parallel.comm import world
+from subsalt.methods.rtm.grouping import Decision, group_size
+from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.scratch import checkpointing_of
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.parallel.comm import Comm, single, world
+from subsalt.parallel.relay import plain
+from subsalt.plan import gpu as gpus
+from subsalt.plan.rates import machine_if_known
+from subsalt.plan.world import World
 from subsalt.propagation import devices
 
 if TYPE_CHECKING:
+    from subsalt.checkpoint.choice import Choice
+    from subsalt.earth.model_like import ModelLike
     from subsalt.job.job import Job
+
+
+class Alone:
+    """Goes through the model of a job for the rules, on this process alone."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def parameters(self) -> dict[str, check.Parameter]:
+        """Return the parameters of the model, summarised when somebody asks."""
+        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
+        return given
+
+    def model(self) -> ModelLike:
+        """Return the model."""
+        return self.job.open_model()
+
+
+def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -> CheckResult:
+    """Return what `rules` find on rank 0, on all ranks; collective.
+
+    Parameters
+    ----------
+    rules : callable
+        Goes through the model by what it is given.
+
+    Returns
+    -------
+    CheckResult
+        On rank 0 with everything that was loaded on the way; elsewhere the findings alone.
+    """
+    if not comm.is_root:
+        while isinstance(asked := comm.bcast(), str):
+            # rank 0 has it too, and makes a finding of it
+            with suppress(SubsaltError):
+                ASKED[asked](job, comm)
+        findings = [Finding(**f) for f in asked["findings"]]
+        return CheckResult(findings, check.Context(), asked["codes"])
+    told: dict[str, list[object]] = {"findings": [], "codes": []}
+    try:
+        result = rules(job, _Together(job, comm))
+        told["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in result.findings]
+        told["codes"] = list(result.codes)
+    finally:
+        # also when a rule breaks: the others must not wait for more
+        comm.bcast(told)
+    return result
+
+
+class _Together(Alone):
+    """Goes through the model with all ranks; used on rank 0."""
+
+    def __init__(self, job: Job, comm: Comm) -> None:
+        super().__init__(job)
+        self.comm = comm
+
+    def parameters(self) -> dict[str, check.Parameter]:
+        """Return the parameters of the model, summarised."""
+        self.comm.bcast("summaries")
+        return _summaries(self.job, self.comm)
+
+    def model(self) -> ModelLike:
+        """Return the model, opened on all ranks."""
+        self.comm.bcast("model")
+        return _model(self.job, self.comm)
+
+
+def _summaries(job: Job, comm: Comm) -> dict[str, check.Parameter]:
+    """Return the parameters of the model; on rank 0 with the summaries of their files, a share from every rank."""
+    parts: dict[str, PartSummary] = {}
+    share_headers(job, comm)
+    with comm.together():
+        given: dict[str, check.Parameter] = job.remember("parameters", lambda: load_parameters(job))
+        for name, p in given.items():
+            if isinstance(p.values, Planes):
+                n = len(p.values)
+                parts[name] = summarise_part(
+                    p.values, n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
+                )
+    for name, own in parts.items():
+        told = comm.gather([own.bad, own.first_bad, own.low, own.high])
+        samples = comm.gather_array(own.sample)
+        if told is not None and samples is not None:
+            whole = [
+                PartSummary(bad, None if first is None else tuple(first), low, high, sample)
+                for (bad, first, low, high), sample in zip(told, samples, strict=True)
+            ]
+            given[name].summary = combine(given[name].volume.size, whole)
+    return given
+
+
+def _model(job: Job, comm: Comm) -> ModelLike:
+    return job.open_model()
+
+
+#: what rank 0 may ask of all ranks
+ASKED: dict[str, Callable[[Job, Comm], object]] = {"summaries": _summaries, "model": _model}
+
+
+def check_memory(job: Job, context: Context, findings: list[Finding], load: Loader) -> None:
+    """Add the memory the largest shot needs to the facts; refuse what cannot fit."""
+    # a run of several ranks plans for its groups, right after the checks
+    if job.data is None or job.streaming or any(f.level == "error" for f in findings):
+        return
+    assert context.model is not None
+    assert context.wavelet is not None
+    assert context.survey is not None
+    survey, model, wavelet = context.survey, context.model, context.wavelet
+
+    def plan() -> Decision:
+        setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
+        context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
+        gpu = gpus.of_run(job.parallel.device, machine_if_known())
+        world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
+        how = checkpointing_of(
+            job.checkpoint_options,
+            Needs(setup, survey.shots, 1, world.threads),
+            world,
+            job.default_run_dir,
+            job.output.formats,
+            machine_if_known(),
+        )
+        return group_size(setup, survey.shots, world, checkpointing=how, pictures=job.output.pictures)
+
+    found = load(plan)
+    if found is not None:
+        context.facts["memory_bytes"] = found.need.total
+        load.findings += recomputing(found.choice)
+
+
+def recomputing(choice: Choice | None) -> list[Finding]:
+    """Return what a reader should know of a shot whose snapshots do not all fit into memory."""
+    if choice is None or choice.best.name == "store, memory":
+        return []
+    store = choice.alternatives[0]
+    done = choice.counts.source_steps + choice.counts.receiver_steps
+    more = done / max(1, choice.scheme.steps + choice.scheme.samples * choice.scheme.image_step)
+    return [
+        Finding(
+            "W665",
+            "ok",
+            f"{choice.best.name}: the snapshots of a shot would take {store.need.memory / 1e9:.2f} GB, "
+            f"{max(0, choice.limits.memory) / 1e9:.2f} GB are there for them; {more:.2f} times the time steps",
+            "subsalt plan shows the alternatives",
+            {"strategy": choice.best.name, "steps_ratio": more},
+        )
+    ]
+
 
 #: shots whose traces are looked at: the first, the last and some between
 SAMPLED_SHOTS = 3

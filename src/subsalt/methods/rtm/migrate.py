@@ -1,4 +1,7 @@
-"""A run of reverse time migration: its units are shots, whose partial images are summed in survey order."""
+"""A run of reverse time migration: its units are shots, whose partial images are summed in survey order.
+
+Beside it: the prediction that a run begins with, seconds by phase of what is left to do, for run.json and the report.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.acquisition.survey import Shot
+from subsalt.errors import SubsaltError
+from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.facts import beginning_facts
+from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import check_formats, write_outputs
-from subsalt.methods.rtm.prediction import of_shots
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, unserved
+from subsalt.methods.rtm.scratch import disks_of
 from subsalt.methods.rtm.shots import ShotRunner
 from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, told_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places
+from subsalt.plan.rates import machine_for_run
+from subsalt.plan.surroundings import Surroundings
 from subsalt.run.crashes import CrashNote
 from subsalt.run.groups import Groups
 from subsalt.run.identity import numerics_of, wavefield_id
@@ -31,6 +39,50 @@ from subsalt.run.units import Report
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+
+
+def of_shots(
+    job: Job, decision: Decision, left: Sequence[Shot], folder: Path, *, is_root: bool = True
+) -> dict[str, Any]:
+    """Return what a reverse time migration of the shots that are left is predicted to take. Collective.
+
+    Returns
+    -------
+    dict
+        ``phases``, seconds by phase as rank 0 spends them, empty where nothing was measured; ``halo_seconds`` of
+        waiting for ghost planes in them, None where the network is not known; ``points_per_s`` and ``measured``: the
+        rate of a node and when it was measured; ``notes``. Empty on ranks that are not `is_root`.
+    """
+    needs = decision.needs
+    if needs is None:
+        return {}
+    # what of the model is found by all ranks together
+    _ = needs.volumes, needs.mean_speed
+    if not is_root:
+        return {}
+    try:
+        machine, why_not = machine_for_run()
+        disk, *_ = disks_of(needs, decision, folder, job.output.formats)
+        spent = duration_of(
+            needs,
+            decision,
+            machine,
+            why_not,
+            disk.parts,
+            pictures=job.output.pictures,
+            around=Surroundings.of(machine, folder),
+            shots=left,
+        )
+    except SubsaltError as error:
+        # a prediction is no reason not to run
+        return {"phases": {}, "notes": [error.message]}
+    return {
+        "phases": spent.phases,
+        "halo_seconds": spent.halo,
+        "points_per_s": spent.rate,
+        "measured": spent.measured,
+        "notes": spent.notes,
+    }
 
 
 class ShotsRun(MethodRun):

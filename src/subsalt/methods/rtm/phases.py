@@ -2,12 +2,15 @@
 
 What takes long is in the kernels, with rates of the job's own medium and size. The rest is counted by its bytes, with
 figures that hold within a factor of two on ordinary machines and matter in short runs alone.
+
+The exchange of ghost planes adds to the time steps of a shot that ranks share what no computation hides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice import Choice
@@ -15,13 +18,15 @@ from subsalt.checkpoint.device_footprint import link_traffic
 from subsalt.checkpoint.footprint import disk_traffic
 from subsalt.kernels import cpu
 from subsalt.lab.model.front import reached
+from subsalt.lab.model.network import Link
+from subsalt.lab.model.shot import exposed
 from subsalt.lab.model.survey import sum_seconds, survey_seconds
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.halo import Exchange, exchange_of, plane_points
 from subsalt.methods.rtm.memory import FLOAT, receivers_on
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.plan.surroundings import (
@@ -35,6 +40,65 @@ from subsalt.plan.surroundings import (
     Network,
     Surroundings,
 )
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The ghost planes of a time step, on the rank that waits longest.
+
+    Parameters
+    ----------
+    seconds : float
+        Of its messages, one after the other.
+    exposed : float
+        What of them no computation hides.
+    nbytes : int
+        That all ranks of the group send.
+    """
+
+    seconds: float
+    exposed: float
+    nbytes: int
+
+
+def exchange_of(slabs: Sequence[Slab], plane: int, fields: int, step: float, link: Link) -> Exchange:
+    """Return what the exchange of one time step takes.
+
+    Parameters
+    ----------
+    slabs : sequence of Slab
+        Of the group.
+    plane : int
+        Points of a plane of constant x.
+    fields : int
+        Arrays that travel.
+    step : float
+        Seconds of a time step of the slowest slab.
+    link : Link
+        Between neighbours.
+
+    Notes
+    -----
+    The planes that neighbours hold are computed first; their messages travel while the others are (`kernels.steps`).
+    """
+    most = max(s.hi - s.lo for s in slabs)
+    worst = Exchange(0.0, 0.0, 0)
+    nbytes = 0
+    for slab in slabs:
+        asked = asked_of(slabs, slab)
+        size = fields * FLOAT * plane * sum(asked)
+        nbytes += size
+        seconds = link.seconds(size, fields * sum(a > 0 for a in asked))
+        inner = max(0, slab.hi - slab.lo - sum(asked)) * step / most
+        now = Exchange(seconds, exposed(seconds, inner), 0)
+        worst = max(worst, now, key=lambda e: (e.exposed, e.seconds))
+    return Exchange(worst.seconds, worst.exposed, nbytes)
+
+
+def plane_points(shape3: tuple[int, int, int]) -> int:
+    """Return the points of a plane of constant x."""
+    return math.prod(shape3[1:])
+
 
 #: shots whose phases are computed one by one; of a larger survey so many stand for all
 MOST_SHOTS = 64

@@ -1,4 +1,9 @@
-"""Sums over samples from what a run has: its partial images, its kept wavefields; nothing is propagated."""
+"""Sums over samples from what a run has: its partial images, its kept wavefields; nothing is propagated.
+
+Kept wavefields are summed by the same kernels in the same order as in a run: while wavefields propagate, the
+illumination grows with ascending samples of the source field, the correlation with descending ones, as the receiver
+field runs backward in time. The same additions in the same order give the same bits.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +12,109 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import kernels
 from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
-from subsalt.errors import CorruptionError, SnapshotDamaged
+from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
+from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION
-from subsalt.methods.rtm.kept import CORRELATION, sums_of_kept
 from subsalt.methods.rtm.partial import intact, open_partial
-from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.rtm import ShotImage, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
 from subsalt.parallel.comm import Comm
 from subsalt.run.ledger import Ledger, Wavefield
+
+CORRELATION = "correlation"
+
+
+class KeptField(Protocol):
+    """The imaged field of one wavefield at the samples of a shot, window interior."""
+
+    def expect(self, samples: Sequence[int]) -> None:
+        """Say in which order samples will be read."""
+
+    def read(self, sample: int) -> NDArray[np.float32]:
+        """Return sample `sample` (from 1; time index ``sample`` times the image step), shape of the window."""
+
+
+def sums_of_kept(
+    setup: MigrationSetup,
+    window: Box,
+    names: Sequence[str],
+    samples: Sequence[int],
+    source: KeptField,
+    receiver: KeptField | None,
+    progress: Callable[[float], None] | None = None,
+) -> dict[str, NDArray[np.float32]]:
+    """Return the accumulated fields of a shot, as `subsalt.methods.rtm.rtm.migrate_shot` would.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Shared choices; its image step gives the weight of a sample.
+    window : Box
+        Of the shot, on the model grid.
+    names : sequence of str
+        ``"correlation"``, ``"illumination"``: what is wanted.
+    samples : sequence of int
+        Numbers of the samples that count, ascending.
+    source, receiver : KeptField
+        u, and w at the times at which it meets u; the illumination alone needs no w.
+    progress : callable, optional
+        Called with the fraction done.
+
+    Raises
+    ------
+    MemoryPlanError
+        When the sums and two samples do not fit into memory.
+    """
+    device = kernels.get(setup.propagation.device)
+    need = 4 * window.size * (len(names) + 2)
+    if need > available_memory():
+        raise MemoryPlanError(
+            f"the sums and two samples of a window of {window.shape} points take {need / 1e9:.2f} GB, "
+            f"{available_memory() / 1e9:.2f} GB are available",
+            "use fewer ranks on this machine",
+            code="E612",
+        )
+    scale = setup.image_step * setup.axis.dt
+    sums = {name: device.zeros(window.shape) for name in names}
+    total, done = max(1, len(names) * len(samples)), 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done / total)
+
+    if ILLUMINATION in sums:
+        source.expect(samples)
+        for i in samples:
+            u = device.to_device(source.read(i))
+            device.product(sums[ILLUMINATION], u, u, scale)
+            tell()
+    if CORRELATION in sums:
+        assert receiver is not None, "a correlation needs both wavefields"
+        backwards = samples[::-1]
+        source.expect(backwards)
+        receiver.expect(backwards)
+        for i in backwards:
+            u, w = device.to_device(source.read(i)), device.to_device(receiver.read(i))
+            device.product(sums[CORRELATION], u, w, scale)
+            tell()
+    found = {name: device.to_host(a) for name, a in sums.items()}
+    for weight in window_taper(setup, window):
+        for a in found.values():
+            a *= weight
+    return found
+
 
 #: first and last time, s; None: no limit
 Times = tuple[float | None, float | None]

@@ -1,4 +1,7 @@
-"""Where snapshots and states would lie, how much room there is, and how fast that is; for `Checkpointing`."""
+"""Where snapshots and states would lie, how much room there is, and how fast that is; for `Checkpointing`.
+
+Beside it: the bytes that a migration, or a modelling, writes.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,83 @@ from dataclasses import replace
 from pathlib import Path
 
 from subsalt.checkpoint.store import file_bytes
+from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.lab.machine import Machine
 from subsalt.lab.storage_rates import Rates as StorageRates
 from subsalt.lab.storage_rates import rates_of
 from subsalt.methods.rtm.checkpointing import ASSUMED_DISK, Checkpointing
-from subsalt.methods.rtm.disk import disk_of, outputs_of, partial_bytes
+from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.memory import FLOAT
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sizes import snapshot_bytes
 from subsalt.methods.rtm.speed import rates_for
-from subsalt.plan.disk import LATE, Disk, existing
+from subsalt.plan.disk import LATE, SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.rates import assumed
 from subsalt.plan.world import World
 from subsalt.propagation.options import CheckpointOptions
+
+
+def disk_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> Disk:
+    """Return what the survey writes into `folder`, which need not exist.
+
+    Parameters
+    ----------
+    needs : Needs
+        Setup and survey; its pictures count when it draws them.
+    folder : Path
+        Run directory, or folder of the modelled shots.
+    formats : sequence of str
+        Formats of the image beside SEG-Y.
+    """
+    where = existing(folder)
+    parts = parts_of(needs, folder, formats)
+    return Disk(parts, shutil.disk_usage(where).free, where)
+
+
+def outputs_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> int:
+    """Return the bytes that a run still writes into `folder`, snapshots not counted."""
+    return sum(parts_of(needs, folder, formats).values())
+
+
+def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[str, int]:
+    """Return what the survey still writes into `folder`, by what it is."""
+    setup = needs.setup
+    if isinstance(setup, MigrationSetup):
+        parts = _image(needs, setup, formats)
+        parts["pictures, report, ledger"] = beside(
+            len(needs.shots), setup.model.grid.ndim if needs.pictures else 0
+        )
+        # a run that goes on has some of its partial images there
+        there = sum(f.stat().st_size for f in (folder / "images").glob("shot_*"))
+        parts["partial images"] = max(0, parts["partial images"] - there)
+        return parts
+    trace = TRACE_HEADER + FLOAT * setup.record.nt
+    return {"shots": sum(SEGY_HEADERS + len(s.rcv) * trace for s in needs.shots)}
+
+
+def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
+    grid = setup.model.grid
+    accumulators = condition_of(setup.imaging.condition).accumulators
+    partial = partial_bytes(needs, len(needs.shots))
+    segy = SEGY_HEADERS + grid.size // grid.shape[-1] * (TRACE_HEADER + FLOAT * grid.shape[-1])
+    others = len([f for f in dict.fromkeys(formats) if f != "segy"])
+    volumes = others + ("illumination" in accumulators and setup.imaging.illumination == "survey")
+    return {
+        "partial images": partial,
+        "image": segy + volumes * FLOAT * grid.size,
+    }
+
+
+def partial_bytes(needs: Needs, shots: int) -> int:
+    """Return the bytes of the partial images of so many shots, the largest."""
+    setup = needs.setup
+    assert isinstance(setup, MigrationSetup)
+    accumulators = condition_of(setup.imaging.condition).accumulators
+    sizes = sorted((PlaneLayout(needs.window(s), accumulators).size for s in needs.shots), reverse=True)
+    return sum(sizes[:shots])
+
 
 #: part of the free room that scratch fills: other programs write, too
 SHARE = 0.9

@@ -2,6 +2,8 @@
 
 A shot counts as done only after all ranks of its group have published their planes of its partial image. One that
 fails (bad traces, a wavefield that blows up) is tried once more at the end, then set aside, and the survey goes on.
+
+Which planes and receivers of a shot a rank has is known before anything is read (`share_of`).
 """
 
 from __future__ import annotations
@@ -9,7 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import physics
 from subsalt.acquisition.survey import Shot, Survey
+from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
 from subsalt.methods.rtm.broadcast import TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.partial import write_partial
@@ -18,9 +25,11 @@ from subsalt.methods.rtm.reuse import Reuse, reused
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.slabs import share_of
 from subsalt.methods.rtm.strategies import Strategies
 from subsalt.methods.rtm.wavefields import told_of
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Traffic
 from subsalt.run import quarantine
 from subsalt.run.crashes import CrashNote
@@ -28,6 +37,57 @@ from subsalt.run.groups import Groups
 from subsalt.run.scheduler import Outcome
 from subsalt.run.units import Report
 from subsalt.timing import Phases
+
+
+@dataclass(frozen=True)
+class ShotShare:
+    """One rank's share of a shot.
+
+    Parameters
+    ----------
+    slab : Slab
+        Planes of the shot's computational grid.
+    rows : ndarray, (k,)
+        Receivers whose support touches the planes owned; one receiver may be in the shares of several ranks.
+    image_box : Box
+        The part of the image that this rank accumulates, on the model grid; may be empty.
+    """
+
+    slab: Slab
+    rows: NDArray[np.intp]
+    image_box: Box
+
+
+def share_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> ShotShare:
+    """Return a rank's share of a shot; needs no message and reads no model values.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Shared choices.
+    shot : Shot
+        Positions.
+    group : Comm, optional
+        The ranks that share the shot; None: this process alone.
+
+    Raises
+    ------
+    ConfigError
+        When the slabs of the group would be thinner than their halo.
+    """
+    rank, ranks = (group.rank, group.size) if group is not None else (0, 1)
+    positions = np.concatenate([shot.src[None], shot.rcv])
+    domain = Domain.of(
+        setup.model.grid,
+        setup.window(shot),
+        setup.propagation,
+        physics.medium_of(setup.model, setup.propagation.medium),
+        positions,
+        rank=rank,
+        ranks=ranks,
+    )
+    _, rows = domain.mine(domain.points(shot.rcv))
+    return ShotShare(domain.slab, rows, domain.image_box)
 
 
 @dataclass
