@@ -193,10 +193,10 @@ def main() -> None:
         gpu = library.chosen()
     except SubsaltError as err:
         raise SystemExit(str(err)) from err
-    if library.found().emulated:
+    if library.availability().emulated:
         raise SystemExit("the emulated device measures nothing; build the plug-in (make cuda)")
     asked.folder.mkdir(parents=True, exist_ok=True)
-    facts = machine(1) | {"gpu": gpu.name, "driver": library.found().driver, "version": __version__}
+    facts = machine(1) | {"gpu": gpu.name, "driver": library.availability().driver, "version": __version__}
     print(", ".join(f"{k} {v}" for k, v in facts.items()), flush=True)
     rows = [r for name in asked.only.split(",") for r in PARTS[name](asked.folder)]
     print(f"{'':<60}{'bar':>10}{'predicted':>12}{'measured':>12}")

@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=kernels.cores(), help="that prepare")
     parser.add_argument("--eta", action="store_true", help="with the anisotropic moveout")
     args = parser.parse_args()
-    gpu, found = library.chosen(), library.found()
+    gpu, found = library.chosen(), library.availability()
     inlines, crosslines = (int(n) for n in args.locations.split("x"))
     kinds = [k for k in KINDS if args.kinds in k] if args.kinds else list(USUAL)
     for kind in kinds:

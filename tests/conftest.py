@@ -50,7 +50,7 @@ def gpu_device(request, monkeypatch):
 
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", REAL_PLUGIN)
     library.forget()
-    found = library.found()
+    found = library.availability()
     if not found.devices or found.emulated:
         library.forget()
         pytest.skip(f"no GPU: {found.why or 'the plug-in is the emulated one'}")

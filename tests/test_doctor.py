@@ -7,7 +7,7 @@ from subsalt.cli.output import plain
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.host import gpus_of_driver
 from subsalt.kernels.cuda import library
-from subsalt.kernels.cuda.library import Found, Gpu
+from subsalt.kernels.cuda.library import Availability, Gpu
 from subsalt.lab import machine, storage
 
 
@@ -63,28 +63,34 @@ def test_the_driver_lists_gpus(tmp_path):
 @pytest.mark.parametrize(
     ("found", "listed", "said"),
     [
-        (Found(why="the plug-in for GPUs is not built"), [], "none: the plug-in for GPUs is not built"),
         (
-            Found(why="the plug-in for GPUs is not built", fix="build it with make cuda"),
+            Availability(why="the plug-in for GPUs is not built"),
+            [],
+            "none: the plug-in for GPUs is not built",
+        ),
+        (
+            Availability(why="the plug-in for GPUs is not built", fix="build it with make cuda"),
             ["NVIDIA H200"],
             "none: NVIDIA H200, the plug-in for GPUs is not built (build it with make cuda)",
         ),
         (
-            Found((Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "1"),), driver="13.0"),
+            Availability((Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "1"),), driver="13.0"),
             [],
             f"NVIDIA H200, 139 GiB, driver 13.0, plug-in {__version__}",
         ),
         (
-            Found(tuple(Gpu(i, "NVIDIA A100", 80 << 30, (8, 0), 108, str(i)) for i in (0, 1)), driver="12.8"),
+            Availability(
+                tuple(Gpu(i, "NVIDIA A100", 80 << 30, (8, 0), 108, str(i)) for i in (0, 1)), driver="12.8"
+            ),
             [],
             f"2 x NVIDIA A100, 80 GiB, driver 12.8, plug-in {__version__}",
         ),
     ],
 )
 def test_gpus_are_named_or_why_there_are_none(found, listed, said, monkeypatch):
-    monkeypatch.setattr(library, "found", lambda: found)
+    monkeypatch.setattr(library, "availability", lambda: found)
     monkeypatch.setattr(doctor, "gpus_of_driver", lambda: listed)
-    line, facts = doctor.gpus_found()
+    line, facts = doctor.gpus_here()
     assert line == said
     assert [f["name"] for f in facts] == [g.name for g in found.devices]
 

@@ -17,6 +17,7 @@ from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.methods.rtm.array_strategies import ArrayStrategies
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
@@ -24,7 +25,6 @@ from subsalt.methods.rtm.placement import check_survey
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.ways import Ways
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
@@ -262,7 +262,7 @@ def migrate(
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
         setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
-        ways = Ways.of(setup, survey.shots, checkpoint or CheckpointOptions())
+        ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
     for i, shot in enumerate(survey.shots):
         with clock("trace input"):

@@ -84,11 +84,11 @@ class Examination:
         return out
 
 
-def gpus_found() -> tuple[str, list[dict[str, Any]]]:
+def gpus_here() -> tuple[str, list[dict[str, Any]]]:
     """Return the GPUs that `device = "auto"` finds, in one line, or why there are none; and their facts."""
     from subsalt.kernels.cuda import library
 
-    found = library.found()
+    found = library.availability()
     if not found.devices:
         listed = gpus_of_driver()
         return f"none: {', '.join([*listed, found.why])}" + f" ({found.fix})" * bool(listed), []
@@ -116,7 +116,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
     begin = time.perf_counter()
     machine = machine_facts()
     kernels = _kernels()
-    gpu, gpus = gpus_found()
+    gpu, gpus = gpus_here()
     try:
         speed = write_speed(scratch)
     except DiskError:

@@ -13,7 +13,7 @@ from subsalt import kernels
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.job.job import Job
 from subsalt.kernels.cuda import library
-from subsalt.kernels.cuda.library import Found, Gpu
+from subsalt.kernels.cuda.library import Availability, Gpu
 from subsalt.run.migrate import migrate_job
 from subsalt.run.watching import lines, view_of
 
@@ -24,8 +24,8 @@ GPU = Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "0000:01:00")
 def here(monkeypatch):
     """Return a function that says what this machine has."""
 
-    def has(found: Found, listed: tuple[str, ...] = ()) -> None:
-        monkeypatch.setattr(library, "found", lambda: found)
+    def has(found: Availability, listed: tuple[str, ...] = ()) -> None:
+        monkeypatch.setattr(library, "availability", lambda: found)
         monkeypatch.setattr(library, "switched_off", lambda: False)
         monkeypatch.setattr(kernels, "gpus_of_driver", lambda: list(listed))
 
@@ -39,7 +39,7 @@ def old_driver(emulated, monkeypatch):
 
 
 def test_a_gpu_is_taken_when_there_is_one(here):
-    here(Found((GPU,), driver="13.0", plugin="x"))
+    here(Availability((GPU,), driver="13.0", plugin="x"))
     assert kernels.chosen("auto").name == "cuda"
     assert kernels.get("auto").NAME == "cuda"
     assert kernels.label(kernels.get("auto").describe()) == "NVIDIA H200"
@@ -49,18 +49,18 @@ def test_a_gpu_is_taken_when_there_is_one(here):
 @pytest.mark.parametrize(
     ("found", "listed", "note"),
     [
-        (Found(why="the plug-in for GPUs is not built", code="E980"), (), ""),
+        (Availability(why="the plug-in for GPUs is not built", code="E980"), (), ""),
         (
-            Found(why="the plug-in for GPUs is not built", code="E980"),
+            Availability(why="the plug-in for GPUs is not built", code="E980"),
             ("NVIDIA H200",),
             "NVIDIA H200: the plug-in for GPUs is not built",
         ),
         (
-            Found(why="this machine has no driver for GPUs", code="E981", plugin="x"),
+            Availability(why="this machine has no driver for GPUs", code="E981", plugin="x"),
             (),
             "this machine has no driver for GPUs",
         ),
-        (Found((GPU,), emulated=True, plugin="x"), (), ""),
+        (Availability((GPU,), emulated=True, plugin="x"), (), ""),
     ],
     ids=["nothing", "a card without plug-in", "a plug-in without driver", "emulated"],
 )
@@ -71,7 +71,7 @@ def test_without_one_the_processor_is_taken(found, listed, note, here):
 
 
 def test_what_was_agreed_on_counts(here):
-    here(Found((GPU,)))
+    here(Availability((GPU,)))
     kernels.decide(kernels.Chosen("cpu"))
     try:
         assert kernels.chosen("auto").name == "cpu"
@@ -119,7 +119,11 @@ def test_who_looks_at_a_run_sees_what_computes(tmp_path):
 
 
 def test_functions_on_arrays_warn_and_fall_back(here):
-    here(Found(why="this machine has no driver for GPUs", fix="use device = cpu", code="E981", plugin="x"))
+    here(
+        Availability(
+            why="this machine has no driver for GPUs", fix="use device = cpu", code="E981", plugin="x"
+        )
+    )
     model = ss.EarthModel(ss.Grid((31, 21), (10.0, 10.0)), np.full((31, 21), 2000.0))
     survey = ss.Survey.from_arrays([[150.0, 50.0]], [[100.0, 20.0]], nt=20, dt=0.002)
     with pytest.warns(UserWarning, match="no GPU is used: this machine has no driver"):

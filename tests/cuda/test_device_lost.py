@@ -31,7 +31,7 @@ SHAPE = (12, 17, 35)
 @pytest.fixture
 def own(emulated: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Return the plug-in of a device of its own, which may break."""
-    plugin = shutil.copy(emulated.found().plugin, tmp_path / "breaks.so")
+    plugin = shutil.copy(emulated.availability().plugin, tmp_path / "breaks.so")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     emulated.forget()
     return emulated

@@ -38,12 +38,12 @@ def order(
     request: pytest.FixtureRequest, gpu_device: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Let the emulated device work late and in a random order, of the seed that is the parameter."""
-    if not gpu_device.found().emulated:
+    if not gpu_device.availability().emulated:
         if request.param != 1:
             pytest.skip("a GPU has an order of its own")
         return
     # a plug-in of another name is another device, which reads its order when it starts
-    plugin = shutil.copy(gpu_device.found().plugin, tmp_path / f"order_{request.param}.so")
+    plugin = shutil.copy(gpu_device.availability().plugin, tmp_path / f"order_{request.param}.so")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(request.param))
     gpu_device.forget()
@@ -244,8 +244,8 @@ def test_hooks_see_what_has_arrived_and_may_change_it(order_one: Any) -> None:
 @pytest.fixture
 def order_one(gpu_device: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Work late and in one random order."""
-    if gpu_device.found().emulated:
-        plugin = shutil.copy(gpu_device.found().plugin, tmp_path / "order.so")
+    if gpu_device.availability().emulated:
+        plugin = shutil.copy(gpu_device.availability().plugin, tmp_path / "order.so")
         monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
         monkeypatch.setenv("SUBSALT_EMULATED_ORDER", "11")
         gpu_device.forget()

@@ -14,7 +14,7 @@ from subsalt.kernels.cuda import library
 def test_no_plugin_is_no_gpu(monkeypatch):
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
     library.forget()
-    found = library.found()
+    found = library.availability()
     assert found.devices == ()
     assert "off" in found.why
     with pytest.raises(DeviceError) as said:
@@ -28,8 +28,8 @@ def test_a_plugin_that_is_no_library_is_no_gpu(monkeypatch, tmp_path):
     wrong.write_bytes(b"not a library")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(wrong))
     library.forget()
-    assert library.found().code == "E980"
-    assert str(wrong) in library.found().why
+    assert library.availability().code == "E980"
+    assert str(wrong) in library.availability().why
     library.forget()
 
 
@@ -39,7 +39,7 @@ def test_a_plugin_that_is_no_library_is_no_gpu(monkeypatch, tmp_path):
 )
 def test_what_is_missing_is_said(emulated, monkeypatch, variable, value, code):
     monkeypatch.setenv(variable, value)
-    assert emulated.found().code == code
+    assert emulated.availability().code == code
     with pytest.raises(DeviceError) as said:
         kernels.get("cuda").describe()
     assert said.value.code == code
@@ -48,14 +48,14 @@ def test_what_is_missing_is_said(emulated, monkeypatch, variable, value, code):
 def test_no_driver_at_all(emulated, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_DRIVER", "0")
     monkeypatch.setenv("SUBSALT_EMULATED_GPUS", "0")
-    assert emulated.found().why == "this machine has no driver for GPUs"
+    assert emulated.availability().why == "this machine has no driver for GPUs"
 
 
 def test_a_plugin_of_another_version_is_refused(emulated, monkeypatch):
     emulated._load.cache_clear()
     monkeypatch.setattr(subsalt, "__version__", "0.0.1")
-    assert emulated.found().code == "E983"
-    assert "make cuda" in emulated.found().fix
+    assert emulated.availability().code == "E983"
+    assert "make cuda" in emulated.availability().fix
     emulated._load.cache_clear()
 
 
@@ -110,7 +110,7 @@ def test_the_plugin_of_this_tree_says_what_there_is(monkeypatch):
         pytest.skip("the plug-in is not built (make cuda, or make cuda-check)")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     library.forget()
-    found = library.found()
+    found = library.availability()
     if found.code == "E983":
         pytest.skip("the plug-in was built from another version (make cuda-check)")
     assert found.plugin == str(plugin)

@@ -95,8 +95,8 @@ def decide(device, before="", gpus="1", ranks=3):
 
 
 #: ranks that take an emulated device by themselves, as they would a GPU
-REAL = "import dataclasses; from subsalt.kernels.cuda import library; there = library.found(); " + (
-    "library.found = lambda: dataclasses.replace(there, emulated=False); "
+REAL = "import dataclasses; from subsalt.kernels.cuda import library; there = library.availability(); " + (
+    "library.availability = lambda: dataclasses.replace(there, emulated=False); "
 )
 
 

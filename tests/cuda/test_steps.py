@@ -142,7 +142,7 @@ def test_no_tuning_changes_a_byte(gpu_device, medium, ndim):
 @pytest.mark.parametrize("medium", MEDIA)
 def test_blocks_and_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, medium, seed):
     # a plug-in of another name is another device, which reads its order when it starts
-    plugin = shutil.copy(emulated.found().plugin, tmp_path / f"steps_{medium}_{seed}.so")
+    plugin = shutil.copy(emulated.availability().plugin, tmp_path / f"steps_{medium}_{seed}.so")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(seed))
     emulated.forget()

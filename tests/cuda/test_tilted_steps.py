@@ -100,7 +100,7 @@ def test_a_core_with_layers_on_all_sides(gpu_device):
 @pytest.mark.parametrize("boundary", ["none", "pml"])
 def test_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, boundary, seed):
     # a plug-in of another name is another device, which reads its order when it starts
-    plugin = shutil.copy(emulated.found().plugin, tmp_path / f"tilted_{boundary}_{seed}.so")
+    plugin = shutil.copy(emulated.availability().plugin, tmp_path / f"tilted_{boundary}_{seed}.so")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(seed))
     emulated.forget()

@@ -24,7 +24,7 @@ def test_figures_become_a_section_that_a_plan_reads(gpu_device):
     result = device_memory.measure(device_memory.Settings(3, 1 << 16))
     assert [r["what"] for r in result.rows] == ["copy", "down", "up", "launch"]
     assert all(r["rate"] > 0 and len(r["seconds"]) == 3 for r in result.rows)
-    assert ("mean nothing" in " ".join(result.notes)) == gpu_device.found().emulated
+    assert ("mean nothing" in " ".join(result.notes)) == gpu_device.availability().emulated
     rows = device_memory.for_machine(result)
     known = Machine({}, {}).merged("device", rows)
     here = gpus.here(known)

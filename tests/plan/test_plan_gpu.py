@@ -262,13 +262,13 @@ def test_wrong_words_and_small_gpus_have_their_exit_code(job, capsys, args, code
 
 def test_the_gpu_of_this_process_is_what_is_free_on_it(emulated, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(10**9))
-    here = Device("cuda").found(None)
+    here = Device("cuda").gpu_for(None)
     assert isinstance(here, Gpu)
     free, total = emulated.free_memory()
     assert (here.memory, here.there, here.context) == (free, True, 0)
     assert free <= total == 10**9
-    assert Device("cuda").found(None, ranks=3).sharing == 3
-    assert Device("auto").found(None) is None  # an emulated device is asked for by name
+    assert Device("cuda").gpu_for(None, ranks=3).sharing == 3
+    assert Device("auto").gpu_for(None) is None  # an emulated device is asked for by name
 
 
 def test_the_path_of_machine_json_is_read_for_its_device(job, capsys, tmp_path):

@@ -8,7 +8,7 @@ from subsalt.checkpoint.scratch import Scratch
 from subsalt.kernels.work import Snapshots
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
-from subsalt.methods.rtm.wavefields import places, told_of
+from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger, Wavefield
 
@@ -26,7 +26,7 @@ def keep_wavefields(job, run, names=("source", "receiver"), shots=None):
                     _keep(setup, survey, shot, scratch, name)
                 told = [
                     w | {"folders": places(scratch.directories, run)}
-                    for w in told_of(shot.id, scratch.directories)
+                    for w in records_of(shot.id, scratch.directories)
                 ]
                 ledger.keep_wavefields(shot.id, [Wavefield.of(shot.id, w) for w in told])
     scratch.close()

@@ -109,12 +109,12 @@ def test_compressed_wavefields_make_nearly_the_image(survey, tmp_path):
 
 @pytest.mark.parametrize("keep", ["source", "both"])
 def test_the_plan_knows_the_bytes_of_what_is_kept(survey, tmp_path, keep):
-    from subsalt.methods.rtm.scratch import kept_bytes
+    from subsalt.methods.rtm.scratch import wavefield_bytes
     from subsalt.plan import plan_job
 
     job, run = keeping(survey, f'keep = "{keep}"'), tmp_path / "run"
     plan = plan_job(job, run_dir=run, measure=False)
-    planned = kept_bytes(plan.decision.needs, job.checkpoint_options)
+    planned = wavefield_bytes(plan.decision.needs, job.checkpoint_options)
     assert plan.disk.parts["kept wavefields"] == sum(planned.values())
     migrate_job(job, run)
     facts = json.loads((run / "run.json").read_text())["wavefields"]

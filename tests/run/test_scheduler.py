@@ -11,7 +11,7 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.job.job import Job
 from subsalt.methods.rtm import outputs
-from subsalt.methods.rtm.read_ahead import TraceFeed
+from subsalt.methods.rtm.read_ahead import TraceReader
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes
 from subsalt.run import scheduler as scheduling
@@ -174,7 +174,7 @@ def line(n=3):
 def test_traces_are_read_ahead_by_another_thread():
     survey, log, go = line()
     rows = np.array([1, 3])
-    with TraceFeed(survey, lambda shot: rows) as feed:
+    with TraceReader(survey, lambda shot: rows) as feed:
         for shot in survey.shots:
             feed.prepare(shot)
             feed.prepare(shot)  # once is enough
@@ -191,7 +191,7 @@ def test_traces_are_read_ahead_by_another_thread():
 
 def test_a_feed_that_is_left_does_not_wait_for_shots_that_were_not_begun():
     survey, log, go = line(50)
-    with TraceFeed(survey) as feed:
+    with TraceReader(survey) as feed:
         for shot in survey.shots:
             feed.prepare(shot)
         while not log:

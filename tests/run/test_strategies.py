@@ -13,7 +13,7 @@ from subsalt.checkpoint.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.restart import scheme_left
-from subsalt.methods.rtm.strategies import NAMES, Strategies, differing, findings_of, told_of_shots
+from subsalt.methods.rtm.strategies import NAMES, Strategies, differing, findings_of, records_of_shots
 from subsalt.plan import plan_job
 from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
@@ -157,8 +157,8 @@ def test_what_shots_said_is_read_from_the_events(tmp_path):
     ]
     text = "\n".join(json.dumps(e) for e in events) + '\n{"event": "do'
     (tmp_path / "events.jsonl").write_text(text)
-    assert told_of_shots(tmp_path, [1, 2, 3]) == {1: {"n": 2}}
-    assert told_of_shots(tmp_path / "none", [1]) == {}
+    assert records_of_shots(tmp_path, [1, 2, 3]) == {1: {"n": 2}}
+    assert records_of_shots(tmp_path / "none", [1]) == {}
 
 
 def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkeypatch):

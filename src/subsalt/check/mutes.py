@@ -83,7 +83,7 @@ def data_mute(context: Context) -> Iterator[Finding]:
     if not offsets:
         return
     x, time = np.concatenate(offsets), survey.time
-    kept = _kept(x, section.velocity, section.delay, time)
+    kept = _unmuted(x, section.velocity, section.delay, time)
     live = kept > 0 and not _zeroed(context, section)
     if kept >= LITTLE and live:
         yield from _long_taper(section.taper, time)
@@ -115,7 +115,7 @@ def _long_taper(taper: float, time: Any) -> Iterator[Finding]:
         )
 
 
-def _kept(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:
+def _unmuted(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:
     """Return the share of samples that lie behind the mute line."""
     first = np.ceil((delay + x / velocity - time.t0) / time.dt)
     return float((time.nt - np.clip(first, 0, time.nt)).mean() / time.nt)
@@ -148,6 +148,6 @@ def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
         (v, 0.0, "delay = 0", delay > 0),
     ]
     for velocity, start, text, likely in tried:
-        if likely and _kept(x, velocity, start, time) > 2 * LITTLE:
+        if likely and _unmuted(x, velocity, start, time) > 2 * LITTLE:
             return f"[data.mute] {text}, if that was meant; or leave [data] mute out"
     return "leave [data] mute out, or give it a higher velocity or a smaller delay"

@@ -70,7 +70,7 @@ def chosen(device: str) -> Chosen:
             f"device {device!r} is not one of {', '.join((AUTO, *DEVICES))}", "use auto", "E701"
         )
     if device == AUTO:
-        return _decided[0] if _decided else _found()
+        return _decided[0] if _decided else _selected()
     if requires_gpu(device):
         from subsalt.kernels.cuda import library
 
@@ -108,11 +108,11 @@ def is_compiled(device: str) -> bool:
     return device != "reference"
 
 
-def _found() -> Chosen:
+def _selected() -> Chosen:
     """Return the GPU when there is one that can be used, else the processor and what is to be said of it."""
     from subsalt.kernels.cuda import library
 
-    found = library.found()
+    found = library.availability()
     if found.devices:
         # an emulated device is there for tests, which ask for it by name
         return Chosen("cpu" if found.emulated else "cuda")

@@ -181,8 +181,8 @@ def measure(
             taken = round_robin(work, settings.rounds, seconds=seconds, clock=clock, before=bench.load)
             rows += _rows(bench, gpu.name, {k: [t / STEPS for t in v] for k, v in taken.items()}, copied)
             del bench, work  # their arrays are gigabytes
-    notes = ["emulated device: the figures mean nothing"] if library.found().emulated else []
-    facts = {"device": gpu.name, "driver": library.found().driver, "layers": LAYERS}
+    notes = ["emulated device: the figures mean nothing"] if library.availability().emulated else []
+    facts = {"device": gpu.name, "driver": library.availability().driver, "layers": LAYERS}
     return Result(
         "device_kernels",
         asdict(settings) | facts,

@@ -74,7 +74,7 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
     from subsalt.kernels.cuda import library
     from subsalt.kernels.cuda import measure as timed
 
-    gpu, found = library.chosen(), library.found()
+    gpu, found = library.chosen(), library.availability()
     size = settings.array_bytes or _size(library.free_memory()[0], emulated=found.emulated)
     say(f"memory of {gpu.name}: copies of {size / 1e6:.0f} MB")
     rows: list[dict[str, Any]] = []

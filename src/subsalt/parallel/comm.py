@@ -81,17 +81,17 @@ class Comm:
         """
         if self.mpi is None:
             return Comm()
-        return _kept(Comm(self.mpi.Split(color, self.rank if key is None else key)))
+        return _registered(Comm(self.mpi.Split(color, self.rank if key is None else key)))
 
     def on_host(self) -> Comm:
         """Return the communicator of the ranks that share this host's memory, in the order here; collective."""
         if self.mpi is None:
             return Comm()
-        return _kept(Comm(self.mpi.Split_type(mpi_library.module().COMM_TYPE_SHARED, self.rank)))
+        return _registered(Comm(self.mpi.Split_type(mpi_library.module().COMM_TYPE_SHARED, self.rank)))
 
     def duplicate(self) -> Comm:
         """Return the same ranks with messages of their own; collective."""
-        return Comm() if self.mpi is None else _kept(Comm(self.mpi.Dup()))
+        return Comm() if self.mpi is None else _registered(Comm(self.mpi.Dup()))
 
     def free(self) -> None:
         """Give the communicator back; collective. The world, and what is left at the end, frees itself."""
@@ -324,7 +324,7 @@ _open: list[Comm] = []
 _world: Comm | None = None
 
 
-def _kept(comm: Comm) -> Comm:
+def _registered(comm: Comm) -> Comm:
     _open.append(comm)
     return comm
 

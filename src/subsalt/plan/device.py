@@ -40,7 +40,7 @@ class Device:
         """Whether a GPU is named, here or not."""
         return self.gpu is not None or self.memory is not None
 
-    def found(self, machine: Machine | None, ranks: int = 1) -> Gpu | None:
+    def gpu_for(self, machine: Machine | None, ranks: int = 1) -> Gpu | None:
         """Return the GPU to plan for, None for the processor.
 
         Parameters
@@ -61,7 +61,7 @@ class Device:
             return None
         from subsalt.kernels.cuda import library
 
-        there = library.found()
+        there = library.availability()
         if not there.devices:
             raise ConfigError(
                 f"device = cuda, but {there.why}: nothing says for which GPU to plan",

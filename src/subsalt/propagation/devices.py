@@ -242,7 +242,7 @@ def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
     """
     from subsalt.kernels.cuda import library
 
-    found = library.found()
+    found = library.availability()
     seen = [[g.bus, g.name] for g in found.devices] if kernels.is_gpu(device) else []
     return world.allgather({"host": world.host, "gpus": seen, "why": found.why})
 

@@ -36,7 +36,7 @@ from subsalt.kernels.cuda.imaging import (
     snapshot,
     square,
 )
-from subsalt.kernels.cuda.library import allocated, call, chosen, corner, found
+from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
 from subsalt.kernels.cuda.parts import SlabParts
 from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
 from subsalt.kernels.cuda.points import inject, record, record_shares
@@ -123,7 +123,7 @@ def describe() -> dict[str, object]:
         "threads": cpu.in_use()[0],
         "name": gpu.name,
         "memory_bytes": gpu.memory,
-        "driver": found().driver,
+        "driver": availability().driver,
     }
 
 

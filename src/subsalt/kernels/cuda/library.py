@@ -63,7 +63,7 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Found:
+class Availability:
     """What there is to compute on.
 
     Parameters
@@ -115,7 +115,7 @@ class _Settings:
 
 def forget() -> None:
     """Look for the plug-in anew at the next use; for tests."""
-    found.cache_clear()
+    availability.cache_clear()
     _Settings.in_use = None
 
 
@@ -138,20 +138,20 @@ def switched_off() -> bool:
 
 
 @cache
-def found() -> Found:
+def availability() -> Availability:
     """Return the GPUs of this process, or why there are none; raises nothing."""
     path = plugin_path()
     if path is None:
         why = "SUBSALT_CUDA_PLUGIN is off" if switched_off() else "the plug-in for GPUs is not built"
-        return Found(why=why, fix=_BUILD, code="E980")
+        return Availability(why=why, fix=_BUILD, code="E980")
     try:
         library = _load(path)
     except OSError as err:
-        return Found(
+        return Availability(
             why=f"the plug-in {path} cannot be loaded: {err}", fix=_BUILD, code="E980", plugin=str(path)
         )
     except SubsaltError as err:
-        return Found(why=err.message, fix=err.fix, code=err.code, plugin=str(path))
+        return Availability(why=err.message, fix=err.fix, code=err.code, plugin=str(path))
     driver, runtime, count = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_int32()
     library.subsalt_cuda_versions(ctypes.byref(driver), ctypes.byref(runtime))
     facts: dict[str, Any] = {
@@ -163,7 +163,7 @@ def found() -> Found:
     status = library.subsalt_cuda_count(ctypes.byref(count))
     if status == OLD_DRIVER and driver.value:
         why = f"the driver knows CUDA {facts['driver']}, the plug-in was built for {facts['runtime']}"
-        return Found(
+        return Availability(
             why=why, fix="update the driver, or build with the toolkit of that version", code="E982", **facts
         )
     if status or not count.value:
@@ -172,16 +172,16 @@ def found() -> Found:
             why = "this machine has no driver for GPUs"
         elif status == NO_DEVICE and os.environ.get("CUDA_VISIBLE_DEVICES") is not None:
             why = f"CUDA_VISIBLE_DEVICES = {os.environ['CUDA_VISIBLE_DEVICES']!r} leaves none"
-        return Found(why=why, fix="use device = cpu", code="E981", **facts)
+        return Availability(why=why, fix="use device = cpu", code="E981", **facts)
     try:
-        return Found(devices=tuple(_gpu(library, i) for i in range(count.value)), **facts)
+        return Availability(devices=tuple(_gpu(library, i) for i in range(count.value)), **facts)
     except DeviceError as err:
-        return Found(why=err.message, fix="use device = cpu", code="E981", **facts)
+        return Availability(why=err.message, fix="use device = cpu", code="E981", **facts)
 
 
 def available() -> bool:
     """Return whether there is a GPU to compute on."""
-    return bool(found().devices)
+    return bool(availability().devices)
 
 
 def choose(number: int) -> None:
@@ -201,7 +201,7 @@ def chosen() -> Gpu:
     DeviceError
         When there is none (E980 to E983).
     """
-    here = found()
+    here = availability()
     if not here.devices:
         raise DeviceError(f"device = cuda, but {here.why}", here.fix, code=here.code)
     if _Settings.number >= len(here.devices):
@@ -217,7 +217,7 @@ def library() -> Any:
     """Return the plug-in with its GPU in use; raises as `chosen`."""
     if _Settings.in_use is None:
         number = chosen().number
-        loaded = _load(Path(found().plugin))
+        loaded = _load(Path(availability().plugin))
         check(loaded, loaded.subsalt_cuda_use(number))
         _Settings.in_use = loaded
     return _Settings.in_use

@@ -225,7 +225,7 @@ def plan_kirchhoff(job: KirchhoffJob, request: PlanRequest) -> KirchhoffPlan:
     known, why_not = machine_of(request.machine)
     device = request.on or Device(job.parallel.device)
     world = replace(
-        World.planned(request.ranks, request.memory_per_rank, asked), gpu=device.found(known, request.ranks)
+        World.planned(request.ranks, request.memory_per_rank, asked), gpu=device.gpu_for(known, request.ranks)
     )
     section = job.kirchhoff
     work = job.remember("work", lambda: work_of(setup))

@@ -13,7 +13,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.io import broadcast
 from subsalt.io.broadcast import Broadcast, SharedModel
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.read_ahead import Rows, TraceFeed, Traces
+from subsalt.methods.rtm.read_ahead import Rows, TraceReader, Traces
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 
@@ -31,7 +31,7 @@ def with_input(setup: Setup, reading: Broadcast | None) -> Setup:
     return setup if reading is None else replace(setup, model=SharedModel(setup.model, reading))
 
 
-class TracesTogether(TraceFeed):
+class TracesTogether(TraceReader):
     """Traces that rank 0 of a group reads when a shot begins; nothing is read ahead, for sending is collective.
 
     Parameters
@@ -39,7 +39,7 @@ class TracesTogether(TraceFeed):
     survey : Survey
         Whose reader is called, on rank 0.
     rows_of : callable
-        As of `TraceFeed`.
+        As of `TraceReader`.
     reading : Broadcast
         Of the group.
     """

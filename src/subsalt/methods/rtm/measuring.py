@@ -57,19 +57,19 @@ def measured(
     if row is None or worth_again(row):
         again = "" if row is None else f" again, it {'was disturbed' if row.get('noisy') else 'is old'}"
         say(f"measuring a shot of {needs.medium}, order {case.order}, for its time{again}: a few seconds")
-        _kept("shots", lambda: [faster(shot_rates.measure(case), row, "step_points_per_s")])
+        _measured("shots", lambda: [faster(shot_rates.measure(case), row, "step_points_per_s")])
     for folder in folders:
         place = existing(folder)
         if storage.rates_of(machine, place, direct=options.direct) is None:
             say(f"measuring {place}: {FOLDER_BYTES / 1e6:.0f} MB written and read")
             threads = options.threads or 2
-            _kept(
+            _measured(
                 "storage",
                 lambda p=place, t=threads: storage.measure_directory(p, FOLDER_BYTES, t, options.direct),  # type: ignore[misc]
             )
             machine = machine_if_known() or machine
     if run_dir is not None and publishing.known(machine, home := existing(run_dir)) is None:
-        _kept("storage", lambda: publishing.measure(home))
+        _measured("storage", lambda: publishing.measure(home))
     return machine_if_known()
 
 
@@ -92,7 +92,7 @@ def case_of(needs: Needs, world: World) -> shot_rates.ShotCase:
     )
 
 
-def _kept(section: str, measure: Callable[[], Iterable[dict[str, Any]]]) -> None:
+def _measured(section: str, measure: Callable[[], Iterable[dict[str, Any]]]) -> None:
     """Measure and keep the rows; what cannot be measured or kept leaves the plan as it was."""
     try:
         machines.save(machines.default_path(), section, measure())

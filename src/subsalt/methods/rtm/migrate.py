@@ -23,7 +23,7 @@ from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, unserved
 from subsalt.methods.rtm.scratch import disks_of
 from subsalt.methods.rtm.shots import ShotRunner
-from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, told_of_shots
+from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places
 from subsalt.plan.rates import machine_for_run
@@ -219,7 +219,7 @@ class ShotsRun(MethodRun):
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return what shots did of what was planned for them, and the wavefields that are kept."""
         state, ledger = self.state, self.state.ledger
-        told = told_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
+        told = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
         state.findings += findings_of(told)
         image = self.written.image
         return {

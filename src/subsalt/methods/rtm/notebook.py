@@ -36,7 +36,7 @@ class Samples:
         return self._kept.read(self._kept.samples[i]).reshape(self._grid.shape).copy()
 
 
-class KeptShot:
+class ShotWavefields:
     """The wavefields that a run has kept of a shot; a context manager.
 
     Attributes
@@ -73,14 +73,14 @@ class KeptShot:
         """Close the files."""
         self._stack.close()
 
-    def __enter__(self) -> KeptShot:
+    def __enter__(self) -> ShotWavefields:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def kept(run: str | Path, shot: int) -> KeptShot:
+def kept(run: str | Path, shot: int) -> ShotWavefields:
     """Return the wavefields that a run has kept of a shot.
 
     Parameters
@@ -100,7 +100,7 @@ def kept(run: str | Path, shot: int) -> KeptShot:
     >>> with subsalt.kept("survey.run", 7) as shot:              # doctest: +SKIP
     ...     energy = sum(u.astype(float) ** 2 for u in shot.source)
     """
-    return KeptShot(run, shot)
+    return ShotWavefields(run, shot)
 
 
 def reimage(

@@ -164,7 +164,7 @@ def shot_phases(
         "receivers": parts_reached[1] * steps * step + samples * product + injection,
     }
     if choice is not None:
-        found |= _kept(choice, needs, shot, group, decision, parts, found)
+        found |= _storing(choice, needs, shot, group, decision, parts, found)
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
     found["partial image"] = around.publish + accumulators * FLOAT * window / write
     return found
@@ -224,7 +224,7 @@ def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Ne
     return reached * forward + part * max(0, steps - forward)
 
 
-def _kept(
+def _storing(
     choice: Choice,
     needs: Needs,
     shot: Shot,

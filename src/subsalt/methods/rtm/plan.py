@@ -340,7 +340,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
     asked_threads = request.threads if request.threads is not None else job.propagation_options.threads
     known, why_not = machine_of(request.machine)
     device = request.on or Device(job.parallel.device)
-    gpu = device.found(known, request.ranks)
+    gpu = device.gpu_for(known, request.ranks)
     # sizes are those of any compiled kernels: the GPU of a plan need not be here
     sized = replace(setup.propagation, device="cpu" if kernels.is_compiled(device.name) else device.name)
     setup = replace(setup, propagation=sized)

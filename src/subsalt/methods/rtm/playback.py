@@ -105,7 +105,7 @@ def movie_of(
     thin, stride = thinning(grid.shape, len(samples), len(shown), max_bytes, size=size, every=every)
     every_nth = slice(None, None, thin)
     cut = (every_nth, every_nth, every_nth)
-    told = _Told(progress)
+    told = _Stages(progress)
     with ExitStack() as stack:
         kept = by_shot(source.wavefields).get(chosen.id, {})
         needed = list(dict.fromkeys(w for f in shown for w in BEHIND[f]))
@@ -189,7 +189,7 @@ def _said(replay: Replay, names: Sequence[str], source: SourceRun) -> str:
     )
 
 
-class _Told:
+class _Stages:
     """Progress of one stage after the other."""
 
     def __init__(self, call: Progress | None) -> None:

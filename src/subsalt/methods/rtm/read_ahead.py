@@ -23,7 +23,7 @@ class Traces:
     data: NDArray[np.float32]
 
 
-class TraceFeed:
+class TraceReader:
     """Reads traces ahead, one shot at most; a context manager.
 
     Parameters
@@ -39,7 +39,7 @@ class TraceFeed:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._ahead: dict[int, Future[Traces]] = {}
 
-    def __enter__(self) -> TraceFeed:
+    def __enter__(self) -> TraceReader:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:

@@ -34,7 +34,7 @@ from subsalt.run.ledger import Ledger, Wavefield
 CORRELATION = "correlation"
 
 
-class KeptField(Protocol):
+class StoredField(Protocol):
     """The imaged field of one wavefield at the samples of a shot, window interior."""
 
     def expect(self, samples: Sequence[int]) -> None:
@@ -44,13 +44,13 @@ class KeptField(Protocol):
         """Return sample `sample` (from 1; time index ``sample`` times the image step), shape of the window."""
 
 
-def sums_of_kept(
+def sums_of_wavefields(
     setup: MigrationSetup,
     window: Box,
     names: Sequence[str],
     samples: Sequence[int],
-    source: KeptField,
-    receiver: KeptField | None,
+    source: StoredField,
+    receiver: StoredField | None,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, NDArray[np.float32]]:
     """Return the accumulated fields of a shot, as `subsalt.methods.rtm.rtm.migrate_shot` would.
@@ -65,7 +65,7 @@ def sums_of_kept(
         ``"correlation"``, ``"illumination"``: what is wanted.
     samples : sequence of int
         Numbers of the samples that count, ascending.
-    source, receiver : KeptField
+    source, receiver : StoredField
         u, and w at the times at which it meets u; the illumination alone needs no w.
     progress : callable, optional
         Called with the fraction done.
@@ -233,7 +233,7 @@ class Reuse:
                         code="E863",
                     )
             samples = self._samples(fields["source"].image_step, fields["source"].samples)
-            return sums_of_kept(
+            return sums_of_wavefields(
                 self.setup, window, names, samples, fields["source"], fields.get("receiver"), progress
             )
 

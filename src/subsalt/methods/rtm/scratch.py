@@ -171,7 +171,7 @@ def room_of(
     formats: Sequence[str] = (),
 ) -> float:
     """Return the bytes of scratch that fit into folders filled in turn, beside what else the run writes there."""
-    kept = kept_left(needs, options, run_dir)
+    kept = wavefield_bytes_left(needs, options, run_dir)
     outputs = outputs_of(needs, run_dir, formats)
     home = existing(run_dir).stat().st_dev
     room = float("inf")
@@ -197,7 +197,7 @@ def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[
     ranks = decision.world.ranks - decision.idle
     parts = {
         "snapshots and states": ranks * choice.best.need.disk,
-        "kept wavefields": kept_left(needs, how.options, run_dir, decision.group_size),
+        "kept wavefields": wavefield_bytes_left(needs, how.options, run_dir, decision.group_size),
     }
     # the partial images of the last shots come when their snapshots have gone; restart points wait for them
     unborn = 0
@@ -216,7 +216,7 @@ def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[
     return disks
 
 
-def kept_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) -> dict[int, int]:
+def wavefield_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) -> dict[int, int]:
     """Return the bytes of the files of wavefields that stay after each shot, by its id, when `ranks` share a shot."""
     setup = needs.setup
     fields = {"none": 0, "source": 1, "both": 2}[options.keep]
@@ -236,9 +236,9 @@ def kept_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) -> dict
     return out
 
 
-def kept_left(needs: Needs, options: CheckpointOptions, run_dir: Path, ranks: int = 1) -> int:
+def wavefield_bytes_left(needs: Needs, options: CheckpointOptions, run_dir: Path, ranks: int = 1) -> int:
     """Return the bytes of wavefields that a run has still to keep: those in its directory are there already."""
     there = (
         0 if options.directories else sum(f.stat().st_size for f in run_dir.glob("snapshots/shot_*/*.snap"))
     )
-    return max(0, sum(kept_bytes(needs, options, ranks).values()) - there)
+    return max(0, sum(wavefield_bytes(needs, options, ranks).values()) - there)

@@ -20,13 +20,13 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
 from subsalt.methods.rtm.broadcast import TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.partial import write_partial
-from subsalt.methods.rtm.read_ahead import Rows, TraceFeed
+from subsalt.methods.rtm.read_ahead import Rows, TraceReader
 from subsalt.methods.rtm.reuse import Reuse, reused
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.strategies import Strategies
-from subsalt.methods.rtm.wavefields import told_of
+from subsalt.methods.rtm.wavefields import records_of
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.domain import Domain
@@ -136,7 +136,7 @@ class ShotRunner:
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
         self.feed = (
-            TraceFeed(self.survey, self._rows)
+            TraceReader(self.survey, self._rows)
             if reading is None
             else TracesTogether(self.survey, self._rows, reading)
         )
@@ -152,7 +152,7 @@ class ShotRunner:
         group = self.groups.group
         if self.crash is not None:
             self.crash.now(shot.id)
-        kept = self._of_what_is_kept(shot, report)
+        kept = self._reused(shot, report)
         if isinstance(kept, ShotImage):
             return self._published(shot, kept)
         try:
@@ -190,10 +190,10 @@ class ShotRunner:
             with self.clock("scratch"):
                 told["checkpoint"] = self.strategies.finished(shot, part)
             if group.is_root and self.strategies.choice(shot).scheme.keep != "none":
-                told["wavefields"] = told_of(shot.id, self.strategies.scratch.directories)
+                told["wavefields"] = records_of(shot.id, self.strategies.scratch.directories)
         return told
 
-    def _of_what_is_kept(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
+    def _reused(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
         """Return the sums of a shot that need no propagation; what is damaged of them; None when it needs one."""
         if self.reuse is None or not self.reuse.source_of(shot.id):
             return None

@@ -173,7 +173,7 @@ class Strategies:
         }
 
 
-def told_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
+def records_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
     events = done_events(folder, done)
     return {shot: event["checkpoint"] for shot, event in events.items() if "checkpoint" in event}

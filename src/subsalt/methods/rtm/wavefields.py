@@ -18,7 +18,7 @@ NAMES: tuple[Name, ...] = get_args(Name)
 Kept = Mapping[int, Mapping[str, Wavefield]]
 
 
-def told_of(shot: int, folders: Sequence[Path]) -> list[dict[str, Any]]:
+def records_of(shot: int, folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what a shot has kept in the scratch folders of its run, for the ledger; an empty list when nothing."""
     out = []
     for name in NAMES:

@@ -52,7 +52,7 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
 
 
 @dataclass
-class Ways:
+class ArrayStrategies:
     """How each shot is done.
 
     Parameters
@@ -73,7 +73,7 @@ class Ways:
     scratch: Scratch | None
 
     @classmethod
-    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> Ways:
+    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> ArrayStrategies:
         """Return the ways of a survey.
 
         Raises
