@@ -56,8 +56,8 @@ class Method(Protocol):
     def plan(self, job: Any, request: Any) -> Any:
         """Return memory, disk and time of a run."""
 
-    def plan_nodes(self, job: Any, counts: Sequence[int], **request: Any) -> Any:
-        """Extrapolate the run to numbers of nodes."""
+    def nodes_model(self, job: Any, run_dir: Path | None) -> Any:
+        """Return a `plan.nodes.NodesModel`: what the run takes on many nodes."""
 
     def open_run(self, job: Any, state: Any) -> Any:
         """Return a `run.method_run.MethodRun`: what a run of this method does beside the engine `run.migrate`."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab.machine import Machine
@@ -15,8 +16,13 @@ from subsalt.lab.model.network import Link
 from subsalt.lab.table import Column, render
 from subsalt.methods import method_of
 from subsalt.plan.duration import Duration
+from subsalt.plan.planning import NodesRequest
+from subsalt.plan.rates import machine_of
 from subsalt.plan.surroundings import KERNELS, Surroundings
 from subsalt.plan.world import World
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
 
 #: in front of everything: what is extrapolated is no result
 LABEL = "MODEL, no measurement: what rates of one machine say of many like it"
@@ -294,3 +300,52 @@ def assumptions(nodes: Cluster, around: Surroundings) -> list[str]:
         "every node has scratch like this machine",
         "one shot takes as long as its slowest rank; shots wait for no one but the last ones",
     ]
+
+
+class NodesModel(ABC):
+    """What a method says of a job on many nodes; the table around it is the same for all methods.
+
+    Attributes
+    ----------
+    units : str
+        What is distributed among the nodes, with its number.
+    folder : Path
+        Where a run would write.
+    threads : int or None
+        Of each rank, where the job says it.
+    """
+
+    units: str
+    folder: Path
+    threads: int | None
+
+    @abstractmethod
+    def measure(self, world: World, say: Callable[[str], None]) -> None:
+        """Measure what this machine was not measured for, where the job computes on processors."""
+
+    @abstractmethod
+    def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
+        """Return the row of `n` nodes, and what its figures rest on; a `SubsaltError` where it would not run."""
+
+
+def tabulate(job: BaseJob, request: NodesRequest) -> NodesPlan:
+    """Return the table of a job: the model of its method for every number of nodes; see `plan_job_on_nodes`."""
+    method = method_of(job.method)
+    model: NodesModel = method.nodes_model(job, request.run_dir)
+    points = measured_points(request.seen, model.folder)
+    known, why_not = machine_of(request.machine)
+    threads = request.cluster.get("threads") or model.threads
+    nodes = cluster_of(request.counts, known, **{**request.cluster, "threads": threads})
+    if request.measure and request.machine is None:
+        model.measure(nodes.world(1), request.say)
+        known, why_not = machine_of(request.machine)
+    rows: list[Row] = []
+    notes: list[str] = []
+    for n in nodes.counts:
+        try:
+            row, notes = model.row(nodes, n, known, why_not)
+        except SubsaltError as error:
+            row = Row(n, nodes.world(n).ranks, problem=error.message)
+        rows.append(row)
+    assumed = [*notes, *assumptions(nodes, nodes.around(known, model.folder))]
+    return NodesPlan(job.name, method.name, model.units, with_efficiency(rows), assumed, points)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,19 @@ class PlanRequest:
     measure: bool = False
     say: Callable[[str], None] = lambda text: None
     on: Device | None = None
+
+
+@dataclass(frozen=True)
+class NodesRequest:
+    """What a table of many nodes is asked for; fields as the parameters of `plan_job_on_nodes`."""
+
+    counts: Sequence[int]
+    machine: Path | None
+    run_dir: Path | None
+    measure: bool
+    seen: Sequence[Path]
+    say: Callable[[str], None]
+    cluster: Mapping[str, Any]
 
 
 def plan_job(
@@ -77,7 +90,17 @@ def plan_job(
     return method_of(job.method).plan(job, request)
 
 
-def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:
+def plan_job_on_nodes(
+    job: BaseJob,
+    counts: Sequence[int],
+    *,
+    machine: Path | None = None,
+    run_dir: Path | None = None,
+    measure: bool = False,
+    seen: Sequence[Path] = (),
+    say: Callable[[str], None] = lambda text: None,
+    **cluster: Any,
+) -> NodesPlan:
     """Extrapolate the migration of a job to numbers of nodes like the one that was measured: a model, never a result.
 
     Parameters
@@ -86,15 +109,19 @@ def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> Node
         Validated.
     counts : sequence of int
         Numbers of nodes.
-    **asked
-        ``machine``, ``run_dir``, ``measure`` and ``say`` as of `plan_job`; ``seen``, runs and results of `subsalt lab
-        scaling` that the model is held against; ``ranks_per_node``, ``threads``, ``memory_per_rank`` (bytes), ``link``
-        (`lab.model.network.Link` between nodes) and ``files`` (bytes per second of all nodes together).
+    machine, run_dir, measure, say
+        As of `plan_job`.
+    seen : sequence of Path
+        Runs and results of `subsalt lab scaling` that the model is held against.
+    **cluster
+        ``ranks_per_node``, ``threads``, ``memory_per_rank`` (bytes), ``link`` (`lab.model.network.Link` between nodes)
+        and ``files`` (bytes per second of all nodes together).
 
     Raises
     ------
     SubsaltError
         When the job cannot be set up, or a number makes no sense.
     """
-    table: NodesPlan = method_of(job.method).plan_nodes(job, counts, **asked)
-    return table
+    from subsalt.plan.nodes import tabulate
+
+    return tabulate(job, NodesRequest(counts, machine, run_dir, measure, seen, say, cluster))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
     from subsalt.methods import Method
     from subsalt.methods.kirchhoff.job import KirchhoffJob
-    from subsalt.plan.nodes import NodesPlan
+    from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
     from subsalt.run.method_run import MethodRun, RunState
     from subsalt.view.time_run import TimeRun
@@ -58,11 +58,11 @@ class KirchhoffTimeMigration:
 
         return plan_kirchhoff(job, request)
 
-    def plan_nodes(self, job: KirchhoffJob, counts: Sequence[int], **request: Any) -> NodesPlan:
-        """Extrapolate the run to numbers of nodes."""
-        from subsalt.methods.kirchhoff.nodes import plan_kirchhoff_nodes
+    def nodes_model(self, job: KirchhoffJob, run_dir: Path | None) -> NodesModel:
+        """Return what the run takes on many nodes."""
+        from subsalt.methods.kirchhoff.nodes import BlocksOnNodes
 
-        return plan_kirchhoff_nodes(job, counts, **request)
+        return BlocksOnNodes(job, run_dir)
 
     def open_run(self, job: KirchhoffJob, state: RunState) -> MethodRun:
         """Return what a run of this method does beside the engine."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
     from subsalt.job.job import Job
     from subsalt.methods import Method
-    from subsalt.plan.nodes import NodesPlan
+    from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
     from subsalt.run.method_run import MethodRun, RunState
     from subsalt.view.run_image import RunImage
@@ -56,11 +56,11 @@ class ReverseTimeMigration:
 
         return plan_rtm(job, request)
 
-    def plan_nodes(self, job: Job, counts: Sequence[int], **request: Any) -> NodesPlan:
-        """Extrapolate the run to numbers of nodes."""
-        from subsalt.methods.rtm.nodes import plan_nodes
+    def nodes_model(self, job: Job, run_dir: Path | None) -> NodesModel:
+        """Return what the run takes on many nodes."""
+        from subsalt.methods.rtm.nodes import ShotsOnNodes
 
-        return plan_nodes(job, counts, **request)
+        return ShotsOnNodes(job, run_dir)
 
     def open_run(self, job: Job, state: RunState) -> MethodRun:
         """Return what a run of this method does beside the engine."""
