@@ -19,7 +19,7 @@ ROOT = Path(subsalt.__file__).parent
 CLOCKS = {"clock", "phases"}
 #: names that are computed: what makes them, and what they can be
 COMPUTED = {
-    "f'waiting for a {unit}'": ("waiting for a shot", "waiting for a block"),
+    "f'waiting for a {books.unit}'": ("waiting for a shot", "waiting for a block"),
     "self.reuse.source_of(shot.id)": (PARTIAL, WAVEFIELDS),
 }
 #: in profiles that are kept somewhere: a line may be added, none may change
