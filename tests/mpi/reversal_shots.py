@@ -14,10 +14,10 @@ from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.conditions import SourceNormalised
 from subsalt.methods.rtm.rtm import receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.timing import Phases
 
 #: one of every medium and dimension; in one the first and the last rank have nothing of the window
 CASES = (
@@ -50,20 +50,11 @@ def by_reversal(name: str, group: Comm | None, scratch: Scratch | None = None) -
         group=group,
     ) as prop:
         condition = SourceNormalised(prop.kernels, prop.problem, prop.interior)
-        image_by_reversal(
-            prop,
-            prop.source(shot.src[None], setup.signature[None]),
-            prop.source(shot.rcv, receiver_samples(setup, shot, traces_of(name))),
-            condition,
-            samples=setup.imaged_samples,
-            scale=3 * setup.axis.dt,
-            steps=steps,
-            scheme=Scheme("boundary", steps, 3, chunk=4, snapshots_on="disk" if scratch else "memory"),
-            shot=shot.id,
-            scratch=scratch,
-            clock=Phases(),
-            reached=lambda it: None,
-        )
+        source = prop.source(shot.src[None], setup.signature[None])
+        receivers = prop.source(shot.rcv, receiver_samples(setup, shot, traces_of(name)))
+        scheme = Scheme("boundary", steps, 3, chunk=4, snapshots_on="disk" if scratch else "memory")
+        shooting = Shooting(prop, source, receivers, condition, 3 * setup.axis.dt, group)
+        image_by_reversal(shooting, ShotTask(scheme, shot.id, scratch))
         first = prop.image_box.lo[0]
     return {f"{n} plane {first + i}": p for n, a in condition.sums.items() for i, p in enumerate(a)}
 

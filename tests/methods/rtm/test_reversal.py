@@ -19,6 +19,7 @@ from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.reversal import Backwards, shell_of, shell_reach
 from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
 from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
 
@@ -133,20 +134,9 @@ def image(case: Case, how: str, *, chunk: int = 0, scratch: Scratch | None = Non
         prop.advance(state, steps, sources=[receivers], correlation=condition.correlation(partners, scale))
         return condition.sums, None
     seen: list[int] = []
-    done = image_by_reversal(
-        prop,
-        source,
-        receivers,
-        condition,
-        samples=setup.imaged_samples,
-        scale=scale,
-        steps=steps,
-        scheme=Scheme("boundary", steps, k, chunk=chunk, snapshots_on="disk" if scratch else "memory"),
-        shot=1,
-        scratch=scratch,
-        clock=Phases(),
-        reached=seen.append,
-    )
+    scheme = Scheme("boundary", steps, k, chunk=chunk, snapshots_on="disk" if scratch else "memory")
+    shooting = Shooting(prop, source, receivers, condition, scale)
+    done = image_by_reversal(shooting, ShotTask(scheme, 1, scratch, reached=seen.append))
     assert max(seen) == 2 * steps
     planned = counts_of(Scheme("boundary", steps, k))
     assert (done.source_steps, done.receiver_steps) == (planned.source_steps, planned.receiver_steps)
@@ -204,21 +194,8 @@ def test_the_shortest_records(samples: int, image_step: int) -> None:
     for by_reversal in (False, True):
         condition = case.condition()
         if by_reversal:
-            image_by_reversal(
-                prop,
-                source,
-                receivers,
-                condition,
-                samples=case.setup.imaged_samples,
-                scale=1.0,
-                steps=steps,
-                scheme=Scheme("boundary", steps, image_step),
-                shot=1,
-                scratch=None,
-                clock=Phases(),
-                reached=lambda it: None,
-                pool=SnapshotPool(),
-            )
+            shooting = Shooting(prop, source, receivers, condition, 1.0)
+            image_by_reversal(shooting, ShotTask(Scheme("boundary", steps, image_step), 1))
         else:
             fields = {n: np.zeros(prop.interior.shape, prop.dtype) for n in case.setup.imaged_samples}
             prop.advance(

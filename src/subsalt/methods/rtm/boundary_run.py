@@ -8,7 +8,7 @@ a few arrays, and the receiver wavefield comes over the same samples and is corr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -16,37 +16,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
 from subsalt.checkpoint.store import StoreCounts
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import Shells, Snapshots, Source
-from subsalt.methods.rtm.conditions import Condition
 from subsalt.methods.rtm.reversal import Backwards, shell_of
-from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.propagation.propagator import Propagator
-from subsalt.timing import Phases
 
 #: attempts of a shot whose shells are damaged on disk
 TRIES = 3
-
-
-@dataclass
-class Sweeps:
-    """What both sweeps of a shot are made of; the parameters of `image_by_reversal`."""
-
-    prop: Propagator
-    source: Source
-    receivers: Source
-    condition: Condition
-    image_step: int
-    steps: int
-    scale: float
-    clock: Phases
-    reached: Callable[[int], None]
 
 
 @dataclass
@@ -69,64 +50,30 @@ class Reversed:
     recomputed: int = 0
 
 
-def image_by_reversal(
-    prop: Propagator,
-    source: Source,
-    receivers: Source,
-    condition: Condition,
-    *,
-    samples: Sequence[int],
-    scale: float,
-    steps: int,
-    scheme: Scheme,
-    shot: int,
-    scratch: Scratch | None,
-    clock: Phases,
-    reached: Callable[[int], None],
-    pool: SnapshotPool | None = None,
-) -> Reversed:
+def image_by_reversal(shooting: Shooting, task: ShotTask) -> Reversed:
     """Run both sweeps of a shot; the sums of the condition hold the image afterwards. Collective over the group.
 
     Parameters
     ----------
-    prop : Propagator
-        Of both wavefields.
-    source, receivers : Source
-        What is injected, the receivers' in reversed time.
-    condition : Condition
-        Takes the image.
-    samples : sequence of int
-        Imaged time indices: k, 2 k, ... S k.
-    scale : float
-        The time that a sample stands for.
-    steps : int
-        N, time steps of the receiver wavefield.
-    scheme : Scheme
-        Its `chunk` (samples of a chunk; 0: as many as stay in a cache), and where the shells lie.
-    shot : int
-        Its id, which names the files.
-    scratch : Scratch or None
-        Where shells on disk go.
-    clock : Phases
-        Takes the seconds of ``source`` (both ways), ``receivers`` and ``scratch``; what is left, memory and what is
-        made in it, belongs to the phase of the caller.
-    reached : callable
-        Called with the steps done of ``2 steps``.
-    pool : SnapshotPool, optional
-        Memory for samples, and for the shells in memory.
+    shooting : Shooting
+        What is advanced; the receivers' source is in reversed time.
+    task : ShotTask
+        Its scheme has `chunk` (samples of a chunk; 0: as many as stay in a cache), and says where the shells lie. The
+        clock takes ``source`` (both ways), ``receivers`` and ``scratch``; what is left, memory and what is made in it,
+        belongs to the phase of the caller. The pool lends memory for samples, and for the shells in memory.
 
     Returns
     -------
     Reversed
         Time steps done, and what became of the shells: a record is a chunk.
     """
+    prop, condition, scheme, pool = shooting.prop, shooting.condition, task.scheme, task.pool
     shell = shell_of(prop.domain, prop.medium)
     shape, row = prop.interior.shape, (prop.problem.n_fields, shell.cells)
     sample = np.dtype(prop.dtype).itemsize * math.prod(shape)
-    chunk = scheme.chunk or chunk_samples(len(samples), sample)
-    chunks = Chunks(samples[0], len(samples), chunk)
+    chunk = scheme.chunk or chunk_samples(scheme.samples, sample)
+    chunks = Chunks(scheme.image_step, scheme.samples, chunk)
     on_disk = scheme.snapshots_on == "disk"
-    pool = pool or SnapshotPool()
     place: Literal["device", "memory"] = "device" if scheme.snapshots_on == "device" else "memory"
     # one piece of memory for both where they lie together
     room, rest = chunks.buffers * math.prod(shape), 0 if on_disk else chunks.rows * math.prod(row)
@@ -143,15 +90,15 @@ def image_by_reversal(
     def shelf() -> Shelf:
         if not on_disk or not shell.cells:  # a rank that owns nothing but layer has no file
             return MemoryShelf(kept.reshape(chunks.rows, *row), chunks)
-        assert scratch is not None
+        assert task.scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
-        return StoreShelf(scratch.open("shells", shot, record, buffers, records=chunks.count), chunks, row)
+        store = task.scratch.open("shells", task.shot, record, buffers, records=chunks.count)
+        return StoreShelf(store, chunks, row)
 
-    sweeps = Sweeps(prop, source, receivers, condition, samples[0], steps, scale, clock, reached)
     done = Reversed(0, 0, StoreCounts())
     for left in reversed(range(TRIES)):
         room_for = list(fields.reshape(chunks.buffers, *shape))
-        reversal = _Reversal(sweeps, shell, chunks, shelf(), room_for, may_fail=on_disk)
+        reversal = _Reversal(shooting, task, _Way(shell, chunks, shelf()), room_for)
         try:
             reversal.run()
         except SnapshotDamaged:
@@ -165,30 +112,32 @@ def image_by_reversal(
             done.source_steps, done.receiver_steps = reversal.source_steps, reversal.receiver_steps
             break
         finally:
-            with clock("scratch"):
+            with task.clock("scratch"):
                 reversal.shelf.close()
             done.storage += reversal.shelf.counts
     return done
 
 
+@dataclass
+class _Way:
+    """The way back of the source wavefield: which shell is kept, in which chunks, and where."""
+
+    shell: Shell
+    chunks: Chunks
+    shelf: Shelf
+
+
 class _Reversal:
     """The two sweeps, with what they share."""
 
-    def __init__(
-        self,
-        sweeps: Sweeps,
-        shell: Shell,
-        chunks: Chunks,
-        shelf: Shelf,
-        room: list[NDArray],
-        *,
-        may_fail: bool,
-    ) -> None:
-        self.sweeps, self.shell, self.chunks, self.shelf, self.room = sweeps, shell, chunks, shelf, room
-        self.samples = range(sweeps.image_step, chunks.last + 1, sweeps.image_step)
-        self.clock, self.prop = sweeps.clock, sweeps.prop
+    def __init__(self, shooting: Shooting, task: ShotTask, way: _Way, room: list[NDArray]) -> None:
+        self.shooting, self.room, self.reached = shooting, room, task.reached
+        self.shell, self.chunks, self.shelf = way.shell, way.chunks, way.shelf
+        self.steps = task.scheme.steps
+        self.samples = range(task.scheme.image_step, self.chunks.last + 1, task.scheme.image_step)
+        self.clock, self.prop = task.clock, shooting.prop
         #: the shells of some rank lie on disk, so that all ask after every read
-        self.may_fail = may_fail
+        self.may_fail = task.scheme.snapshots_on == "disk"
         self.source_steps = self.receiver_steps = 0
 
     def run(self) -> None:
@@ -201,20 +150,20 @@ class _Reversal:
         back = behind.state(state)
         del state  # nobody needs its layer any more
         with self.prop.without_layer() as bare:
-            source = behind.source(self.sweeps.source)
+            source = behind.source(self.shooting.source)
             receivers = self.prop.new_state()
             self.receive(receivers, at_end)
             for number in reversed(range(self.chunks.count)):
                 with self.clock("source"):
                     fields = self.backward(bare, back, source, number)
                 self.receive(receivers, fields)
-            self.receive(receivers, {}, self.sweeps.steps)
+            self.receive(receivers, {}, self.steps)
 
     def forward(self, state: State) -> dict[int, NDArray]:
         """Advance the source wavefield to the last sample; return the samples that its two levels hold."""
-        prop, sweeps, last = self.prop, self.sweeps, self.chunks.last
+        prop, shooting, last = self.prop, self.shooting, self.chunks.last
         at_end = dict(zip((n for n in self.samples if n >= last - 1), self.room, strict=False))
-        snapshots = sweeps.condition.snapshots({n: at_end.get(n) for n in self.samples}, sweeps.scale)
+        snapshots = shooting.condition.snapshots({n: at_end.get(n) for n in self.samples}, shooting.scale)
 
         def advance(until: int, shells: Shells | None = None) -> None:
             if until == state.it:
@@ -223,10 +172,10 @@ class _Reversal:
             prop.advance(
                 state,
                 until - state.it,
-                sources=[sweeps.source],
+                sources=[shooting.source],
                 snapshots=snapshots,
                 shells=shells,
-                progress=sweeps.reached,
+                progress=self.reached,
             )
 
         for number in range(self.chunks.count):
@@ -272,7 +221,7 @@ class _Reversal:
 
     def receive(self, state: State, fields: dict[int, NDArray], until: int | None = None) -> None:
         """Advance the receiver wavefield over some samples of the source's, and correlate it with them."""
-        steps = self.sweeps.steps
+        steps, shooting = self.steps, self.shooting
         until = steps - min(fields) if until is None else until
         partners = {steps - n: u for n, u in fields.items()}
         self.receiver_steps += until - state.it
@@ -280,7 +229,7 @@ class _Reversal:
             self.prop.advance(
                 state,
                 until - state.it,
-                sources=[self.sweeps.receivers],
-                correlation=self.sweeps.condition.correlation(partners, self.sweeps.scale),
-                progress=lambda it: self.sweeps.reached(steps + it),
+                sources=[shooting.receivers],
+                correlation=shooting.condition.correlation(partners, shooting.scale),
+                progress=lambda it: self.reached(steps + it),
             )

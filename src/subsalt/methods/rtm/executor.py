@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,9 +18,8 @@ from subsalt.kernels.problem import State
 from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.restart import Point, RestartPoints
 from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
-from subsalt.methods.rtm.sweeps import Shooting, Sweeps
+from subsalt.methods.rtm.sweeps import Held, Shooting, ShotTask, Sweeps
 from subsalt.propagation.propagator import Propagator
-from subsalt.timing import Phases
 
 
 @dataclass
@@ -120,34 +118,17 @@ def _corners(box: object) -> list[list[int]]:
     return [list(box.lo), list(box.hi)]  # type: ignore[attr-defined]
 
 
-def image_by_scheme(
-    shooting: Shooting,
-    scheme: Scheme,
-    shot: int,
-    scratch: Scratch | None,
-    pool: SnapshotPool,
-    clock: Phases,
-    reached: Callable[[int], None],
-) -> Done:
-    """Advance both wavefields of a shot as a scheme says; its condition has the sums then. Collective.
+def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
+    """Advance both wavefields of a shot as its scheme says; its condition has the sums then. Collective.
 
     Parameters
     ----------
     shooting : Shooting
         What is advanced.
-    scheme : Scheme
+    task : ShotTask
         How.
-    shot : int
-        Its id.
-    scratch : Scratch, optional
-        Where files go.
-    pool : SnapshotPool
-        Memory for snapshots, used again by the next shot.
-    clock : Phases
-        Takes the seconds.
-    reached : callable
-        Called with the steps done.
     """
+    scheme, shot, scratch, clock = task.scheme, task.shot, task.scratch, task.clock
     on_disk = scheme.snapshots_on == "disk" or scheme.writes_source
     if scratch is None and (on_disk or scheme.moves.disk or scheme.restart_every):
         raise ConfigError(
@@ -158,10 +139,10 @@ def image_by_scheme(
     if scratch is not None:
         scratch.lock = shooting.prop.kernels.lock
     if scheme.strategy == "boundary":
-        return _by_reversal(shooting, scheme, shot, scratch, pool, clock, reached)
+        return _by_reversal(shooting, task)
     prop = shooting.prop
     with clock("setup"):
-        arrays = _arrays(pool, prop, scheme)
+        arrays = _arrays(task.pool, prop, scheme)
         source = prop.new_state()
         states = source, source if scheme.strategy == "store" else prop.new_state()
         slots = None
@@ -180,7 +161,13 @@ def image_by_scheme(
             with clock("restart points"):
                 points = RestartPoints(scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy)
                 point = points.find(slots)
-        sweeps = _sweeps(shooting, scheme, files, arrays, slots, states, points, point, clock, reached)
+        sweeps = _sweeps(
+            shooting,
+            task,
+            files,
+            Held(Samples(arrays, None, prop.kernels.copy), None, slots, states, points),
+            point,
+        )
         sweeps.do(tasks_of(scheme), point)
         failed = False
     finally:
@@ -193,33 +180,10 @@ def image_by_scheme(
     return Done(sweeps.counts(), storage, sweeps.recomputed, saved)
 
 
-def _by_reversal(
-    shooting: Shooting,
-    scheme: Scheme,
-    shot: int,
-    scratch: Scratch | None,
-    pool: SnapshotPool,
-    clock: Phases,
-    reached: Callable[[int], None],
-) -> Done:
+def _by_reversal(shooting: Shooting, task: ShotTask) -> Done:
     """Let the source wavefield run backwards from what its edges left."""
-    k = scheme.image_step
-    with clock("setup"):
-        done = image_by_reversal(
-            shooting.prop,
-            shooting.source,
-            shooting.receivers,
-            shooting.condition,
-            samples=range(k, scheme.steps + 1, k),
-            scale=shooting.scale,
-            steps=scheme.steps,
-            scheme=scheme,
-            shot=shot,
-            scratch=scratch,
-            clock=clock,
-            reached=reached,
-            pool=pool,
-        )
+    with task.clock("setup"):
+        done = image_by_reversal(shooting, task)
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
@@ -245,34 +209,23 @@ def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> State
     return StateSlots(new, prop.kernels.copy, steps, apart)
 
 
-def _sweeps(
-    shooting: Shooting,
-    scheme: Scheme,
-    files: Files,
-    arrays: list[NDArray],
-    slots: StateSlots | None,
-    states: tuple,
-    points: RestartPoints | None,
-    point: Point | None,
-    clock: Phases,
-    reached: Callable[[int], None],
-) -> Sweeps:
+def _sweeps(shooting: Shooting, task: ShotTask, files: Files, held: Held, point: Point | None) -> Sweeps:
     """Return the sweeps with their files opened, at a restart point or at the start."""
-    resume = point is not None
-    with clock("setup"):
-        file = kept = None
+    scheme, copy, slots, resume = task.scheme, shooting.prop.kernels.copy, held.slots, point is not None
+    with task.clock("setup"):
+        file = None
         if scheme.writes_source:
             file = files.samples("source", shooting, keep=scheme.keep != "none", resume=resume)
         if scheme.keep == "both":
-            kept = files.samples("receiver", shooting, keep=True, resume=resume)
+            held.receiver_file = files.samples("receiver", shooting, keep=True, resume=resume)
         if slots is not None and scheme.moves.disk:
-            slots.disk = files.states(states[0], shooting.prop.kernels.copy, resume=resume)
-        if points is not None:
-            points.files = [f for f in (file, kept) if f is not None]
+            slots.disk = files.states(held.states[0], copy, resume=resume)
+        if held.points is not None:
+            held.points.files = [f for f in (file, held.receiver_file) if f is not None]
             if slots is not None and slots.disk is not None:
                 slots.hold()
-        samples = Samples(arrays, file, shooting.prop.kernels.copy)
-        sweeps = Sweeps(shooting, scheme, samples, kept, slots, states, clock, reached, points)
+        held.samples.file = file
+        sweeps = Sweeps(shooting, task, held)
         if point is not None:
             sweeps.go_on(point)
     return sweeps

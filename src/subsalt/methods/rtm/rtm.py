@@ -26,7 +26,7 @@ from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sweeps import Shooting
+from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.methods.rtm.traces import end_taper, receiver_area, to_propagation, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
@@ -155,9 +155,8 @@ def migrate_shot(
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
     # the memory of the wavefields is given back in it
     with clock("setup"), prop:
-        done = image_by_scheme(
-            shooting, scheme, shot.id, scratch, pool or SnapshotPool(), clock, report.reached
-        )
+        task = ShotTask(scheme, shot.id, scratch, clock, report.reached, pool or SnapshotPool())
+        done = image_by_scheme(shooting, task)
     with clock("taper"):
         found = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
         for weight in window_taper(setup, prop.window, prop.image_box):

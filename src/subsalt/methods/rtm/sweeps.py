@@ -7,13 +7,14 @@ for the first time, in the order of time, and products are added sample by sampl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.live import Place, StateSlots
 from subsalt.checkpoint.scheme import Counts, Scheme
+from subsalt.checkpoint.scratch import Scratch
 from subsalt.checkpoint.tasks import Task, receiver_time, steps_of
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
@@ -56,6 +57,59 @@ class Shooting:
         return here if self.group is None else bool(self.group.max(int(here)))
 
 
+@dataclass(frozen=True)
+class ShotTask:
+    """How a shot is done, and where.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        How the source wavefield comes to meet the receiver wavefield.
+    shot : int
+        Its id, which names the files.
+    scratch : Scratch or None
+        Where files go.
+    clock : Phases
+        Takes the seconds.
+    reached : callable
+        Called with the steps done.
+    pool : SnapshotPool
+        Memory for snapshots, used again by the next shot.
+    """
+
+    scheme: Scheme
+    shot: int
+    scratch: Scratch | None = None
+    clock: Phases = field(default_factory=Phases)
+    reached: Callable[[int], None] = lambda done: None
+    pool: SnapshotPool = field(default_factory=SnapshotPool)
+
+
+@dataclass
+class Held:
+    """What a shot holds while it is done.
+
+    Parameters
+    ----------
+    samples : Samples
+        Of the source wavefield.
+    receiver_file : SampleFile or None
+        Where the samples of the receiver wavefield go.
+    slots : StateSlots or None
+        Of ``revolve``.
+    states : tuple of State
+        Source and receiver wavefield; the same one when the source is over before the receivers begin.
+    points : RestartPoints or None
+        Where restart points are written.
+    """
+
+    samples: Samples
+    receiver_file: SampleFile | None
+    slots: StateSlots | None
+    states: tuple[State, State]
+    points: RestartPoints | None = None
+
+
 class Sweeps:
     """The tasks of a shot, done.
 
@@ -63,45 +117,17 @@ class Sweeps:
     ----------
     shooting : Shooting
         What is advanced.
-    scheme : Scheme
-        What the tasks belong to.
-    samples : Samples
-        Of the source wavefield.
-    kept : SampleFile, optional
-        Where the samples of the receiver wavefield go.
-    slots : StateSlots, optional
-        Of ``revolve``.
-    states : tuple of State
-        Source and receiver wavefield; the same one when the source is over before the receivers begin.
-    clock : Phases
-        Takes the seconds.
-    reached : callable
-        Called with the steps done so far.
-    points : RestartPoints, optional
-        Where restart points are written.
+    task : ShotTask
+        By which scheme.
+    held : Held
+        Fields, files and states.
     """
 
-    def __init__(
-        self,
-        shooting: Shooting,
-        scheme: Scheme,
-        samples: Samples,
-        kept: SampleFile | None,
-        slots: StateSlots | None,
-        states: tuple[State, State],
-        clock: Phases,
-        reached: Callable[[int], None],
-        points: RestartPoints | None = None,
-    ) -> None:
-        self.shooting, self.scheme, self.samples, self.kept, self.slots = (
-            shooting,
-            scheme,
-            samples,
-            kept,
-            slots,
-        )
-        self.source, self.receivers = states
-        self.clock, self.reached, self.points = clock, reached, points
+    def __init__(self, shooting: Shooting, task: ShotTask, held: Held) -> None:
+        self.shooting, self.scheme, self.samples = shooting, task.scheme, held.samples
+        self.kept, self.slots, self.points = held.receiver_file, held.slots, held.points
+        self.source, self.receivers = held.states
+        self.clock, self.reached = task.clock, task.reached
         self.receiving = False
         self.source_steps = self.receiver_steps = 0
         self._before = Counts()
