@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.cli.guard import EXIT_CODES
+from subsalt.cli.app import app
+from subsalt.cli.guard import EXIT_CODES, only_asked
 
 COMMANDS = (
     "demo",
@@ -66,6 +68,14 @@ def test_every_help_has_an_example(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0
     assert f"subsalt {command}" in out.split("Example:")[1]
+
+
+def test_only_the_command_asked_for_is_built():
+    everything = typer.main.get_command(app)
+    for name in everything.commands:
+        assert list(typer.main.get_command(only_asked(app, [name])).commands) == [name]
+    for words in ([], ["--help", "check"], ["--version"], ["chek"]):
+        assert only_asked(app, words) is app
 
 
 def test_heavy_modules_stay_out_of_help():

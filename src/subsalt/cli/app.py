@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from subsalt.cli import app_make as app_make
@@ -25,6 +26,8 @@ app.add_typer(lab, short_help="Measure this machine, and programs on it.")
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command and leave with the exit code of what happened."""
+    # to find plug-ins, pydantic reads the description of every package installed: on each rank, from a shared disk
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from subsalt.cli import guard
 
     sys.exit(guard.run(app, sys.argv[1:] if argv is None else argv))

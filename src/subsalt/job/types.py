@@ -14,7 +14,13 @@ from subsalt.job import units
 class Section(BaseModel):
     """A table of the job file; a key it does not know is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False, hide_input_in_errors=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        validate_default=False,
+        hide_input_in_errors=False,
+        defer_build=True,  # a validator is built for the class of job that is read, not for every table of every method
+    )
 
 
 def _reader(kind: str, low: float | None, strict: bool) -> Callable[[object], float]:
