@@ -388,16 +388,14 @@ def test_wrong_arguments_are_refused(gpu_device: Any) -> None:
     samples = np.zeros((3, 5), np.float32, order="F")
     with pytest.raises(ValueError, match="one column per point"):
         cuda.Segment(problem, Work([Source(points_everywhere(problem, 4, 1), samples)]))
+    short = {1: np.zeros((4, 4, 5), np.float32)}
     with pytest.raises(ValueError, match="that of the box"):
-        cuda.Segment(
-            problem, snapshots=Snapshots(Box((0, 0, 0), (4, 4, 4)), {1: np.zeros((4, 4, 5), np.float32)})
-        )
+        cuda.Segment(problem, Work(snapshots=Snapshots(Box((0, 0, 0), (4, 4, 4)), short)))
+    long = {1: np.zeros((999, 1, 1), np.float32)}
     with pytest.raises(ValueError, match="leaves the grid"):
-        cuda.Segment(
-            problem, snapshots=Snapshots(Box((0, 0, 0), (999, 1, 1)), {1: np.zeros((999, 1, 1), np.float32)})
-        )
+        cuda.Segment(problem, Work(snapshots=Snapshots(Box((0, 0, 0), (999, 1, 1)), long)))
     with pytest.raises(ValueError, match="as a whole"):
-        cuda.Segment(make_problem(SMALL[3], "isotropic", "pml", 8), inner=Box((0, 0, 0), (1, 1, 1)))
+        cuda.Segment(make_problem(SMALL[3], "isotropic", "pml", 8), Work(inner=Box((0, 0, 0), (1, 1, 1))))
     state = cuda.new_state(other)
     with pytest.raises(ValueError, match="a field of shape"):
         cuda.Segment(problem).advance(state, 1, 50, True)
