@@ -20,7 +20,7 @@ from subsalt import EarthModel, Grid, Survey, forward, migrate
 from subsalt.numerics import fixedmath
 from subsalt.acquisition import wavelet
 from subsalt.numerics.boundary import Layer, decay
-from subsalt.job import director
+from subsalt.earth import director, regrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -77,7 +77,8 @@ out = {
     "layers": digest(sigma, decay(sigma, 1.13e-3), Layer("pml", 8).profile(60, 8, 8, 12.5, 4480.0)),
     "axes": digest(*(box[name] for name in ("nx", "ny", "nz"))),
     "averaged axes": digest(*(a for m in (tilted((31, 29, 33)), line)
-                              for a in director.smoothed(m.theta, m.phi, m.grid, 25.0, None).values())),
+                              for a in director.to_angles([regrid.smooth(part, m.grid, 25.0, None)
+                                                           for part in director.of_angles(m.theta, m.phi)]).values())),
     "tilted": digest(survey.shots[0].data, image),
     "points": digest(points.base, points.weights),
     "maps": digest(*(TraceMap(211, 0.004, 0.0, 390, 0.0021, 0.0, dispersion=d,

@@ -9,9 +9,10 @@ import numpy as np
 
 from subsalt.acquisition.survey import Survey
 from subsalt.acquisition.wavelet import ricker
-from subsalt.check import Context, Parameter, SampledShot
+from subsalt.check import Context, SampledShot
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.earth.parameter import Parameter
 from subsalt.propagation.options import PropagationOptions
 
 

@@ -9,9 +9,9 @@ from break_surveys import context, findings, split, wavelet
 from subsalt.acquisition.first_breaks import ShotBreaks, fit
 from subsalt.check import mirrored
 from subsalt.check.break_fits import onset
-from subsalt.check.context import Parameter
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.earth.parameter import Parameter
 
 GRID = Grid((201, 81), (10.0, 10.0))
 

@@ -5,13 +5,13 @@ import pytest
 
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
+from subsalt.earth.regrid import resample, smooth, smoothing_weights
 from subsalt.errors import GeometryError
 from subsalt.io.volumes import volume
 from subsalt.job.data import mute, select_shots
 from subsalt.job.data_sections import MuteSection
 from subsalt.job.inputs import natural_key
 from subsalt.job.job import Job
-from subsalt.job.regrid import resample, smooth, smoothing_weights
 
 
 def test_velocity_of_depth():

@@ -5,11 +5,10 @@ import pytest
 
 import subsalt
 from job_files import GRID, MIGRATE, write_files, write_job
-from subsalt.earth import tilt
+from subsalt.earth import director, tilt
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError
 from subsalt.io.volumes import volume
-from subsalt.job import director
 from subsalt.job.job import Job
 
 #: float32 angles up to pi: half a unit in the last place, and the same again for a rounding on the way

@@ -252,7 +252,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.job import checking
         from subsalt.job.job import Job
         import numpy, scipy.ndimage
-        import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.opening
+        import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.model
         import subsalt.methods.rtm.check
 
         def peak():

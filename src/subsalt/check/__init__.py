@@ -10,13 +10,12 @@ A registry that can be read: importing the modules of `SUBJECTS` fills `RULES`, 
 
 from __future__ import annotations
 
-from subsalt.check.context import RULES, Context, Parameter, Rule, SampledShot, rule, run_rules
+from subsalt.check.context import RULES, Context, Rule, SampledShot, rule, run_rules
 
 __all__ = [
     "RULES",
     "SUBJECTS",
     "Context",
-    "Parameter",
     "Rule",
     "SampledShot",
     "load_rules",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.line import fit_stations, to_local
-from subsalt.check.context import Context, SampledShot, error, ok, rule, slabs, warning
+from subsalt.check.context import Context, SampledShot, error, ok, rule, warning
 from subsalt.check.layout import Layout, Points
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
 from subsalt.check.shot_names import leave_out as leave_shots_out
@@ -17,6 +17,7 @@ from subsalt.check.shot_names import named
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.planes import slabs
 from subsalt.errors import Finding
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Parameter, error, first_index, ok, rule, slabs, warning
-from subsalt.earth.planes import Planes
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Planes, first_index, slabs
 from subsalt.errors import Finding
 
 #: what a value must lie above, by parameter

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Parameter, error, first_index, rule, slabs, warning
+from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.orientation import WATER, thinned
 from subsalt.check.units import FASTEST, SLOWEST
+from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import first_index, slabs
 from subsalt.errors import Finding
 
 #: values of each parameter beyond which no medium lies

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Parameter, rule, warning
+from subsalt.check.context import Context, rule, warning
+from subsalt.earth.parameter import Parameter
 from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
 

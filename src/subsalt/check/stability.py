@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.check.context import Context, error, first_index, ok, rule, slabs, warning
+from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.planes import first_index, slabs
 from subsalt.errors import Finding
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Parameter, Summary, error, first_index, ok, rule, slabs, warning
+from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.parameter import Parameter, Summary
+from subsalt.earth.planes import first_index, slabs
 from subsalt.errors import Finding
 
 #: largest angle that anybody writes, degrees: beyond lie null values

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Parameter, error, rule, warning
+from subsalt.check.context import Context, error, rule, warning
+from subsalt.earth.parameter import Parameter
 from subsalt.earth.planes import Planes
 from subsalt.errors import Finding
 

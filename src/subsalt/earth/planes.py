@@ -189,3 +189,30 @@ class Held(Planes):
     def sources(self) -> list[Planes]:
         """Return nothing: no file is read."""
         return []
+
+
+def slabs(
+    values: NDArray[Any] | Planes, most: int = 1 << 24, lo: int = 0, hi: int | None = None
+) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Yield (first index along axis 0, part) of a volume, so that no copy of all of it is ever made.
+
+    Parameters
+    ----------
+    most : int
+        Values of a part of an array in memory; planes in files know best how many to read at a time.
+    lo, hi : int
+        First plane and end; all when left out.
+    """
+    end = len(values) if hi is None else hi
+    if isinstance(values, Planes):
+        yield from values.slabs(lo, end)
+        return
+    step = max(1, most // max(1, values[:1].size))
+    for start in range(lo, end, step):
+        yield start, values[start : min(end, start + step)]
+
+
+def first_index(mask: NDArray[np.bool_], start: int) -> tuple[int, ...]:
+    """Return the index of the first True in a slab that begins at `start`."""
+    where = np.unravel_index(int(np.argmax(mask)), mask.shape)
+    return (int(where[0]) + start, *(int(i) for i in where[1:]))

@@ -116,6 +116,11 @@ class Files:
                 where = f"planes {first} to {last - 1} of {self.grid.shape[0]}: {error.message}"
                 raise ModelError(where, error.fix, code=error.code) from error
 
+    def whole(self) -> EarthModel:
+        """Return the model in memory; every volume is read at once."""
+        volumes = {name: planes.read(0, len(planes)) for name, planes in self.volumes.items()}
+        return EarthModel(self.grid, frame=self.frame, **volumes)
+
     def window(self, box: Box, names: tuple[str, ...]) -> EarthModel:
         """Return a window with some of the parameters, edges continued."""
         held = {name: self.volumes[name] for name in names if name in self.volumes}

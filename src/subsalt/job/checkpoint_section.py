@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, mo
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.types import AutoInt, Section, auto_to_none
-from subsalt.propagation.options import CheckpointOptions
+from subsalt.job.types import AutoInt, Section
+from subsalt.propagation.options import CheckpointOptions, Compression, Keep, Place, Strategy
 
 #: less is no memory for a wavefield, but a number whose unit was forgotten
 LEAST_MEMORY = 1_000_000
@@ -65,13 +65,13 @@ OffSteps = Annotated[
 class CheckpointSection(Section):
     """How the source wavefield is had again when the receiver wavefield needs it."""
 
-    strategy: Literal["auto", "store", "revolve", "boundary"] = Field(
-        "auto",
+    strategy: Strategy = Field(
+        CheckpointOptions.strategy,
         description="store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
         "auto: the fastest that fits",
     )
-    place: Literal["auto", "device", "memory", "disk", "both"] = Field(
-        "auto",
+    place: Place = Field(
+        CheckpointOptions.place,
         description="where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
     )
     slots: AutoCount = Field("auto", description="revolve: states in memory")
@@ -89,10 +89,15 @@ class CheckpointSection(Section):
         [], description="folders for what lies on disk, used in turn; none: in the run directory"
     )
     threads: AutoInt = Field("auto", description="threads that write and read it")
-    direct: bool = Field(False, description="past the page cache (O_DIRECT)")
-    compression: Literal["none", "zfp"] = Field("none", description="of what lies on disk; zfp loses digits")
+    direct: bool = Field(CheckpointOptions.direct, description="past the page cache (O_DIRECT)")
+    compression: Compression = Field(
+        CheckpointOptions.compression, description="of what lies on disk; zfp loses digits"
+    )
     tolerance: float = Field(
-        1e-3, gt=0, lt=1, description="zfp: largest error, relative to the largest value of a snapshot"
+        CheckpointOptions.tolerance,
+        gt=0,
+        lt=1,
+        description="zfp: largest error, relative to the largest value of a snapshot",
     )
     exact: bool = Field(
         True,
@@ -101,8 +106,9 @@ class CheckpointSection(Section):
     restart_every: OffSteps = Field(
         "off", description="time steps between restart points inside a shot; off: a stopped shot starts anew"
     )
-    keep: Literal["none", "source", "both"] = Field(
-        "none", description="wavefields kept after their shot, to play and to image again: none, source, both"
+    keep: Keep = Field(
+        CheckpointOptions.keep,
+        description="wavefields kept after their shot, to play and to image again: none, source, both",
     )
 
     @model_validator(mode="before")
@@ -137,23 +143,8 @@ class CheckpointSection(Section):
 
     def options(self, directories: tuple[str, ...]) -> CheckpointOptions:
         """Return the section in the form of the program; `directories` with the folder of the job before them."""
-        return CheckpointOptions(
-            strategy=self.strategy,
-            place=self.place,
-            slots=auto_to_none(self.slots),
-            disk_slots=auto_to_none(self.disk_slots),
-            block=auto_to_none(self.block),
-            memory=auto_to_none(self.memory),
-            directories=directories,
-            threads=auto_to_none(self.threads),
-            direct=self.direct,
-            compression=self.compression,
-            tolerance=self.tolerance,
-            exact=self.exact,
-            restart_every=0 if self.restart_every == "off" else self.restart_every,
-            keep=self.keep,
-            device_memory=None if self.device_memory is None else auto_to_none(self.device_memory),
-        )
+        steps = 0 if self.restart_every == "off" else self.restart_every
+        return self.as_options(CheckpointOptions, directories=directories, restart_every=steps)
 
     def of_the_image(self) -> dict[str, object]:
         """Return the keys that bits of the image depend on; empty when everything comes back as it was."""

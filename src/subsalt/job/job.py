@@ -27,13 +27,14 @@ from subsalt.job.sections import (
     SourceSection,
 )
 from subsalt.job.types import auto_to_none
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.acquisition.wavelet import Wavelet
     from subsalt.earth.model import EarthModel
     from subsalt.earth.model_like import ModelLike
-    from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
+    from subsalt.propagation.options import CheckpointOptions
 
 
 class Job(BaseJob):
@@ -87,20 +88,9 @@ class Job(BaseJob):
     @cached_property
     def propagation_options(self) -> PropagationOptions:
         """`[propagation]` and `[parallel]` in the form of the propagator."""
-        from subsalt.propagation.options import PropagationOptions
-
-        p = self.propagation
-        return PropagationOptions(
-            medium=p.medium,  # type: ignore[arg-type]
-            order=p.order,
-            dt=auto_to_none(p.dt),
-            boundary=p.boundary,
-            layer=auto_to_none(p.layer),
-            free_surface=p.free_surface,
-            time_dispersion=p.time_dispersion,
-            source_taper=p.source_taper or None,
-            anisotropy=p.anisotropy,
-            model_storage=p.model_storage,
+        return self.propagation.as_options(
+            PropagationOptions,
+            source_taper=self.propagation.source_taper or None,
             device=self.parallel.device,
             threads=auto_to_none(self.parallel.threads),
         )
@@ -108,19 +98,7 @@ class Job(BaseJob):
     @cached_property
     def imaging_options(self) -> ImagingOptions:
         """`[imaging]` in the form of the imaging code."""
-        from subsalt.propagation.options import ImagingOptions
-
-        i = self.imaging
-        return ImagingOptions(
-            mode=i.mode,
-            condition=i.condition,
-            aperture=None if i.aperture == "all" else float(i.aperture),
-            filter=i.filter,
-            top_mute=i.top_mute,
-            image_step=auto_to_none(i.image_step),
-            normalise=i.normalise,
-            illumination=i.illumination,
-        )
+        return self.imaging.as_options(ImagingOptions)
 
     @cached_property
     def checkpoint_options(self) -> CheckpointOptions:
@@ -130,7 +108,7 @@ class Job(BaseJob):
 
     def load_model(self) -> EarthModel:
         """Read or build the earth model, smoothed when the job says so; the same object at every call."""
-        from subsalt.job.load import load_model
+        from subsalt.job.model import load_model
 
         model: EarthModel = self.remember("model", lambda: load_model(self))
         return model
@@ -158,7 +136,7 @@ class Job(BaseJob):
         """
         if not self.streaming:
             return self.load_model()
-        from subsalt.job.opening import open_model
+        from subsalt.job.model import open_model
         from subsalt.parallel.comm import world
 
         model: ModelLike = self.remember("open model", lambda: open_model(self, world()))
@@ -166,9 +144,10 @@ class Job(BaseJob):
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""
-        from subsalt.job.load import load_survey
+        from subsalt.job.data import open_survey
+        from subsalt.job.model import model_frame
 
-        survey: Survey = self.remember("survey", lambda: load_survey(self))
+        survey: Survey = self.remember("survey", lambda: open_survey(self, model_frame(self)))
         return survey
 
     def acquisition_survey(self) -> Survey:
@@ -179,9 +158,11 @@ class Job(BaseJob):
 
     def wavelet(self, dt: float, nt: int | None = None) -> Wavelet:
         """Return the source wavelet sampled at `dt` (s), `nt` samples when given."""
-        from subsalt.job.load import load_wavelet
+        from subsalt.job.inputs import existing
 
-        return load_wavelet(self, dt, nt)
+        name = self.source.file if self.source.wavelet == "file" else None
+        file = None if name is None else existing(self.resolve(name), "source.file")
+        return self.source.sampled(dt, nt, file)
 
     # -- the job as a number
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,34 +21,50 @@ from subsalt.job.types import (
     Section,
 )
 from subsalt.numerics.stencil import ORDERS
+from subsalt.propagation.options import (
+    AnisotropyRule,
+    Boundary,
+    Filter,
+    Illumination,
+    ImagingOptions,
+    Mode,
+    ModelMedium,
+    ModelStorage,
+    PropagationOptions,
+)
+
+if TYPE_CHECKING:
+    from subsalt.acquisition.wavelet import Wavelet
 
 
 class PropagationSection(Section):
     """How wavefields are computed."""
 
-    medium: str = Field("auto", description="auto, isotropic, vti or tti")
-    order: int = Field(8, description="order in space: 2, 4, ... 16")
+    medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
+    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16")
     dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
-    boundary: Literal["pml", "damping", "none"] = Field("pml", description="absorbing layer")
+    boundary: Boundary = Field(PropagationOptions.boundary, description="absorbing layer")
     layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
-    free_surface: bool = Field(False, description="the top of the model reflects, as the sea surface does")
+    free_surface: bool = Field(
+        PropagationOptions.free_surface, description="the top of the model reflects, as the sea surface does"
+    )
     time_dispersion: bool = Field(
-        True, description="exact correction of time dispersion on wavelet and traces"
+        PropagationOptions.time_dispersion,
+        description="exact correction of time dispersion on wavelet and traces",
     )
     source_taper: float = Field(
         6.0, ge=0, description="cells around a source made elliptical, against its S wave; 0: off"
     )
-    anisotropy: Literal["lower-delta", "raise-epsilon", "reject"] = Field(
-        "lower-delta", description="where delta > epsilon"
-    )
-    model_storage: Literal["f32", "u16"] = Field(
-        "f32", description="model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)"
+    anisotropy: AnisotropyRule = Field(PropagationOptions.anisotropy, description="where delta > epsilon")
+    model_storage: ModelStorage = Field(
+        PropagationOptions.model_storage,
+        description="model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)",
     )
 
     @field_validator("medium")
     @classmethod
     def _medium_exists(cls, value: str) -> str:
-        known = ("auto", "isotropic", "vti", "tti")
+        known = get_args(ModelMedium)
         if value not in known:
             raise ConfigError(
                 f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105"
@@ -99,25 +117,46 @@ class SourceSection(Section):
             )
         return self
 
+    def sampled(self, dt: float, nt: int | None, file: Path | None) -> Wavelet:
+        """Return the wavelet at the sampling `dt`, s; `nt` samples when given; one of a file is read from `file`."""
+        from subsalt.acquisition import wavelet
+
+        peak = None if self.t0 == "auto" else float(self.t0)
+        if self.wavelet == "ricker":
+            assert not isinstance(self.f0, str)
+            made = wavelet.ricker(self.f0, dt, nt, peak)
+        elif self.wavelet == "ormsby":
+            f1, f2, f3, f4 = (float(f or 0.0) for f in (self.f1, self.f2, self.f3, self.f4))
+            made = wavelet.ormsby(f1, f2, f3, f4, dt, nt, peak)
+        else:
+            assert file is not None
+            made = wavelet.from_file(file, None if self.dt == "auto" else self.dt)
+            if peak is not None:
+                made = replace(made, t0=made.t0 + (peak - made.peak_time), peak_time=peak)
+        return made if self.fmax == "auto" else replace(made, fmax=float(self.fmax))
+
 
 class ImagingSection(Section):
     """How the image is made."""
 
-    mode: Literal["reflectivity", "adjoint"] = Field(
-        "reflectivity", description="what is injected at the receivers"
-    )
+    mode: Mode = Field(ImagingOptions.mode, description="what is injected at the receivers")
     condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = Field(
         "source-normalised", description="imaging condition"
     )
     aperture: NonNegativeLength | Literal["all"] = Field(
         "all", description="width of model around source and receivers of a shot; all: the whole model"
     )
-    filter: Literal["none", "laplacian"] = Field("none", description="filter of the summed image")
-    top_mute: NonNegativeLength = Field(0.0, description="depth above which the image is muted")
+    filter: Filter = Field(ImagingOptions.filter, description="filter of the summed image")
+    top_mute: NonNegativeLength = Field(
+        ImagingOptions.top_mute, description="depth above which the image is muted"
+    )
     image_step: AutoInt = Field("auto", description="time steps between imaged samples; auto: from Nyquist")
-    normalise: float = Field(0.01, gt=0, description="stabilisation, relative to the mean illumination")
-    illumination: Literal["survey", "shot"] = Field(
-        "survey", description="divide by the sum over shots, or add the quotients of the shots"
+    normalise: float = Field(
+        ImagingOptions.normalise, gt=0, description="stabilisation, relative to the mean illumination"
+    )
+    illumination: Illumination = Field(
+        ImagingOptions.illumination,
+        description="divide by the sum over shots, or add the quotients of the shots",
     )
 
     @field_validator("aperture", mode="before")

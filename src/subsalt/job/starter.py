@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from subsalt.acquisition.line import MAP_X, described
-from subsalt.check.context import Parameter, summarise
 from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.earth.grid import Frame
+from subsalt.earth.parameter import Parameter, summarise
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
 from subsalt.job import toml_out, units
 from subsalt.job.inputs import PARAMETERS

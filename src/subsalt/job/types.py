@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
+
+T = TypeVar("T")
 
 
 class Section(BaseModel):
@@ -21,6 +24,20 @@ class Section(BaseModel):
         hide_input_in_errors=False,
         defer_build=True,  # a validator is built for the class of job that is read, not for every table of every method
     )
+
+    def as_options(self, kind: type[T], **given: Any) -> T:
+        """Return the table as options of the program, a dataclass whose fields have the names of the keys.
+
+        A word in place of a number (auto, all, off) becomes None. `given` are options that the table does not have, or
+        has in another form.
+        """
+        for option in fields(kind):  # type: ignore[arg-type]
+            if option.name in given or option.name not in type(self).model_fields:
+                continue
+            value = getattr(self, option.name)
+            is_word = isinstance(value, str) and not isinstance(option.default, str)
+            given[option.name] = None if is_word else value
+        return kind(**given)
 
 
 def _reader(kind: str, low: float | None, strict: bool) -> Callable[[object], float]:

@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
 
 #: factor to SI by unit, grouped by what is measured; the first unit of a group is the SI one
@@ -149,3 +154,28 @@ def conversion(unit: str, kind: str) -> tuple[float, float]:
     if kind == "velocity" and unit in SQUARED_RECIPROCAL:
         return math.sqrt(SQUARED_RECIPROCAL[unit]), -0.5
     return UNITS[kind][check_file_unit(unit, kind)], 1.0
+
+
+def known_unit(unit: str | None, kind: str) -> str | None:
+    """Return the unit a file declares, when it can be converted; an odd one is left to the checks."""
+    names = {n.lower(): n for n in file_units(kind)}
+    return names.get(unit.strip().lower()) if unit else None
+
+
+def to_si(values: NDArray[Any], unit: str | None, kind: str) -> NDArray[Any]:
+    """Return values of a file in SI; without a unit they are taken as SI."""
+    if unit is None:
+        return values
+    factor, power = conversion(unit, kind)
+    if factor == 1.0 and power == 1.0:
+        return values
+    out = np.empty(values.shape, np.float32)
+    # in float64, slab by slab: the volume may be most of the memory
+    for start, part in slabs(values):
+        v = part.astype(np.float64)
+        if power == -0.5:
+            v = np.sqrt(np.maximum(v, 0.0))
+        if power < 0:
+            v = np.divide(1.0, v, out=np.full_like(v, np.inf), where=v != 0)
+        out[start : start + len(part)] = factor * v
+    return out

@@ -12,6 +12,7 @@ from subsalt import kernels
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 
+ModelMedium = Literal["auto", "isotropic", "vti", "tti"]
 Boundary = Literal["pml", "damping", "none"]
 Mode = Literal["reflectivity", "adjoint"]
 Filter = Literal["none", "laplacian"]
@@ -58,7 +59,7 @@ class PropagationOptions:
         Threads; all processors of the process when None.
     """
 
-    medium: Literal["auto", "isotropic", "vti", "tti"] = "auto"
+    medium: ModelMedium = "auto"
     order: int = 8
     dt: float | None = None
     boundary: Boundary = "pml"

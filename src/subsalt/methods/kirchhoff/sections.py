@@ -11,7 +11,13 @@ from subsalt.job import units
 from subsalt.job.checkpoint_section import AutoMemory
 from subsalt.job.sections import ParallelSection
 from subsalt.job.types import Angle, AutoInt, AutoTime, Length, Section, Time
-from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.kirchhoff.options import (
+    Antialias,
+    BandChoice,
+    Interpolation,
+    KirchhoffOptions,
+    Traveltime,
+)
 
 
 def _or_word(kind: str, word: str) -> Any:
@@ -133,14 +139,20 @@ class KirchhoffSection(Section):
     aperture: _or_word("length", "all") = Field(  # type: ignore[valid-type]
         "all", description="largest distance of a midpoint from the output location, m; all: no limit"
     )
-    aperture_taper: Part = Field(0.1, description="last part of it over which traces fade, a fraction")
+    aperture_taper: Part = Field(
+        KirchhoffOptions.aperture_taper, description="last part of it over which traces fade, a fraction"
+    )
     dip: _or_word("angle", "all") = Field(  # type: ignore[valid-type]
         "all",
         description="largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit",
     )
-    dip_taper: Part = Field(0.1, description="last part of that distance over which samples fade, a fraction")
-    antialias: Literal["bands", "triangle", "none"] = Field(
-        "bands", description="pre-filtered alias bands, a continuous triangle filter, or none"
+    dip_taper: Part = Field(
+        KirchhoffOptions.dip_taper,
+        description="last part of that distance over which samples fade, a fraction",
+    )
+    antialias: Antialias = Field(
+        KirchhoffOptions.antialias,
+        description="pre-filtered alias bands, a continuous triangle filter, or none",
     )
     antialias_spacing: Annotated[
         tuple[Length, Length] | Literal["bins"],
@@ -156,17 +168,23 @@ class KirchhoffSection(Section):
         "bins",
         description="spacing of midpoints across inlines and crosslines, m; bins: from one line number to the next",
     )
-    bands: int = Field(10, description="number of alias bands")
-    band_choice: Literal["interpolate", "nearest"] = Field(
-        "interpolate", description="between two bands, or the highest one below the limit"
+    bands: int = Field(KirchhoffOptions.bands, description="number of alias bands")
+    band_choice: BandChoice = Field(
+        KirchhoffOptions.band_choice, description="between two bands, or the highest one below the limit"
     )
     stretch_mute: _or_word("fraction", "off") = Field(  # type: ignore[valid-type]
-        0.3, description="largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute"
+        KirchhoffOptions.stretch_mute,
+        description="largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute",
     )
-    stretch_taper: Part = Field(0.2, description="last part of it over which samples fade, a fraction")
-    interpolation: Literal["sinc", "linear"] = Field("sinc", description="between the samples of a trace")
-    traveltime: Literal["straight", "curved"] = Field(
-        "straight", description="hyperbola, or curved rays: fourth-order moveout of the layering"
+    stretch_taper: Part = Field(
+        KirchhoffOptions.stretch_taper, description="last part of it over which samples fade, a fraction"
+    )
+    interpolation: Interpolation = Field(
+        KirchhoffOptions.interpolation, description="between the samples of a trace"
+    )
+    traveltime: Traveltime = Field(
+        KirchhoffOptions.traveltime,
+        description="hyperbola, or curved rays: fourth-order moveout of the layering",
     )
     block_moveout: Literal["off"] = Field(
         "off", description="off: the traveltime of every sample is computed; there is nothing else"
@@ -234,11 +252,10 @@ class KirchhoffSection(Section):
         line : bool
             The data are those of a 2-D line: what ``amplitude = "auto"`` depends on.
         """
-        names = KirchhoffOptions.__dataclass_fields__
-        given = {name: _none_for_word(getattr(self, name)) for name in names}
-        if self.amplitude == "auto":
-            given["amplitude"] = "2.5d" if line else "3d"
-        return KirchhoffOptions(**given)
+        chosen = "2.5d" if line else "3d"
+        return self.as_options(
+            KirchhoffOptions, amplitude=chosen if self.amplitude == "auto" else self.amplitude
+        )
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the keys that bits of the image depend on."""

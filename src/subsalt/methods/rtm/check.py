@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import check, kernels
-from subsalt.check.context import Context, PartSummary, combine, summarise_part
+from subsalt.check.context import Context
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
+from subsalt.earth.parameter import Parameter, PartSummary, combine, summarise_part
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
-from subsalt.job.load import load_parameters
-from subsalt.job.opening import share_headers
+from subsalt.job.model import load_parameters, share_headers
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.grouping import Decision, group_size
 from subsalt.methods.rtm.need import Needs
@@ -49,9 +49,9 @@ class Alone:
     def __init__(self, job: Job) -> None:
         self.job = job
 
-    def parameters(self) -> dict[str, check.Parameter]:
+    def parameters(self) -> dict[str, Parameter]:
         """Return the parameters of the model, summarised when somebody asks."""
-        given: dict[str, check.Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
+        given: dict[str, Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
         return given
 
     def model(self) -> ModelLike:
@@ -97,7 +97,7 @@ class _Together(Alone):
         super().__init__(job)
         self.comm = comm
 
-    def parameters(self) -> dict[str, check.Parameter]:
+    def parameters(self) -> dict[str, Parameter]:
         """Return the parameters of the model, summarised."""
         self.comm.bcast("summaries")
         return _summaries(self.job, self.comm)
@@ -108,12 +108,12 @@ class _Together(Alone):
         return _model(self.job, self.comm)
 
 
-def _summaries(job: Job, comm: Comm) -> dict[str, check.Parameter]:
+def _summaries(job: Job, comm: Comm) -> dict[str, Parameter]:
     """Return the parameters of the model; on rank 0 with the summaries of their files, a share from every rank."""
     parts: dict[str, PartSummary] = {}
     share_headers(job, comm)
     with comm.together():
-        given: dict[str, check.Parameter] = job.remember("parameters", lambda: load_parameters(job))
+        given: dict[str, Parameter] = job.remember("parameters", lambda: load_parameters(job))
         for name, p in given.items():
             if isinstance(p.values, Planes):
                 n = len(p.values)
@@ -291,7 +291,7 @@ def _scratch_folders(job: Job) -> None:
             )
 
 
-def _values_wrong(parameters: dict[str, check.Parameter]) -> bool:
+def _values_wrong(parameters: dict[str, Parameter]) -> bool:
     """Return whether a model cannot be built from these values; the rules say why."""
     return any(p.summary.bad or p.summary.low <= LOWEST[n] or impossible(p) for n, p in parameters.items())
 

@@ -17,7 +17,7 @@ from subsalt.io.segy.geometry import FOOT
 from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.volumes.in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.io.volumes.velocity_text import TextFunctions, read_velocity_text
-from subsalt.job.load import known_unit, to_si
+from subsalt.job.units import known_unit, to_si
 from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile, Scaled
 from subsalt.methods.kirchhoff.velocity.functions import Functions
 from subsalt.methods.kirchhoff.velocity.section import LONGEST

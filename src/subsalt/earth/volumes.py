@@ -1,7 +1,6 @@
-"""The volumes of a job's model as planes: brought to one grid, smoothed, angles as one form of each axis.
+"""Volumes made of other volumes, some planes at a time: turned, interpolated, smoothed, the angles of an axis.
 
-Every class here makes some planes out of some planes with the functions that `subsalt.job.load` applies to whole
-volumes, so that both give the same bits.
+The bits of a plane do not depend on how many are made together.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Planes
-from subsalt.job.regrid import planes_between, resample_planes, smooth, smoothing_weights
+from subsalt.earth.regrid import planes_between, resample_planes, smooth, smoothing_weights
 
 Part = NDArray[np.float32]
 

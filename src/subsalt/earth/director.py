@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.grid import Grid
-from subsalt.job.regrid import smooth
 from subsalt.numerics import fixedmath
 
 Field = NDArray[Any]
@@ -55,15 +53,6 @@ def to_angles(field: list[Field]) -> dict[str, NDArray[np.float32]]:
         "theta": _angle(np.sqrt(x * x + y * y), z).astype(np.float32),
         "phi": _angle(y, x).astype(np.float32),
     }
-
-
-def smoothed(
-    theta: NDArray[np.float32], phi: NDArray[np.float32] | None, grid: Grid, sigma: float, top: float | None
-) -> dict[str, NDArray[np.float32]]:
-    """Return theta and phi of the Gaussian average of the axis; arguments as of `regrid.smooth`."""
-    if grid.ndim == 3 and phi is None:
-        phi = np.zeros_like(theta)
-    return to_angles([smooth(part, grid, sigma, top) for part in of_angles(theta, phi)])
 
 
 def _principal(m: list[Field]) -> tuple[Field, Field, Field]:

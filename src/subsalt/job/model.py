@@ -1,0 +1,257 @@
+"""The earth model of a job: parameters in SI, grid and frame, the model in memory or in its files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.building import Builder, Smoothing
+from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.model import EarthModel
+from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Mapped, Planes
+from subsalt.earth.streamed import Files, Form, StreamedModel
+from subsalt.earth.volumes import Turned
+from subsalt.errors import ConfigError
+from subsalt.io.traffic import COUNTED
+from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
+from subsalt.job.data import frame_given
+from subsalt.job.inputs import PARAMETERS, existing
+from subsalt.job.units import known_unit, to_si
+from subsalt.parallel.comm import Comm, single
+
+if TYPE_CHECKING:
+    from subsalt.acquisition.survey import Survey
+    from subsalt.io.volumes.volume import OpenVolume
+    from subsalt.job.job import Job
+    from subsalt.job.model_sections import GridSection, ValueSection
+    from subsalt.propagation.options import PropagationOptions
+
+
+def load_parameter(job: Job, name: str) -> Parameter | None:
+    """Read one parameter of `[model]`, in SI (angles: degrees); None when the job does not give it.
+
+    A job that streams its model (`Job.streaming`) gets the volume of a file as planes that are yet to be read.
+    """
+    section: ValueSection | None = getattr(job.model, name)
+    if section is None:
+        return None
+    if section.file is None:
+        if section.z is not None:
+            return Parameter(
+                name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}"
+            )
+        assert isinstance(section.value, float | int)
+        return Parameter(name, float(section.value), source=f"[model] {name}")
+    vol = job.remember(f"volume {name}", lambda: open_file(job, name))
+    unit = section.unit or known_unit(vol.unit, PARAMETERS[name])
+    planes, grid = turned(vol, section)
+    convert = partial(_converted, unit=unit, kind=PARAMETERS[name], section=section)
+    values: NDArray[Any] | Planes = Mapped(planes, convert)
+    if not job.streaming:
+        values = convert(planes.read(0, len(planes)))
+    given = section.model_dump(exclude_none=True)
+    return Parameter(
+        name, values, grid, vol.frame, source=section.file, unit=unit, findings=vol.findings, given=given
+    )
+
+
+def open_file(job: Job, name: str) -> OpenVolume:
+    """Open the file of one parameter of `[model]`."""
+    section: ValueSection = getattr(job.model, name)
+    path = existing(job.resolve(section.file or ""), f"model.{name}.file")
+    return open_volume(
+        path,
+        key=section.key or (name if path.suffix == ".npz" else None),
+        spacing=section.spacing,
+        origin=section.origin,
+        last=DEPTH if section.axes is None else ("x", "y", "inline", "crossline", *DEPTH),
+    )
+
+
+def turned(vol: OpenVolume, section: ValueSection) -> tuple[Planes, Grid]:
+    """Return the planes of a file and their grid with the axes as the job says that they are in the file.
+
+    Raises
+    ------
+    ConfigError
+        When `axes` or `flip` name other axes than the file has.
+    """
+    usual = "xz" if len(vol.grid.shape) == 2 else "xyz"
+    axes, flip = section.axes or usual, section.flip or ""
+    if sorted(axes) != sorted(usual) or not set(flip) <= set(usual):
+        raise ConfigError(
+            f"{section.file} has {len(usual)} axes; axes = {axes!r}, flip = {flip!r}",
+            f"name {', '.join(usual)}, slowest in the file first",
+            code="E104",
+        )
+    if axes == usual and not flip:
+        return vol.planes, vol.grid
+    order = tuple(axes.index(letter) for letter in usual)
+    planes = Turned(vol.planes, order, tuple(usual.index(letter) for letter in flip))
+    # a spacing or an origin of the job is that of the model; one of the file goes with its axes
+    own = tuple(range(len(usual)))
+    spacing = tuple(vol.grid.spacing[i] for i in (own if section.spacing else order))
+    origin = tuple(vol.grid.origin[i] for i in (own if section.origin else order))
+    return planes, Grid(planes.shape, spacing, origin)
+
+
+def _converted(values: NDArray[Any], unit: str | None, kind: str, section: ValueSection) -> NDArray[Any]:
+    """Return values of a file in SI, times `scale`, plus `shift`."""
+    out = to_si(values, unit, kind)
+    if section.scale is None and section.shift is None:
+        return out
+    factor, more = 1.0 if section.scale is None else section.scale, section.shift or 0.0
+    return (factor * out.astype(np.float64) + more).astype(np.float32)
+
+
+def survey_grid(section: GridSection, survey: Survey) -> Grid:
+    """Return the grid that covers the survey to the asked-for depth, nodes at multiples of the spacing."""
+    assert section.depth is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * survey.ndim
+    if len(h) != survey.ndim:
+        raise ConfigError(
+            f"[grid] spacing has {len(h)} values, the survey is {survey.ndim}-D",
+            f"give {survey.ndim}",
+            code="E104",
+        )
+    low, high = survey.bounds
+    axes = (0,) if survey.ndim == 2 else (0, 1)
+    origin, shape = [], []
+    for axis, step in zip(axes, h, strict=False):
+        first = math.floor((low[axis] - section.margin) / step + 1e-9)
+        last = math.ceil((high[axis] + section.margin) / step - 1e-9)
+        origin.append(first * step)
+        shape.append(max(2, last - first + 1))
+    top = section.origin[-1] if section.origin else 0.0
+    return Grid((*shape, 1 + round(section.depth / h[-1])), tuple(h), (*origin, top))
+
+
+def job_grid(job: Job) -> Grid | None:
+    """Return the grid of `[grid]`; None when the job leaves it to the file of vp."""
+    section = job.grid
+    if section is None:
+        return None
+    if section.depth is not None:
+        return survey_grid(section, job.acquisition_survey() if job.acquisition else job.load_survey())
+    size = section.shape or section.extent
+    assert size is not None
+    h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * len(size)
+    if section.shape is not None:
+        return Grid(tuple(section.shape), tuple(h), tuple(section.origin or ()))
+    shape = tuple(1 + round(length / step) for length, step in zip(size, h, strict=True))
+    return Grid(shape, tuple(h), tuple(section.origin or ()))
+
+
+def load_parameters(job: Job) -> dict[str, Parameter]:
+    """Read all parameters of `[model]` that the job gives."""
+    return {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
+
+
+def model_frame(job: Job) -> Frame | None:
+    """Return the frame of the job's model files; None when they give none, so that the survey may choose its
+    own.
+    """
+    sections = (getattr(job.model, name) for name in PARAMETERS)
+    if all(s is None or s.file is None for s in sections):
+        return None
+    return frame_of(job.remember("parameters", lambda: load_parameters(job)))
+
+
+def frame_of(given: dict[str, Parameter]) -> Frame | None:
+    """Return the frame of the first parameter whose file has one; None when none has."""
+    return next((p.frame for p in given.values() if p.frame is not None and p.frame != Frame()), None)
+
+
+def frame_of_model(job: Job, given: dict[str, Parameter]) -> Frame:
+    """Return the frame of a job's model: as the job says, or its files; for a line of which nothing says it, that of
+    the survey counts, see `subsalt.earth.model_like.ModelLike.moved_to`.
+    """
+    return frame_given(job, frame_of(given))[0] or Frame()
+
+
+def load_model(job: Job) -> EarthModel:
+    """Return the earth model of a job in memory, on one grid, smoothed when asked for."""
+    return model_files(job, single()).whole()
+
+
+def open_model(job: Job, comm: Comm) -> StreamedModel:
+    """Return the model of a job that streams; collective over `comm`.
+
+    The facts of the model as the files give it, and past the gate as `[propagation]` asks for, are found in one pass.
+    """
+    share_headers(job, comm)
+    options = job.propagation_options
+    files = model_files(job, comm)
+    model = StreamedModel(files)
+    asked = options.medium if options.medium != "auto" else _likely(files.volumes)
+    files.learn(*_forms(asked, options, files.volumes))
+    if options.medium == "auto" and model.medium != asked:  # all of theta is zero
+        files.learn(*_forms(model.medium, options, files.volumes))
+    # what is asked for beyond this, a rank finds for itself: the others would not know that they are needed
+    files.comm = single()
+    return model
+
+
+def model_files(job: Job, comm: Comm) -> Files:
+    """Return the volumes of a job's model as planes; collective over `comm`."""
+    with comm.together():
+        given = job.remember("parameters", lambda: load_parameters(job))
+        grid = job_grid(job) or given["vp"].grid
+        assert grid is not None
+        section = job.model
+        sigma = section.smoothing
+        axis = sigma if section.tilt_smoothing is None else section.tilt_smoothing
+        builder = Builder(grid, job.grid is not None, Smoothing(sigma, axis, section.smoothing_top))
+        volumes, angles = builder.scalars(given), builder.angles(given)
+    volumes |= builder.axis(angles, comm)
+    order = job.propagation_options.order
+    return Files(
+        grid, frame_of_model(job, given), volumes, comm, order, note=lambda nbytes: COUNTED.add(wanted=nbytes)
+    )
+
+
+def _likely(volumes: Mapping[str, Planes]) -> str:
+    """Return the medium that these volumes make, unless all of theta is zero."""
+    if "epsilon" not in volumes:
+        return "isotropic"
+    return "tti" if "theta" in volumes else "vti"
+
+
+def _forms(medium: str, options: PropagationOptions, volumes: Mapping[str, Planes]) -> list[tuple[Form, int]]:
+    """Return the forms of a model that checks and runs ask about: as given, as a medium, and past the gate."""
+    used = Form().as_medium(medium, tuple(volumes))
+    forms = [Form(), used]
+    if "epsilon" in volumes and medium != "isotropic":
+        # of a model that is refused the checks still say the time step
+        rule = "lower-delta" if options.anisotropy == "reject" else options.anisotropy
+        forms.append(Form(used.medium, rule))
+    return [(form, options.order) for form in forms]
+
+
+def share_headers(job: Job, comm: Comm) -> None:
+    """Let rank 0 read the trace headers of SEG-Y models for all; collective.
+
+    For traces of a few kilobytes reading the headers means to read the file.
+    """
+    for name in PARAMETERS:
+        section, key = getattr(job.model, name), f"volume {name}"
+        if section is None or section.file is None or suffix_of(section.file) != ".sgy":
+            continue
+        if comm.min(int(job.knows(key))):
+            continue
+        found = None
+        with comm.together():
+            if comm.is_root:
+                found = job.remember(key, partial(open_file, job, name))
+        told, order = packed(found) if found is not None else (None, np.empty(0, np.int64))
+        told = comm.bcast(told)
+        if not comm.is_root:
+            order = np.empty(told["traces"], np.int64)
+        comm.bcast_array(order)
+        job.remember(key, partial(unpacked, told, order))
