@@ -16,14 +16,14 @@ namespace {
 template <int M>
 SUBSALT_DEVICE void advance_z(const Problem& pb, const Levels& lv, const Part& part, const Place& at, const float* u) {
     const RowWindow<M> row(u, load4(u), pb.radius);
-    const float4 g = d1<M, true>(pb.d[2], pb.radius, [&](int k) { return row.difference(k); });
+    const float4 g = first<M, true>(pb.d[2], pb.radius, [&](int k) { return row.difference(k); });
     float* const psi = lv.psi[2] + window_row(pb, at.x, at.y);
 #pragma unroll
     for (int i = 0; i < quad; ++i) {
         const int z = at.z + i;
         if (z < part.lo[2] || z >= part.hi[2]) continue;
         float& cell = psi[window_cell(pb, z)];
-        cell = remember(pb.b[2][z], cell, component(g, i));
+        cell = remember(pb.b[2][z], pb.b[2][z] - 1.0f, cell, component(g, i));
     }
 }
 
@@ -42,12 +42,12 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads)
             continue;
         }
         const Loaded along{u, axis == 0 ? pb.plane : pb.row};
-        const float4 g = d1<M>(axis == 0 ? pb.d[0] : pb.d[1], pb.radius, [&](int k) { return along.difference(k); });
+        const float4 g = first<M>(axis == 0 ? pb.d[0] : pb.d[1], pb.radius, [&](int k) { return along.difference(k); });
         const int i = axis == 0 ? at.x : at.y;
         const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
         float* const psi = (axis == 0 ? lv.psi[0] : lv.psi[1]) + rows.begin + layer_row(pb, axis, i) * rows.stride;
         const float b = axis == 0 ? pb.b[0][i] : pb.b[1][i];
-        store_inside(part, at, psi, remember(b, load4_own(psi), g));
+        store_inside(part, at, psi, remember(b, b - 1.0f, load4_own(psi), g));
     }
 }
 

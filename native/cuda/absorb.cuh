@@ -57,14 +57,6 @@ SUBSALT_DEVICE float component(float4 a, int i) {
     return i == 0 ? a.x : i == 1 ? a.y : i == 2 ? a.z : a.w;
 }
 
-/// M <- b M + (b - 1) g
-SUBSALT_DEVICE float remember(float b, float old, float g) {
-    return fma1(b, old, (b - 1.0f) * g);
-}
-SUBSALT_DEVICE float4 remember(float b, float4 old, float4 g) {
-    return fma4(b, old, mul(b - 1.0f, g));
-}
-
 /// Write the components of a quad that lie in the part.
 SUBSALT_DEVICE void store_inside(const Part& part, const Place& at, float* p, float4 a) {
     if (at.whole) return store4(p, a);
@@ -85,11 +77,11 @@ SUBSALT_DEVICE float4 layer_term(const Problem& pb, const Levels& lv, const Part
         const int r = layer_row(pb, axis, cell);
         return r < 0 ? quad_of(0.0f) : load4(psi + r * rows.stride);
     };
-    float4 term = d1<M>(pb.d[axis], pb.radius, [&](int k) { return sub(psi_of(i + k), psi_of(i - k)); });
+    float4 term = first<M>(pb.d[axis], pb.radius, [&](int k) { return sub(psi_of(i + k), psi_of(i - k)); });
     const int r = layer_row(pb, axis, i);
     if (r >= 0) {
         float* const zeta = lv.zeta[axis] + rows.begin + r * rows.stride;
-        const float4 now = remember(pb.b[axis][i], load4_own(zeta), add(d2, term));
+        const float4 now = remember(pb.b[axis][i], pb.b[axis][i] - 1.0f, load4_own(zeta), add(d2, term));
         store_inside(part, at, zeta, now);
         term = add(term, now);
     }
@@ -114,12 +106,12 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
         for (int j = 0; j < quad + 2 * M; ++j)
             w[j] = psi_of(at.z + j - M);
         const auto shifted = [&](int k) { return make_float4(w[M + k], w[M + k + 1], w[M + k + 2], w[M + k + 3]); };
-        g = d1<M, true>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
+        g = first<M, true>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
     } else {
         const auto shifted = [&](int k) {
             return make_float4(psi_of(at.z + k), psi_of(at.z + k + 1), psi_of(at.z + k + 2), psi_of(at.z + k + 3));
         };
-        g = d1<M>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
+        g = first<M>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
     }
     const float4 r = add(d2, g);
 
@@ -134,7 +126,7 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
 #pragma unroll
     for (int i = 0; i < quad; ++i) {
         const int z = at.z + i;
-        const float now = remember(b[i], old[i], component(r, i));
+        const float now = remember(b[i], b[i] - 1.0f, old[i], component(r, i));
         const bool low = z < near_lo, inside = in_layer_z(pb, z);
         if (inside && z >= part.lo[2] && z < part.hi[2]) zeta[window_cell(pb, z)] = now;
         // g + Zeta, or -0.0 + Zeta where g belongs to the other side
@@ -146,14 +138,7 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
     return make_float4(out[0], out[1], out[2], out[3]);
 }
 
-/// The level `next` as the damping term changes it: (next + t prev) / (1 + t) where t = sigma dt is not zero.
-SUBSALT_DEVICE float damped(float t, float prev, float next) {
-    return t != 0.0f ? fma1(t, prev, next) / (1.0f + t) : next;
-}
-SUBSALT_DEVICE float4 damped(float4 t, float4 prev, float4 next) {
-    return make_float4(damped(t.x, prev.x, next.x), damped(t.y, prev.y, next.y), damped(t.z, prev.z, next.z),
-                       damped(t.w, prev.w, next.w));
-}
+/// t of the damping term at a quad.
 SUBSALT_DEVICE float4 damping_at(const Problem& pb, const Place& at) {
     const float t_xy = pb.dim == 3 ? pb.t[0][at.x] + pb.t[1][at.y] : pb.t[0][at.x];
     return add(quad_of(t_xy), load4(pb.t[2] + at.z));

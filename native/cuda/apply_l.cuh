@@ -4,6 +4,7 @@
 // it.
 #pragma once
 
+#include "numbers.cuh"
 #include "parts.hpp"
 
 namespace subsalt::cuda {
@@ -25,10 +26,8 @@ SUBSALT_DEVICE BoxPoint point_of_box(const Problem& pb, const Box& box) {
 }
 
 /// acc + sum_k c_k (w[+k] + w[-k]), k = 1 .. M in order
-SUBSALT_DEVICE float add_d2_at(float acc, const float* w, Index stride, const float* c, int radius) {
-    for (int k = 1; k <= radius; ++k)
-        acc = fma1(c[k], __ldg(w + k * stride) + __ldg(w - k * stride), acc);
-    return acc;
+SUBSALT_DEVICE float add_second_at(float acc, const float* w, Index stride, const float* c, int radius) {
+    return add_second<0>(acc, c, radius, [&](int k) { return __ldg(w + k * stride) + __ldg(w - k * stride); });
 }
 
 /// Start a kernel over the points of a box.

@@ -14,6 +14,7 @@
 // before the first is used: at least 32 bytes per thread in flight from each array. A vector is four floats where the
 // box and the arrays let it lie on 16 bytes, else one. Blocks next to each other are next to each other in memory.
 #include "kernels.hpp"
+#include "numbers.cuh"
 
 #include <initializer_list>
 
@@ -39,22 +40,6 @@ struct BoxRows {
     unsigned vectors;  // in a row; the last one may reach beyond it
     unsigned columns;  // blocks along z
 };
-
-SUBSALT_DEVICE float imaged_of(float p, float q) {
-    return 0.5f * (p + q);
-}
-SUBSALT_DEVICE float4 imaged_of(float4 p, float4 q) {
-    return make_float4(imaged_of(p.x, q.x), imaged_of(p.y, q.y), imaged_of(p.z, q.z), imaged_of(p.w, q.w));
-}
-
-/// fma(scale u, w, image)
-SUBSALT_DEVICE float add_product(float scale, float u, float w, float image) {
-    return fma1(scale * u, w, image);
-}
-SUBSALT_DEVICE float4 add_product(float scale, float4 u, float4 w, float4 image) {
-    return make_float4(add_product(scale, u.x, w.x, image.x), add_product(scale, u.y, w.y, image.y),
-                       add_product(scale, u.z, w.z, image.z), add_product(scale, u.w, w.w, image.w));
-}
 
 /// Whether one of the first n numbers is not finite.
 SUBSALT_DEVICE bool infinite(float a, Index n) {
@@ -111,7 +96,7 @@ SUBSALT_GLOBAL void __launch_bounds__(across* down) image_rows(const BoxRows box
             if constexpr (Two) bad = bad || infinite(w_other[r], left);
             if (bad) *flag = 1; // whoever writes writes this
         } else {
-            if constexpr (Two) w[r] = imaged_of(w[r], w_other[r]);
+            if constexpr (Two) w[r] = mean_of(w[r], w_other[r]);
             if constexpr (Kind == Imaging::snapshot) store_away(image + in, w[r]);
             if constexpr (Kind == Imaging::correlate) store_away(image + in, add_product(scale, of_u[r], w[r], old[r]));
             if constexpr (Kind == Imaging::energy) store_away(image + in, add_product(scale, w[r], w[r], old[r]));

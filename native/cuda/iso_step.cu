@@ -80,26 +80,26 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         float4 acc = mul(pb.centre, mid);
         if constexpr (B == Boundary::pml) {
             float4 own = mul(pb.c[0][0], mid);
-            add_d2_twice<M>(acc, own, pb.c[0], radius, pair_x);
+            add_second_twice<M>(acc, own, pb.c[0], radius, pair_x);
             float4 extra = layer_term<M>(pb, lv, part, 0, at, own);
             if (Dim == 3) {
                 own = mul(pb.c[1][0], mid);
-                add_d2_twice<M>(acc, own, pb.c[1], radius, pair_y);
+                add_second_twice<M>(acc, own, pb.c[1], radius, pair_y);
                 extra = add(extra, layer_term<M>(pb, lv, part, 1, at, own));
             }
             const RowWindow<M> row(u, mid, radius);
             own = mul(pb.c[2][0], mid);
-            add_d2_twice<M, true>(acc, own, pb.c[2], radius, [&](int k) { return row.pair(k); });
+            add_second_twice<M, true>(acc, own, pb.c[2], radius, [&](int k) { return row.pair(k); });
             acc = add(acc, add_term_z<M>(extra, pb, lv, part, at, own));
         } else {
-            acc = add_d2<M>(acc, pb.c[0], radius, pair_x);
-            if (Dim == 3) acc = add_d2<M>(acc, pb.c[1], radius, pair_y);
+            acc = add_second<M>(acc, pb.c[0], radius, pair_x);
+            if (Dim == 3) acc = add_second<M>(acc, pb.c[1], radius, pair_y);
             const RowWindow<M> row(u, mid, radius);
-            acc = add_d2<M, true>(acc, pb.c[2], radius, [&](int k) { return row.pair(k); });
+            acc = add_second<M, true>(acc, pb.c[2], radius, [&](int k) { return row.pair(k); });
         }
         const float4 before = slots.now(of_prev);
         const float4 vm = Storage::values(pb, Model::m, slots.template now<typename Storage::Quad>(of_m));
-        float4 next = fma4(vm, acc, fms4(2.0f, mid, before));
+        float4 next = leapfrog(vm, acc, mid, before);
         if constexpr (B == Boundary::damping) next = damped(damping_at(pb, at), before, next);
         finish_quad(pb, part, at, prev, next);
 
@@ -115,9 +115,9 @@ SUBSALT_GLOBAL void iso_operator(const __grid_constant__ Problem pb, const float
     if (!at.inside) return;
     const float* const u = p + at.padded;
     float acc = pb.centre * __ldg(u);
-    acc = add_d2_at(acc, u, pb.plane, pb.c[0], pb.radius);
-    if (pb.dim == 3) acc = add_d2_at(acc, u, pb.row, pb.c[1], pb.radius);
-    out[at.dense] = add_d2_at(acc, u, 1, pb.c[2], pb.radius);
+    acc = add_second_at(acc, u, pb.plane, pb.c[0], pb.radius);
+    if (pb.dim == 3) acc = add_second_at(acc, u, pb.row, pb.c[1], pb.radius);
+    out[at.dense] = add_second_at(acc, u, 1, pb.c[2], pb.radius);
 }
 
 struct IsoMarch {

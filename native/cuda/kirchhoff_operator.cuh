@@ -4,10 +4,10 @@
 // lane. Where that file adds zeros for bands that only a neighbouring lane needs, nothing is added here: the same bits.
 #pragma once
 
-#include "kirchhoff_sum.hpp"
+#include "numbers.cuh" // before what is compiled into its namespace
 
-#define SUBSALT_NS cuda
 #include "kirchhoff_pair.hpp"
+#include "kirchhoff_sum.hpp"
 
 namespace subsalt::cuda::migration {
 
@@ -21,13 +21,7 @@ static_assert(sizeof(Reached) == 48);
 
 /// The medium at one sample of the image. eta: only where there is one.
 struct Below {
-    float half2, slowness2, eta;
-};
-
-/// Both legs at one sample.
-struct Legs {
-    float src, rcv, both, product, squares;
-    float src_p, rcv_p, src_q, rcv_q; // with eta only
+    float half2, slowness2, eta = 0.0f;
 };
 
 // Roots and quotients, rounded correctly. What the compiler makes of sqrtf and / tests for operands near the ends of
@@ -66,60 +60,38 @@ SUBSALT_DEVICE float approximate_inverse(float a) {
 }
 #endif
 
-SUBSALT_DEVICE float root_of(float a) {
+SUBSALT_DEVICE float root(float a) {
     return corrected_root(a, approximate_inverse_root(a));
 }
 SUBSALT_DEVICE float inverse_of(float a) {
     return corrected_inverse(a, approximate_inverse(a));
 }
-SUBSALT_DEVICE float ratio_of(float a, float b) {
+SUBSALT_DEVICE float ratio(float a, float b) {
     return corrected_ratio(a, b, approximate_inverse(b));
 }
 
-/// -(a b) + c in one rounding.
-SUBSALT_DEVICE float fnma1(float a, float b, float c) {
-    return fma1(-a, b, c);
+SUBSALT_DEVICE float least(float a, float b) {
+    return fminf(a, b);
+}
+SUBSALT_DEVICE float most(float a, float b) {
+    return fmaxf(a, b);
+}
+SUBSALT_DEVICE float magnitude(float a) {
+    return fabsf(a);
+}
+SUBSALT_DEVICE float where_below(float x, float y, float a, float b) {
+    return x < y ? a : b;
 }
 
-/// t^2 of one leg, and its derivatives by h^2 and q.
-SUBSALT_DEVICE float square_of_leg(float x2, float s, float h2, float eta2, float& p, float& q) {
-    const float square = x2 * s, wide = 1.0f + eta2;
-    const float u = ratio_of(square, fma1(wide, square, h2));
-    const float less = eta2 * u;
-    p = fma1(less, u, 1.0f);
-    q = fnma1(less, fnma1(wide, u, 2.0f), 1.0f);
-    return fnma1(less, square, h2 + square);
-}
+} // namespace subsalt::cuda::migration
+
+#include "kirchhoff_formulas.hpp"
+
+namespace subsalt::cuda::migration {
 
 template <bool with_eta>
-SUBSALT_DEVICE Legs legs_at(const Pair& pair, const Below& at) {
-    Legs l;
-    float a, b;
-    if constexpr (with_eta) {
-        const float eta2 = at.eta + at.eta;
-        a = square_of_leg(pair.src2, at.slowness2, at.half2, eta2, l.src_p, l.src_q);
-        b = square_of_leg(pair.rcv2, at.slowness2, at.half2, eta2, l.rcv_p, l.rcv_q);
-    } else {
-        a = fma1(pair.src2, at.slowness2, at.half2);
-        b = fma1(pair.rcv2, at.slowness2, at.half2);
-    }
-    l.src = root_of(a);
-    l.rcv = root_of(b);
-    l.both = l.src + l.rcv;
-    l.squares = a + b;
-    l.product = l.src * l.rcv;
-    return l;
-}
-
-/// Raised cosine: 0 for u <= 0, 1 for u >= 1.
-SUBSALT_DEVICE float taper(float u) {
-    const float w = fminf(fmaxf(u, 0.0f), 1.0f) - 0.5f, w2 = w * w;
-    float sine = fma1(0.0776576603f, w2, -0.5982912856f);
-    sine = fma1(sine, w2, 2.5500775232f);
-    sine = fma1(sine, w2, -5.1677100835f);
-    sine = fma1(sine, w2, 3.1415926401f);
-    const float inside = fmaxf(fma1(0.5f * w, sine, 0.5f), 0.0f);
-    return 0.0f < u ? (u < 1.0f ? inside : 1.0f) : 0.0f;
+SUBSALT_DEVICE Legs<float> legs_at(const Pair& pair, const Below& at) {
+    return legs_of<with_eta>(pair.src2, pair.rcv2, at.slowness2, at.half2, at.eta);
 }
 
 /// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on. At
@@ -130,46 +102,13 @@ struct Room {
 };
 
 template <bool with_eta>
-SUBSALT_DEVICE Room room_at(const KirchhoffRules& rules, const Pair& pair, const Legs& l, const float* quarter,
+SUBSALT_DEVICE Room room_at(const KirchhoffRules& rules, const Pair& pair, const Legs<float>& l, const float* quarter,
                             const float* depth) {
     Room room{1.0f, 1.0f};
-    if (rules.has_stretch) {
-        float sum = l.both;
-        if constexpr (with_eta) sum = fma1(l.src_p, l.rcv, l.rcv_p * l.src);
-        const float inverse_j = ratio_of(l.product, __ldg(quarter) * sum);
-        room.stretch = ((1.0f + rules.stretch_most) - inverse_j) * rules.stretch_scale;
-    }
-    if (rules.has_dip) {
-        const float reach = fmaxf(__ldg(depth) * rules.dip_slope, 1e-30f);
-        room.dip = (1.0f - ratio_of(pair.midpoint, reach)) * rules.dip_scale;
-    }
+    if (rules.has_stretch) room.stretch = room_of_stretch<with_eta>(rules, l, __ldg(quarter));
+    if (rules.has_dip) room.dip = room_of_dip(rules, pair.midpoint, __ldg(depth));
     return room;
 }
-
-/// Weight of a sample of the trace, without the tapers that depend on the sample. `inverse`: 1 / (t_s t_r).
-SUBSALT_DEVICE float weight_at(const KirchhoffRules& rules, const Pair& pair, const Legs& l, float inverse,
-                               float factor) {
-    if (rules.amplitude == Amplitude::none) return pair.weight;
-    const float sum = l.both * inverse, squares = l.squares * inverse;
-    const float shape = rules.amplitude == Amplitude::three ? sum * squares : root_of(sum) * squares;
-    return pair.weight * (factor * shape);
-}
-
-/// m: the larger of |dt/dx_m| spacing along the two axes, times t_s t_r / s.
-template <bool with_eta>
-SUBSALT_DEVICE float steepness(const Pair& pair, const Legs& l) {
-    float to_rcv = l.rcv, to_src = l.src;
-    if constexpr (with_eta) {
-        to_rcv = l.src_q * l.rcv;
-        to_src = l.rcv_q * l.src;
-    }
-    const float along = fabsf(fma1(pair.src[0], to_rcv, pair.rcv[0] * to_src));
-    const float across = fabsf(fma1(pair.src[1], to_rcv, pair.rcv[1] * to_src));
-    return fmaxf(along, across);
-}
-
-/// Shortest and longest half-length of the triangle, samples.
-constexpr float least_half = 0.05f, most_half = 1e6f;
 
 /// Where a trace is read, arranged as kirchhoff_arrange.cu says.
 struct Trace {
@@ -200,12 +139,7 @@ struct Window {
 /// The polynomial whose coefficients begin at `c`.
 template <int fixed>
 SUBSALT_DEVICE float value_of(const float* c, float f) {
-    static_assert(fixed == 1 || fixed == 4);
-    const float c0 = __ldg(c), c1 = __ldg(c + together);
-    if constexpr (fixed == 1) return fma1(c1, f, c0);
-    const float c2 = __ldg(c + 2 * together), c3 = __ldg(c + 3 * together), c4 = __ldg(c + 4 * together);
-    const float f2 = f * f;
-    return fma1(fma1(c4, f2, fma1(c3, f, c2)), f2, fma1(c1, f, c0));
+    return polynomial<fixed>([c](int k) { return __ldg(c + k * together); }, f);
 }
 
 /// The trace at the window, low-passed at the band coordinate b in [0, bands - 1]: band floor(b) counts 1 - t and the

@@ -61,7 +61,7 @@ struct Column {
         at.half2 = __ldg(m.half2 + k);
         at.slowness2 = __ldg(m.slowness2 + loc * m.row + k);
         if constexpr (with_eta) at.eta = __ldg(m.eta + loc * m.row + k);
-        const Legs l = legs_at<with_eta>(pair, at);
+        const Legs<float> l = legs_at<with_eta>(pair, at);
         const float position = l.both - first;
         const Room room = room_at<with_eta>(rules, pair, l, m.quarter + k, m.depth + loc * m.row + k);
         return 0.0f <= position && position <= last && 0.0f < room.stretch && 0.0f < room.dip;

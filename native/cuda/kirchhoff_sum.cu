@@ -41,12 +41,13 @@ struct Shared {
 template <bool with_eta, Antialias antialias, int fixed>
 SUBSALT_DEVICE float add_sample(const KirchhoffRules& rules, const Shared& shared, const Trace& trace, const Reached& r,
                                 const Below& at, float factor, int k, int below, float image) {
-    const Legs l = legs_at<with_eta>(r.pair, at);
+    const Legs<float> l = legs_at<with_eta>(r.pair, at);
     const float position = l.both - shared.first;
     const float inside = fminf(fmaxf(position, 0.0f), shared.last);
     float inverse = 0.0f;
     if (antialias == Antialias::triangle || rules.amplitude != Amplitude::none) inverse = inverse_of(l.product);
-    float weight = weight_at(rules, r.pair, l, inverse, factor);
+    float weight = r.pair.weight;
+    if (rules.amplitude != Amplitude::none) weight = weight_of(rules.amplitude, weight, l, inverse, factor);
     if (k < r.open) {
         const Room room = room_at<with_eta>(rules, r.pair, l, shared.quarter + k, shared.depth + below);
         weight = weight * (taper(room.stretch) * taper(room.dip));
@@ -56,11 +57,11 @@ SUBSALT_DEVICE float add_sample(const KirchhoffRules& rules, const Shared& share
     if constexpr (antialias == Antialias::none) {
         value = banded<fixed, antialias>(trace, 0.0f, Window(inside));
     } else {
-        const float slope = at.slowness2 * steepness<with_eta>(r.pair, l);
+        const float slope = at.slowness2 * steepness<with_eta>(r.pair.src, r.pair.rcv, l);
         if constexpr (antialias == Antialias::triangle) {
             value = triangle<fixed>(trace, inside, fminf(fmaxf(slope * inverse, least_half), most_half));
         } else {
-            float b = fminf(fmaxf(shared.bands - ratio_of(shared.bands * l.product, slope), 0.0f), shared.bands - 1.0f);
+            float b = fminf(fmaxf(shared.bands - ratio(shared.bands * l.product, slope), 0.0f), shared.bands - 1.0f);
             if constexpr (antialias == Antialias::nearest) b = ceilf(b);
             value = banded<fixed, antialias>(trace, b, Window(inside));
         }

@@ -1,12 +1,12 @@
 // Two neighbours along z: what a thread of the TTI step computes at once, in 8-byte accesses.
 #pragma once
 
-#include "device.hpp"
+#include "numbers.cuh"
 
 namespace subsalt::cuda {
 
 SUBSALT_DEVICE float2 zero2() {
-    return make_float2(0.0f, 0.0f);
+    return of<float2>(0.0f);
 }
 SUBSALT_DEVICE float2 operator+(float2 a, float2 b) {
     return make_float2(a.x + b.x, a.y + b.y);
@@ -20,26 +20,12 @@ SUBSALT_DEVICE float2 operator*(float2 a, float2 b) {
 SUBSALT_DEVICE float2 operator*(float a, float2 b) {
     return make_float2(a * b.x, a * b.y);
 }
-SUBSALT_DEVICE float2 operator-(float2 a) {
-    return make_float2(-a.x, -a.y);
-}
-/// a b + c, rounded once
-SUBSALT_DEVICE float2 fma2(float a, float2 b, float2 c) {
-    return make_float2(fma1(a, b.x, c.x), fma1(a, b.y, c.y));
-}
-SUBSALT_DEVICE float2 fma2(float2 a, float2 b, float2 c) {
-    return make_float2(fma1(a.x, b.x, c.x), fma1(a.y, b.y, c.y));
-}
-
-/// The pair at p, 8-byte aligned. `ldg`: what nothing writes while the kernel runs; `ldcs`: what is read once.
+/// The pair at p, 8-byte aligned. `ldg`: what nothing writes while the kernel runs.
 SUBSALT_DEVICE float2 load2(const float* p) {
     return *reinterpret_cast<const float2*>(p);
 }
 SUBSALT_DEVICE float2 ldg2(const float* p) {
     return __ldg(reinterpret_cast<const float2*>(p));
-}
-SUBSALT_DEVICE float2 ldcs2(const float* p) {
-    return __ldcs(reinterpret_cast<const float2*>(p));
 }
 SUBSALT_DEVICE void store2(float* p, float2 a) {
     *reinterpret_cast<float2*>(p) = a;

@@ -36,9 +36,8 @@ Status fill(DevicePlan& plan, const Problem& host, const void* const model[6]) {
         SUBSALT_CHECK(upload(pb.b[a], pb.n[a] + 16, plan.owned));
         SUBSALT_CHECK(upload(pb.t[a], pb.n[a] + 16, plan.owned));
     }
-    SUBSALT_CHECK(upload(pb.wz.b, pb.wz.stride, plan.owned));
-    SUBSALT_CHECK(upload(pb.wz.in_layer, pb.wz.stride, plan.owned));
-    SUBSALT_CHECK(upload(pb.wz.near_side, pb.wz.stride, plan.owned));
+    // windows along z are read by processors alone
+    pb.wz.b = pb.wz.in_layer = pb.wz.near_side = nullptr;
     return cudaStreamSynchronize(context().compute); // the tables of the host may go
 }
 

@@ -44,12 +44,12 @@ struct Node {
         if constexpr (Two) {
             q = q_field[at];
             const float e = Storage::one(pb, Model::e, at), s = Storage::one(pb, Model::s, at);
-            to_p = half * (e + s);
-            to_q = half * (s + 1.0f);
+            to_p = share_of_p(e, s);
+            to_q = share_of_q(s);
         }
     }
     SUBSALT_DEVICE void add(float weight, float value) {
-        const float amount = (m * weight) * value;
+        const float amount = injected(m, weight, value);
         if constexpr (Two) {
             p += to_p * amount;
             q += to_q * amount;
@@ -159,8 +159,8 @@ SUBSALT_DEVICE float lane_sum(const float* p, const float* q, Index row, const f
         }
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
-            if constexpr (Two) u[j] = half * (u[j] + v[j]);
-            t = w[j] != 0.0f ? fma1(w[j] * wz, u[j], t) : t;
+            if constexpr (Two) u[j] = mean_of(u[j], v[j]);
+            t = w[j] != 0.0f ? add_product(w[j], wz, u[j], t) : t;
         }
     }
     return t;

@@ -8,36 +8,14 @@
 // SRAM and add a barrier per plane.
 #pragma once
 
-#include "device.hpp"
+#include "numbers.cuh"
 
 namespace subsalt::cuda {
 
 constexpr int quad = 4; // points along z per thread
 
 SUBSALT_DEVICE float4 quad_of(float a) {
-    return make_float4(a, a, a, a);
-}
-SUBSALT_DEVICE float4 add(float4 a, float4 b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-SUBSALT_DEVICE float4 sub(float4 a, float4 b) {
-    return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
-}
-SUBSALT_DEVICE float4 mul(float a, float4 b) {
-    return make_float4(a * b.x, a * b.y, a * b.z, a * b.w);
-}
-SUBSALT_DEVICE float4 mul(float4 a, float4 b) {
-    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
-}
-SUBSALT_DEVICE float4 fma4(float a, float4 b, float4 c) {
-    return make_float4(fma1(a, b.x, c.x), fma1(a, b.y, c.y), fma1(a, b.z, c.z), fma1(a, b.w, c.w));
-}
-SUBSALT_DEVICE float4 fma4(float4 a, float4 b, float4 c) {
-    return make_float4(fma1(a.x, b.x, c.x), fma1(a.y, b.y, c.y), fma1(a.z, b.z, c.z), fma1(a.w, b.w, c.w));
-}
-/// a b - c
-SUBSALT_DEVICE float4 fms4(float a, float4 b, float4 c) {
-    return make_float4(fma1(a, b.x, -c.x), fma1(a, b.y, -c.y), fma1(a, b.z, -c.z), fma1(a, b.w, -c.w));
+    return of<float4>(a);
 }
 
 /// The quad at p, which nothing writes while the kernel runs.
@@ -52,44 +30,14 @@ SUBSALT_DEVICE void store4(float* p, float4 a) {
     *reinterpret_cast<float4*>(p) = a;
 }
 
-/// Do f(k) for k = first .. M in order. With a radius known at run time the loop is written out all the same where what
-/// k chooses lies in registers (`Held`), which cannot be indexed.
-template <int M, bool Held, class Do>
-SUBSALT_DEVICE void for_neighbours(int first, int radius, Do f) {
-    if constexpr (M > 0 || Held) {
-#pragma unroll
-        for (int k = first; k <= (M > 0 ? M : max_radius); ++k)
-            if (M > 0 || k <= radius) f(k);
-    } else {
-#pragma unroll 2
-        for (int k = first; k <= radius; ++k)
-            f(k);
-    }
-}
-
-/// acc = fma(c_k, pair(k), acc) for k = 1 .. M in order; pair(k) is w[+k] + w[-k].
-template <int M, bool Held = false, class Pair>
-SUBSALT_DEVICE float4 add_d2(float4 acc, const float* c, int radius, Pair pair) {
-    for_neighbours<M, Held>(1, radius, [&](int k) { acc = fma4(c[k], pair(k), acc); });
-    return acc;
-}
-
-/// The same for two sums at once: that of all axes and that of this axis alone.
-template <int M, bool Held = false, class Pair>
-SUBSALT_DEVICE void add_d2_twice(float4& acc, float4& own, const float* c, int radius, Pair pair) {
-    for_neighbours<M, Held>(1, radius, [&](int k) {
-        const float4 w = pair(k);
-        acc = fma4(c[k], w, acc);
-        own = fma4(c[k], w, own);
+/// add_second for two sums at once: that of all axes and that of this axis alone.
+template <int M, bool Held = false, class Sum>
+SUBSALT_DEVICE void add_second_twice(float4& acc, float4& own, const float* c, int radius, Sum sum) {
+    for_neighbours<1, M, Held>(radius, [&](auto k) {
+        const float4 w = sum(k);
+        acc = fma(c[k], w, acc);
+        own = fma(c[k], w, own);
     });
-}
-
-/// D1: d_1 difference(1), then fma(d_k, difference(k), ...) for k = 2 .. M; difference(k) is w[+k] - w[-k].
-template <int M, bool Held = false, class Difference>
-SUBSALT_DEVICE float4 d1(const float* d, int radius, Difference difference) {
-    float4 acc = mul(d[1], difference(1));
-    for_neighbours<M, Held>(2, radius, [&](int k) { acc = fma4(d[k], difference(k), acc); });
-    return acc;
 }
 
 /// The quads x - M .. x + M of a thread that marches along x; with a radius known at run time they are loaded anew.

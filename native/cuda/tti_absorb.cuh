@@ -11,18 +11,10 @@
 
 namespace subsalt::cuda {
 
-SUBSALT_DEVICE float2 remember(float b, float2 old, float2 g) {
-    return fma2(b, old, (b - 1.0f) * g);
-}
-
 /// c_0 w and the chain of second derivatives along one axis.
 template <int M, class Values>
 SUBSALT_DEVICE float2 second_of_axis(const float* c, const Values& w) {
-    float2 u = c[0] * w.at(0);
-#pragma unroll
-    for (int k = 1; k <= M; ++k)
-        u = fma2(c[k], w.at(k) + w.at(-k), u);
-    return u;
+    return add_second<M>(c[0] * w.at(0), c, M, [&](int k) { return w.at(k) + w.at(-k); });
 }
 
 /// A pair of points in a plane, and which of it the box has.
@@ -49,17 +41,14 @@ SUBSALT_DEVICE float2 add_layer_xy(const Problem& pb, const Levels& lv, float2 a
             const int row = layer_row(pb, Axis, cell);
             return row < 0 ? zero2() : ldg2(psi + row * rows.stride);
         };
-        g = pb.d[Axis][1] * (psi_of(i + 1) - psi_of(i - 1));
-#pragma unroll
-        for (int k = 2; k <= M; ++k)
-            g = fma2(pb.d[Axis][k], psi_of(i + k) - psi_of(i - k), g);
+        g = first<M>(pb.d[Axis], M, [&](int k) { return psi_of(i + k) - psi_of(i - k); });
     }
     float2 term = g;
     if (r >= 0) {
         float* const zeta = (has_psi ? lv.zeta : lv.zeta2)[Axis] + rows.begin + r * rows.stride;
         const float2 d2 = second_of_axis<M>(pb.c[Axis], w);
-        const float2 x = fma2(pb.tilt.weight[Field], d2, slope<M>(pb.tilt.d, flux));
-        const float2 now = remember(pb.b[Axis][i], load2(zeta), has_psi ? x + g : x);
+        const float2 x = fma(pb.tilt.weight[Field], d2, slope<M>(pb.tilt.d, flux));
+        const float2 now = remember(pb.b[Axis][i], pb.b[Axis][i] - 1.0f, load2(zeta), has_psi ? x + g : x);
         store2(zeta, now, at.inside);
         term = has_psi ? g + now : now;
     }
@@ -85,23 +74,15 @@ SUBSALT_DEVICE float add_layer_z(const Problem& pb, float a, int z, const PointZ
         const auto psi_of = [&](int cell) {
             return in_layer_z(pb, cell) ? __ldg(at.psi + window_cell(pb, cell)) : 0.0f;
         };
-        g = pb.d[2][1] * (psi_of(z + 1) - psi_of(z - 1));
-#pragma unroll
-        for (int k = 2; k <= M; ++k)
-            g = fma1(pb.d[2][k], psi_of(z + k) - psi_of(z - k), g);
+        g = first<M>(pb.d[2], M, [&](int k) { return psi_of(z + k) - psi_of(z - k); });
         (z < near_lo ? front : back) = g;
     }
     if (in_layer_z(pb, z)) {
-        float d2 = pb.c[2][0] * at.w[0], s = pb.tilt.d[1] * (at.flux[1] - at.flux[-1]);
-#pragma unroll
-        for (int k = 1; k <= M; ++k)
-            d2 = fma1(pb.c[2][k], at.w[k] + at.w[-k], d2);
-#pragma unroll
-        for (int k = 2; k <= M; ++k)
-            s = fma1(pb.tilt.d[k], at.flux[k] - at.flux[-k], s);
+        const float d2 = add_second<M>(pb.c[2][0] * at.w[0], pb.c[2], M, [&](int k) { return at.w[k] + at.w[-k]; });
+        const float s = first<M>(pb.tilt.d, M, [&](int k) { return at.flux[k] - at.flux[-k]; });
         const float x = fma1(pb.tilt.weight[Field], d2, s);
         float* const zeta = at.zeta + window_cell(pb, z);
-        const float now = remember(pb.b[2][z], *zeta, has_psi ? x + g : x);
+        const float now = remember(pb.b[2][z], pb.b[2][z] - 1.0f, *zeta, has_psi ? x + g : x);
         *zeta = now;
         if (z < lo)
             front = front + now;

@@ -88,19 +88,13 @@ constexpr int at_once<TiltedColumn<8>> = 1;
 /// D1 on a unit grid, and D2 without its centre.
 template <int M, class Values>
 SUBSALT_DEVICE float2 slope(const float* d, const Values& w) {
-    float2 h = d[1] * (w.at(1) - w.at(-1));
-#pragma unroll(at_once<Values>)
-    for (int k = 2; k <= M; ++k)
-        h = fma2(d[k], w.at(k) - w.at(-k), h);
-    return h;
+    constexpr int written = at_once<Values> == 1 ? 0 : M;
+    return first<written>(d, M, [&](int k) { return w.at(k) - w.at(-k); });
 }
 template <int M, class Values>
 SUBSALT_DEVICE float2 second(const float* c, const Values& w) {
-    float2 u = c[1] * (w.at(1) + w.at(-1));
-#pragma unroll(at_once<Values>)
-    for (int k = 2; k <= M; ++k)
-        u = fma2(c[k], w.at(k) + w.at(-k), u);
-    return u;
+    constexpr int written = at_once<Values> == 1 ? 0 : M;
+    return first<written>(c, M, [&](int k) { return w.at(k) + w.at(-k); });
 }
 
 struct Fluxes {
@@ -118,26 +112,21 @@ SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radi
     Fluxes out{zero2(), zero2(), zero2(), zero2()};
     if constexpr (inner) {
         out.a = tilt.centre[Field] * column.at(0);
-        out.a = fma2(tilt.second[Field][0], second<M>(tilt.c, column), out.a);
+        out.a = fma(tilt.second[Field][0], second<M>(tilt.c, column), out.a);
     }
     const float2 hx = slope<M>(tilt.d, column);
     float2 g = m[0] * hx, hy = zero2();
     if constexpr (Dim == 3) {
         const PairRows rows{w, Tile::w_row};
         hy = slope<M>(tilt.d, rows);
-        if constexpr (inner) out.a = fma2(tilt.second[Field][1], second<M>(tilt.c, rows), out.a);
-        g = fma2(m[1], hy, g);
+        if constexpr (inner) out.a = fma(tilt.second[Field][1], second<M>(tilt.c, rows), out.a);
+        g = fma(m[1], hy, g);
     }
     const PairWindow<M> window(w);
     const float2 hz = slope<M>(tilt.d, window);
-    if constexpr (inner) out.a = fma2(tilt.second[Field][2], second<M>(tilt.c, window), out.a);
-    g = fma2(m[2], hz, g);
-    // of p fma(-m, g, f), of q fma(m, g, -f): the sign of a product may stand at any factor
-    const float2 sg = Field == 0 ? -g : g;
-    const auto flux = [&](int i, float2 h) {
-        const float2 f = tilt.share[i] * h;
-        return fma2(m[i], sg, Field == 0 ? f : -f);
-    };
+    if constexpr (inner) out.a = fma(tilt.second[Field][2], second<M>(tilt.c, window), out.a);
+    g = fma(m[2], hz, g);
+    const auto flux = [&](int i, float2 h) { return tti_flux<Field>(m[i], g, tilt.share[i] * h); };
     if constexpr (inner) out.x = flux(0, hx);
     if constexpr (Dim == 3 && R != Role::beside_z) out.y = flux(1, hy);
     if constexpr (R != Role::beside_y) out.z = flux(2, hz);
@@ -147,10 +136,7 @@ SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radi
 /// a + D1 F: pair after pair.
 template <int M, class Values>
 SUBSALT_DEVICE float2 add_divergence(float2 a, const float* d, const Values& flux) {
-#pragma unroll
-    for (int k = 1; k <= M; ++k)
-        a = fma2(d[k], flux.at(k) - flux.at(-k), a);
-    return a;
+    return add_first<M>(a, d, M, [&](int k) { return flux.at(k) - flux.at(-k); });
 }
 
 /// The part of the divergence along x, as the planes come: the flux of plane x is the last that plane x - M waits for.
@@ -158,10 +144,10 @@ SUBSALT_DEVICE float2 add_divergence(float2 a, const float* d, const Values& flu
 /// pairs of every point are added in the order k = 1 .. M.
 template <int M, class Before>
 SUBSALT_DEVICE float2 push_divergence_x(float2 (&acc)[M], float2 a, float2 flux, const float* d, Before before) {
-    const float2 done = fma2(d[M], flux - before(2 * M), acc[M - 1]);
+    const float2 done = fma(d[M], flux - before(2 * M), acc[M - 1]);
 #pragma unroll
     for (int j = M - 1; j >= 1; --j)
-        acc[j] = fma2(d[j], flux - before(2 * j), acc[j - 1]);
+        acc[j] = fma(d[j], flux - before(2 * j), acc[j - 1]);
     acc[0] = a;
     return done;
 }

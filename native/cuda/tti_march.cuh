@@ -351,13 +351,13 @@ private:
         if (writes_operator()) return write_operator(x, a, b);
         const auto copied = [&](int i) { return load2(Tile::point(shared_, i, unit_.y, unit_.z)); };
         const float2 m = copied(0), e = copied(1), s = copied(2), p_prev = copied(3), q_prev = copied(4);
-        float2 p = fma2(m, fma2(e, a, s * b), fma2(2.0f, column_[0].at(-M), -p_prev));
-        float2 q = fma2(m, fma2(s, a, b), fma2(2.0f, column_[1].at(-M), -q_prev));
+        float2 p = leapfrog(m, rhs_of_p(e, s, a, b), column_[0].at(-M), p_prev);
+        float2 q = leapfrog(m, rhs_of_q(s, a, b), column_[1].at(-M), q_prev);
         if (!Plain && pb_.boundary == Boundary::damping) {
             const float t_xy = Dim == 3 ? pb_.t[0][x] + pb_.t[1][y_] : pb_.t[0][x];
-            const float t = t_xy + pb_.t[2][z_], t_next = t_xy + pb_.t[2][z_ + 1];
-            p = make_float2(damped(t, p_prev.x, p.x), damped(t_next, p_prev.y, p.y));
-            q = make_float2(damped(t, q_prev.x, q.x), damped(t_next, q_prev.y, q.y));
+            const float2 t = make_float2(t_xy + pb_.t[2][z_], t_xy + pb_.t[2][z_ + 1]);
+            p = damped(t, p_prev, p);
+            q = damped(t, q_prev, q);
         }
         put(lv_.prev[0] + at_ - M * pb_.plane, p);
         put(lv_.prev[1] + at_ - M * pb_.plane, q);

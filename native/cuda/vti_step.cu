@@ -80,21 +80,21 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         float4 a = mul(pb.centre, p);
         if constexpr (B == Boundary::pml) {
             float4 own = mul(pb.c[0][0], p);
-            add_d2_twice<M>(a, own, pb.c[0], radius, pair_x);
+            add_second_twice<M>(a, own, pb.c[0], radius, pair_x);
             float4 extra = layer_term<M>(pb, lv, part, 0, at, own);
             if (Dim == 3) {
                 own = mul(pb.c[1][0], p);
-                add_d2_twice<M>(a, own, pb.c[1], radius, pair_y);
+                add_second_twice<M>(a, own, pb.c[1], radius, pair_y);
                 extra = add(extra, layer_term<M>(pb, lv, part, 1, at, own));
             }
             a = add(a, extra);
         } else {
-            a = add_d2<M>(a, pb.c[0], radius, pair_x);
-            if (Dim == 3) a = add_d2<M>(a, pb.c[1], radius, pair_y);
+            a = add_second<M>(a, pb.c[0], radius, pair_x);
+            if (Dim == 3) a = add_second<M>(a, pb.c[1], radius, pair_y);
         }
         const float4 q = slots.now(of_q);
         const RowWindow<M> row(w, q, radius);
-        float4 b = add_d2<M, true>(mul(pb.c[2][0], q), pb.c[2], radius, [&](int k) { return row.pair(k); });
+        float4 b = add_second<M, true>(mul(pb.c[2][0], q), pb.c[2], radius, [&](int k) { return row.pair(k); });
         if constexpr (B == Boundary::pml) b = add(b, add_term_z<M>(quad_of(-0.0f), pb, lv, part, at, b));
 
         const auto model = [&](Model which, int i) {
@@ -102,8 +102,8 @@ SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
         };
         const float4 m = model(Model::m, of_m), e = model(Model::e, of_e), s = model(Model::s, of_s);
         const float4 p_prev = slots.now(of_p_prev), q_prev = slots.now(of_q_prev);
-        float4 p_next = fma4(m, fma4(e, a, mul(s, b)), fms4(2.0f, p, p_prev));
-        float4 q_next = fma4(m, fma4(s, a, b), fms4(2.0f, q, q_prev));
+        float4 p_next = leapfrog(m, rhs_of_p(e, s, a, b), p, p_prev);
+        float4 q_next = leapfrog(m, rhs_of_q(s, a, b), q, q_prev);
         if constexpr (B == Boundary::damping) {
             const float4 t = damping_at(pb, at);
             p_next = damped(t, p_prev, p_next);
@@ -123,10 +123,10 @@ SUBSALT_GLOBAL void vti_operators(const __grid_constant__ Problem pb, const floa
     const BoxPoint at = point_of_box(pb, box);
     if (!at.inside) return;
     const float *const u = p + at.padded, *const w = q + at.padded;
-    float acc = add_d2_at(pb.centre * __ldg(u), u, pb.plane, pb.c[0], pb.radius);
-    if (pb.dim == 3) acc = add_d2_at(acc, u, pb.row, pb.c[1], pb.radius);
+    float acc = add_second_at(pb.centre * __ldg(u), u, pb.plane, pb.c[0], pb.radius);
+    if (pb.dim == 3) acc = add_second_at(acc, u, pb.row, pb.c[1], pb.radius);
     a[at.dense] = acc;
-    b[at.dense] = add_d2_at(pb.c[2][0] * __ldg(w), w, 1, pb.c[2], pb.radius);
+    b[at.dense] = add_second_at(pb.c[2][0] * __ldg(w), w, 1, pb.c[2], pb.radius);
 }
 
 struct VtiMarch {

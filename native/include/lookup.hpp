@@ -260,6 +260,11 @@ struct Window {
 
 #endif
 
+/// A quotient, by the name that kirchhoff_formulas.hpp uses.
+SUBSALT_INLINE Vec ratio(Vec a, Vec b) {
+    return div(a, b);
+}
+
 /// All lanes, as bits.
 constexpr unsigned all_lanes = (1u << SUBSALT_LANES) - 1u;
 

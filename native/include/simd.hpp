@@ -10,7 +10,12 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wignored-attributes" // of vectors as arguments of templates: only their names differ
+#endif
+
 #define SUBSALT_INLINE inline __attribute__((always_inline))
+#define SUBSALT_INLINED __attribute__((always_inline)) // of a lambda
 
 namespace subsalt::SUBSALT_NS {
 
@@ -277,6 +282,28 @@ SUBSALT_INLINE float fma1(float a, float b, float c) {
 #else
     return __builtin_fmaf(a, b, c);
 #endif
+}
+
+#if SUBSALT_LANES > 1
+// one number by the same names, for formulas.hpp
+SUBSALT_INLINE float add(float a, float b) {
+    return a + b;
+}
+SUBSALT_INLINE float mul(float a, float b) {
+    return a * b;
+}
+SUBSALT_INLINE float fma(float a, float b, float c) {
+    return fma1(a, b, c);
+}
+#endif
+
+/// A number in all lanes, or that number.
+template <class N>
+SUBSALT_INLINE N of(float a) {
+    if constexpr (sizeof(N) == sizeof(float))
+        return a;
+    else
+        return set1(a);
 }
 
 /// Ask for a cache line in L1. One row ahead into L1 gave 1.40 of the plain loop on one core (isotropic, 256^3, order

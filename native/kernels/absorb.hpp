@@ -49,7 +49,7 @@ inline void psi_row(float* psi, const float* u, Index stride, const float* d1, i
         if (next.memory != 0) prefetch_l2(psi + z + next.memory);
         if (next.field != 0) prefetch_l2(u + z + next.field);
         const Vec old = load(psi + z);
-        const Vec now = fma(vb, old, mul(vb1, d1_axis<M>(u + z, stride, d, radius)));
+        const Vec now = remember(vb, vb1, old, d1_axis<M>(u + z, stride, d, radius));
         store(psi + z, merge<Whole>(z, z0, z1, now, old));
     }
 }
@@ -71,8 +71,8 @@ inline void psi_two_planes(float* psi, float* psi2, const float* u, Index stride
         }
         Vec g, g2;
         d1_two_planes<M>(g, g2, u, u2, r, d);
-        store(psi, fma(vb, load(psi), mul(vb1, g)));
-        store(psi2, fma(wb, load(psi2), mul(wb1, g2)));
+        store(psi, remember(vb, vb1, load(psi), g));
+        store(psi2, remember(wb, wb1, load(psi2), g2));
     }
 }
 
@@ -87,7 +87,7 @@ inline void psi_row_z(float* psi, const float* u, const WindowsZ& wz, Index n, c
         const Index z = j < wz.front ? j : n - total + j;
         if (z + lanes <= z0 || z >= z1) continue;
         const Vec b = load(wz.b + j), old = load(psi + j);
-        const Vec now = fma(b, old, mul(sub(b, one), d1_axis<M>(u + z, 1, d, radius)));
+        const Vec now = remember(b, sub(b, one), old, d1_axis<M>(u + z, 1, d, radius));
         store(psi + j, within(z, z0, z1, now, old));
     }
 }
@@ -114,15 +114,13 @@ inline void layer_row_term(float* extra, const LayerRow& row, const float* c2, c
     const float* const* psi = row.psi + reach;
     float* zeta = row.zeta[0];
     for (Index z = down(z0); z < z1; z += lanes) {
-        Vec term = mul(d.w[1], sub(load(psi[1] + z), load(psi[-1] + z)));
-        for (int k = 2; k <= reach; ++k)
-            term = fma(d.w[k], sub(load(psi[k] + z), load(psi[-k] + z)), term);
+        Vec term = first<M>(d, radius, [&](int k) SUBSALT_INLINED { return sub(load(psi[k] + z), load(psi[-k] + z)); });
         if (zeta != nullptr) {
             if (next.memory != 0) prefetch_l2(zeta + z + next.memory);
             const float* u = row.u + z;
             const Vec old = load(zeta + z);
             const Vec g = add(add_d2<M>(mul(c.w[0], load(u)), u, r, c, radius), term);
-            const Vec now = fma(vb, old, mul(vb1, g));
+            const Vec now = remember(vb, vb1, old, g);
             store(zeta + z, merge<Whole>(z, z0, z1, now, old));
             term = add(term, now);
         }
@@ -162,8 +160,8 @@ inline void layer_two_plane_terms(float* extra, float* extra2, const LayerRow& r
             const Vec mid = load(u), mid2 = load(u2);
             Vec g = mul(c.w[0], mid), g2 = mul(c.w[0], mid2);
             add_d2_two_planes<M>(g, g2, u, u2, mid, mid2, r, c);
-            const Vec now = fma(vb, load(zeta + z), mul(vb1, add(g, term)));
-            const Vec now2 = fma(wb, load(zeta2 + z), mul(wb1, add(g2, term2)));
+            const Vec now = remember(vb, vb1, load(zeta + z), add(g, term));
+            const Vec now2 = remember(wb, wb1, load(zeta2 + z), add(g2, term2));
             store(zeta + z, now);
             store(zeta2 + z, now2);
             term = add(term, now);
@@ -196,7 +194,7 @@ inline void add_term_z(float* extra, const float* psi, float* zeta, float* work,
         const Vec b = load(wz.b + j), old = load(zeta + j);
         const Vec g = d1_axis<M>(work + z, 1, d, radius);
         const Vec r = add(d2_axis<M>(u + z, 1, c, radius), g);
-        const Vec now = fma(b, old, mul(sub(b, one), r));
+        const Vec now = remember(b, sub(b, one), old, r);
         store(zeta + j, within(z, z0, z1, now, old));
         const Vec term = add(select(load(wz.near_side + j), g, none), select(load(wz.in_layer + j), now, none));
         store(extra + z, add(load(extra + z), term));
@@ -230,7 +228,7 @@ struct WindowZ {
         }
     }
     SUBSALT_INLINE void advance_psi(Vec b) {
-        psi_now = fma(b, load(psi), mul(sub(b, set1(1.0f)), d1));
+        psi_now = remember(b, sub(b, set1(1.0f)), load(psi), d1);
         store(psi, psi_now);
     }
     /// D1 Psi; outside the window Psi is zero

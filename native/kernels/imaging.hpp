@@ -8,16 +8,16 @@
 // `fields` point to the first point of the row in padded arrays, everything else to rows of the box without padding.
 #pragma once
 
-#include "simd.hpp"
+#include "formulas.hpp"
 
 namespace subsalt::SUBSALT_NS {
 
 SUBSALT_INLINE Vec imaged(const float* p, const float* q, Index z) {
-    return q == nullptr ? load(p + z) : mul(set1(0.5f), add(load(p + z), load(q + z)));
+    return q == nullptr ? load(p + z) : mean_of(load(p + z), load(q + z));
 }
 
 SUBSALT_INLINE float imaged1(const float* p, const float* q, Index z) {
-    return q == nullptr ? p[z] : 0.5f * (p[z] + q[z]);
+    return q == nullptr ? p[z] : mean_of(p[z], q[z]);
 }
 
 /// Stores go past the caches: nobody reads a snapshot before the sweep has ended. `end_streams` comes after the rows.
@@ -37,18 +37,18 @@ inline void correlate_row(float* image, const float* u, const float* p, const fl
     const Vec s = set1(scale);
     Index z = 0;
     for (; z + lanes <= n; z += lanes)
-        store(image + z, fma(mul(s, load(u + z)), imaged(p, q, z), load(image + z)));
+        store(image + z, add_product(s, load(u + z), imaged(p, q, z), load(image + z)));
     for (; z < n; ++z)
-        image[z] = fma1(scale * u[z], imaged1(p, q, z), image[z]);
+        image[z] = add_product(scale, u[z], imaged1(p, q, z), image[z]);
 }
 
 inline void square_row(float* image, const float* u, float scale, Index n) {
     const Vec s = set1(scale);
     Index z = 0;
     for (; z + lanes <= n; z += lanes)
-        store(image + z, fma(mul(s, load(u + z)), load(u + z), load(image + z)));
+        store(image + z, add_product(s, load(u + z), load(u + z), load(image + z)));
     for (; z < n; ++z)
-        image[z] = fma1(scale * u[z], u[z], image[z]);
+        image[z] = add_product(scale, u[z], u[z], image[z]);
 }
 
 /// correlate_row with a snapshot of w in place of the field: the same bits.
@@ -62,11 +62,11 @@ inline void energy_row(float* image, const float* p, const float* q, float scale
     Index z = 0;
     for (; z + lanes <= n; z += lanes) {
         const Vec w = imaged(p, q, z);
-        store(image + z, fma(mul(s, w), w, load(image + z)));
+        store(image + z, add_product(s, w, w, load(image + z)));
     }
     for (; z < n; ++z) {
         const float w = imaged1(p, q, z);
-        image[z] = fma1(scale * w, w, image[z]);
+        image[z] = add_product(scale, w, w, image[z]);
     }
 }
 

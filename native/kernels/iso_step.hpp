@@ -42,14 +42,11 @@ struct IsoRow {
 
 /// prev <- next, where acc is the Laplacian and mid the field.
 template <Kind K>
-SUBSALT_INLINE void leapfrog(float* prev, Vec m, Vec acc, Vec mid, const float* extra, const float* t, float t_xy) {
+SUBSALT_INLINE void advance(float* prev, Vec m, Vec acc, Vec mid, const float* extra, const float* t, float t_xy) {
     if constexpr (K == Kind::extra) acc = add(acc, load(extra));
     const Vec before = load(prev);
-    Vec next = fma(m, acc, fms(set1(2.0f), mid, before));
-    if constexpr (K == Kind::damped) {
-        const Vec both = add(set1(t_xy), load(t));
-        next = where_nonzero(both, div(fma(both, before, next), add(set1(1.0f), both)), next);
-    }
+    Vec next = leapfrog(m, acc, mid, before);
+    if constexpr (K == Kind::damped) next = damped(add(set1(t_xy), load(t)), before, next);
     store(prev, next);
 }
 
@@ -88,7 +85,7 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
         if constexpr (K == Kind::laplacian)
             store(prev, acc);
         else
-            leapfrog<K>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
+            advance<K>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
         v.next();
     }
 }
@@ -137,8 +134,8 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
             }
             acc = add_d2_z<M>(acc, w, v, cz, M);
             acc2 = add_d2_z<M>(acc2, w2, v2, cz, M);
-            leapfrog<Here>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
-            leapfrog<Here>(prev + beyond, m(beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
+            advance<Here>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
+            advance<Here>(prev + beyond, m(beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
             v.next();
             v2.next();
         }

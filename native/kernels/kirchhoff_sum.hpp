@@ -22,8 +22,10 @@
 // image and medium and, per band and coefficient, 4 bytes of the trace, all in cache.
 #pragma once
 
-#include "kirchhoff_pair.hpp"
+#include "formulas.hpp"
 #include "lookup.hpp"
+
+#include "kirchhoff_formulas.hpp"
 
 namespace subsalt::SUBSALT_NS::migration {
 
@@ -41,16 +43,16 @@ struct Rows {
 struct Held {
     Rows rows;
     Amplitude amplitude;
-    Vec src2, rcv2, src_x, src_y, rcv_x, rcv_y, weight;
+    Vec src2, rcv2, src[2], rcv[2], weight;
     Vec first, last, bands, top; // position of the trace, and of its last sample; B, B - 1
     const float* samples;        // of band 0
     const double *integrals, *slopes;
     Index order, stride, band; // floats from one coefficient to the next, from one band to the next
 
     Held(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& r, const Pair& pair)
-        : rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)), src_x(set1(pair.src[0])),
-          src_y(set1(pair.src[1])), rcv_x(set1(pair.rcv[0])), rcv_y(set1(pair.rcv[1])), weight(set1(pair.weight)),
-          first(set1(traces.first)), last(set1(static_cast<float>(traces.ns - 1))),
+        : rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)),
+          src{set1(pair.src[0]), set1(pair.src[1])}, rcv{set1(pair.rcv[0]), set1(pair.rcv[1])},
+          weight(set1(pair.weight)), first(set1(traces.first)), last(set1(static_cast<float>(traces.ns - 1))),
           bands(set1(static_cast<float>(traces.bands))), top(set1(static_cast<float>(traces.bands - 1))),
           order(traces.order), stride(traces.ns_pad), band((traces.order + 1) * traces.ns_pad) {
         samples = traces.samples + trace * traces.bands * band;
@@ -59,54 +61,17 @@ struct Held {
     }
 };
 
-/// Both legs at the samples of one vector.
-struct Legs {
-    Vec src, rcv, both, product, inverse, squares;
-    Vec src_p, rcv_p, src_q, rcv_q; // with eta only
+/// Both legs at the samples of one vector, and 1 / (t_s t_r).
+struct LegsHere : Legs<Vec> {
+    Vec inverse;
 };
 
-/// t^2 of one leg, and its derivatives by h^2 and q.
-SUBSALT_INLINE Vec square_of_leg(Vec x2, Vec s, Vec h2, Vec eta2, Vec& p, Vec& q) {
-    const Vec one = set1(1.0f), square = mul(x2, s), wide = add(one, eta2);
-    const Vec u = div(square, fma(wide, square, h2));
-    const Vec less = mul(eta2, u);
-    p = fma(less, u, one);
-    q = fnma(less, fnma(wide, u, set1(2.0f)), one);
-    return fnma(less, square, add(h2, square));
-}
-
 template <bool with_eta>
-SUBSALT_INLINE Legs legs_at(const Held& held, Index k) {
-    Legs l;
-    const Vec s = load(held.rows.slowness2 + k), h2 = load(held.rows.half2 + k);
-    Vec a, b;
-    if constexpr (with_eta) {
-        const Vec eta = load(held.rows.eta + k), eta2 = add(eta, eta);
-        a = square_of_leg(held.src2, s, h2, eta2, l.src_p, l.src_q);
-        b = square_of_leg(held.rcv2, s, h2, eta2, l.rcv_p, l.rcv_q);
-    } else {
-        a = fma(held.src2, s, h2);
-        b = fma(held.rcv2, s, h2);
-    }
-    l.src = root(a);
-    l.rcv = root(b);
-    l.both = add(l.src, l.rcv);
-    l.squares = add(a, b);
-    l.product = mul(l.src, l.rcv);
-    l.inverse = div(set1(1.0f), l.product);
-    return l;
-}
-
-/// Raised cosine: 0 for u <= 0, 1 for u >= 1, between them 1/2 + sin(pi (u - 1/2)) / 2 to 4e-8.
-SUBSALT_INLINE Vec taper(Vec u) {
-    const Vec zero = set1(0.0f), one = set1(1.0f), half = set1(0.5f);
-    const Vec w = sub(least(most(u, zero), one), half), w2 = mul(w, w);
-    Vec sine = fma(set1(0.0776576603f), w2, set1(-0.5982912856f));
-    sine = fma(sine, w2, set1(2.5500775232f));
-    sine = fma(sine, w2, set1(-5.1677100835f));
-    sine = fma(sine, w2, set1(3.1415926401f));
-    const Vec inside = most(fma(mul(half, w), sine, half), zero);
-    return where_below(zero, u, where_below(u, one, inside, one), zero);
+SUBSALT_INLINE LegsHere legs_at(const Held& held, Index k) {
+    const Vec eta = with_eta ? load(held.rows.eta + k) : set1(0.0f);
+    const Vec slowness2 = load(held.rows.slowness2 + k), half2 = load(held.rows.half2 + k);
+    const Legs<Vec> l = legs_of<with_eta>(held.src2, held.rcv2, slowness2, half2, eta);
+    return {l, div(set1(1.0f), l.product)};
 }
 
 /// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on.
@@ -118,50 +83,27 @@ struct Room {
 };
 
 template <bool with_eta>
-SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Held& held, float midpoint, const Legs& l, Index k) {
+SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Held& held, float midpoint, const Legs<Vec>& l,
+                            Index k) {
     Room room{set1(1.0f), set1(1.0f)};
-    if (rules.has_stretch) {
-        Vec sum = l.both;
-        if constexpr (with_eta) sum = fma(l.src_p, l.rcv, mul(l.rcv_p, l.src));
-        const Vec inverse_j = div(l.product, mul(load(held.rows.quarter + k), sum));
-        room.stretch = mul(sub(set1(1.0f + rules.stretch_most), inverse_j), set1(rules.stretch_scale));
-    }
-    if (rules.has_dip) {
-        // a trace right above the location asks for no dip, also at t0 = 0
-        const Vec reach = most(mul(load(held.rows.depth + k), set1(rules.dip_slope)), set1(1e-30f));
-        room.dip = mul(sub(set1(1.0f), div(set1(midpoint), reach)), set1(rules.dip_scale));
-    }
+    if (rules.has_stretch) room.stretch = room_of_stretch<with_eta>(rules, l, load(held.rows.quarter + k));
+    if (rules.has_dip) room.dip = room_of_dip(rules, midpoint, load(held.rows.depth + k));
     return room;
 }
 
 /// Where in the trace the legs end, and that place moved into the trace.
 struct Position {
     Vec at, inside;
-    SUBSALT_INLINE Position(const Held& held, const Legs& l) {
+    SUBSALT_INLINE Position(const Held& held, const Legs<Vec>& l) {
         at = sub(l.both, held.first);
         inside = least(most(at, set1(0.0f)), held.last);
     }
 };
 
 /// What a sample of the trace counts, without the tapers that depend on the sample.
-SUBSALT_INLINE Vec weight_at(const Held& held, const Legs& l, Index k) {
+SUBSALT_INLINE Vec weight_at(const Held& held, const LegsHere& l, Index k) {
     if (held.amplitude == Amplitude::none) return held.weight;
-    const Vec sum = mul(l.both, l.inverse), squares = mul(l.squares, l.inverse), factor = load(held.rows.factor + k);
-    const Vec shape = held.amplitude == Amplitude::three ? mul(sum, squares) : mul(root(sum), squares);
-    return mul(held.weight, mul(factor, shape));
-}
-
-/// m: the larger of |dt/dx_m| spacing along the two axes, times t_s t_r / s.
-template <bool with_eta>
-SUBSALT_INLINE Vec steepness(const Held& held, const Legs& l) {
-    Vec to_rcv = l.rcv, to_src = l.src;
-    if constexpr (with_eta) {
-        to_rcv = mul(l.src_q, l.rcv);
-        to_src = mul(l.rcv_q, l.src);
-    }
-    const Vec along = magnitude(fma(held.src_x, to_rcv, mul(held.rcv_x, to_src)));
-    const Vec across = magnitude(fma(held.src_y, to_rcv, mul(held.rcv_y, to_src)));
-    return most(along, across);
+    return weight_of<Vec>(held.amplitude, held.weight, l, l.inverse, load(held.rows.factor + k));
 }
 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
@@ -169,11 +111,7 @@ template <bool together, int fixed>
 SUBSALT_INLINE Vec value_of(const Held& held, const float* band, const Window& window) {
     const auto c = [&](Index k) { return window.read<together>(band + k * held.stride); };
     const Vec f = window.fraction;
-    if constexpr (fixed == 1) return fma(c(1), f, c(0));
-    if constexpr (fixed == 4) { // two chains, half as long as one
-        const Vec f2 = mul(f, f);
-        return fma(fma(c(4), f2, fma(c(3), f, c(2))), f2, fma(c(1), f, c(0)));
-    }
+    if constexpr (fixed > 0) return polynomial<fixed>(c, f);
     Vec value = c(held.order);
     for (Index k = held.order - 1; k >= 0; --k)
         value = fma(value, f, c(k));
@@ -226,11 +164,6 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
     return add(value, set1(0.0f)); // no negative zero, which a band more or less would turn
 }
 
-/// Shortest half-length of the triangle, samples: it leaves 0.999 at 0.7 of Nyquist, and S its digits.
-constexpr float least_half = 0.05f;
-/// Longest: beyond it nothing is left of any trace.
-constexpr float most_half = 1e6f;
-
 /// A twice integrated trace S: its values and slopes at the samples, and the coefficients of the trace between them.
 template <int fixed>
 struct Integral {
@@ -274,13 +207,13 @@ struct Sought {
 
 template <bool with_eta, Antialias antialias, bool muted>
 SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float midpoint, Index k) {
-    const Legs l = legs_at<with_eta>(held, k);
+    const LegsHere l = legs_at<with_eta>(held, k);
     const Position position(held, l);
     Vec weight = weight_at(held, l, k);
     if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, held, midpoint, l, k).mute());
     Sought sought{position.inside, where_equal(position.at, position.inside, weight, set1(0.0f)), set1(0.0f)};
     if constexpr (antialias != Antialias::none) {
-        const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held, l));
+        const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held.src, held.rcv, l));
         if constexpr (antialias == Antialias::triangle)
             sought.steep = least(most(mul(slope, l.inverse), set1(least_half)), set1(most_half));
         else
@@ -323,7 +256,7 @@ SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, f
 /// The lanes that are live, as bits.
 template <bool with_eta>
 SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index nt) {
-    const Legs l = legs_at<with_eta>(held, k);
+    const LegsHere l = legs_at<with_eta>(held, k);
     const Position position(held, l);
     const unsigned heard = bits_below(set1(0.0f), room_at<with_eta>(rules, held, midpoint, l, k).smaller());
     const unsigned image = nt - k >= lanes ? all_lanes : (nt > k ? (1u << (nt - k)) - 1u : 0u);

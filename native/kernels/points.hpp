@@ -9,6 +9,7 @@
 // No multiply-add in `inject`: it equals the NumPy reference bit for bit.
 #pragma once
 
+#include "formulas.hpp"
 #include "kernels/model_storage.hpp"
 
 namespace subsalt::SUBSALT_NS {
@@ -26,7 +27,7 @@ SUBSALT_INLINE void inject_iso_row(float* __restrict p, const Storage& m, const 
                                    float value, Index nz) {
     const Index n = W > 0 ? W : nz;
     for (Index k = 0; k < n; ++k)
-        p[k] += (m.one(k) * (wxy * wz[k])) * value;
+        p[k] += injected(m.one(k), wxy * wz[k], value);
 }
 
 template <int W, class Storage>
@@ -34,9 +35,9 @@ SUBSALT_INLINE void inject_vti_row(float* __restrict p, float* __restrict q, con
                                    const Storage& s, const float* __restrict wz, float wxy, float value, Index nz) {
     const Index n = W > 0 ? W : nz;
     for (Index k = 0; k < n; ++k) {
-        const float amount = (m.one(k) * (wxy * wz[k])) * value;
-        p[k] += (0.5f * (e.one(k) + s.one(k))) * amount;
-        q[k] += (0.5f * (s.one(k) + 1.0f)) * amount;
+        const float amount = injected(m.one(k), wxy * wz[k], value);
+        p[k] += share_of_p(e.one(k), s.one(k)) * amount;
+        q[k] += share_of_q(s.one(k)) * amount;
     }
 }
 
@@ -132,10 +133,10 @@ SUBSALT_INLINE void record_row(float* __restrict t, const float* __restrict p, c
     const Index n = W > 0 ? W : block;
     if (q == nullptr)
         for (Index k = 0; k < n; ++k)
-            t[k] = fma1(wxy * wz[k], p[k], t[k]);
+            t[k] = add_product(wxy, wz[k], p[k], t[k]);
     else
         for (Index k = 0; k < n; ++k)
-            t[k] = fma1(wxy * wz[k], 0.5f * (p[k] + q[k]), t[k]);
+            t[k] = add_product(wxy, wz[k], mean_of(p[k], q[k]), t[k]);
 }
 
 /// The share of plane number jx of the support of point i. Rows of zero weight are left out.

@@ -8,7 +8,7 @@
 // `M` > 0 is a radius known to the compiler, 0 one known at run time.
 #pragma once
 
-#include "simd.hpp"
+#include "formulas.hpp"
 
 namespace subsalt::SUBSALT_NS {
 
@@ -83,29 +83,21 @@ struct Weights {
         for (int k = 0; k <= radius; ++k)
             w[k] = set1(c[k]);
     }
+    SUBSALT_INLINE Vec operator[](int k) const { return w[k]; }
 };
 
 /// acc + sum_k c_k (w[+k] + w[-k]) along x or y.
 template <int M>
 SUBSALT_INLINE Vec add_d2(Vec acc, const float* p, const Reach& r, const Weights& c, int radius) {
-    if constexpr (M == 0) {
-        const char* q = reinterpret_cast<const char*>(p);
-        for (int k = 1; k <= radius; ++k)
-            acc = fma(c.w[k],
-                      add(load(reinterpret_cast<const float*>(q + k * r.one)),
-                          load(reinterpret_cast<const float*>(q - k * r.one))),
-                      acc);
-        return acc;
-    } else {
-        static_assert(M == 2 || M == 4);
-        acc = fma(c.w[1], add_behind<1>(ahead<1>(p, r), p, r), acc);
-        acc = fma(c.w[2], add_behind<2>(ahead<2>(p, r), p, r), acc);
-        if constexpr (M == 4) {
-            acc = fma(c.w[3], add_behind<3>(ahead<3>(p, r), p, r), acc);
-            acc = fma(c.w[4], add_behind<4>(ahead<4>(p, r), p, r), acc);
+    return add_second<M>(acc, c, radius, [&](auto k) SUBSALT_INLINED {
+        if constexpr (M == 0) {
+            const char* q = reinterpret_cast<const char*>(p);
+            return add(load(reinterpret_cast<const float*>(q + k * r.one)),
+                       load(reinterpret_cast<const float*>(q - k * r.one)));
+        } else {
+            return add_behind<k>(ahead<k>(p, r), p, r);
         }
-        return acc;
-    }
+    });
 }
 
 /// The same along x at p and at its neighbour p2 in the plane beyond: all but two of the loads serve both.
@@ -188,39 +180,25 @@ SUBSALT_INLINE Vec pair_z([[maybe_unused]] const float* p, [[maybe_unused]] cons
 /// acc + sum_k c_k (w[+k] + w[-k]) along z.
 template <int M>
 SUBSALT_INLINE Vec add_d2_z(Vec acc, const float* p, const RowWindow& v, const Weights& c, int radius) {
-    if constexpr (M == 0) {
-        for (int k = 1; k <= radius; ++k)
-            acc = fma(c.w[k], add(load(p + k), load(p - k)), acc);
-        return acc;
-    } else {
-        acc = fma(c.w[1], pair_z<1>(p, v), acc);
-        acc = fma(c.w[2], pair_z<2>(p, v), acc);
-        if constexpr (M == 4) {
-            acc = fma(c.w[3], pair_z<3>(p, v), acc);
-            acc = fma(c.w[4], pair_z<4>(p, v), acc);
-        }
-        return acc;
-    }
+    return add_second<M>(acc, c, radius, [&](auto k) SUBSALT_INLINED {
+        if constexpr (M == 0)
+            return add(load(p + k), load(p - k));
+        else
+            return pair_z<k>(p, v);
+    });
 }
 
 /// D2 w along one axis alone: c_0 w, then the chain. `stride` in floats.
 template <int M>
 SUBSALT_INLINE Vec d2_axis(const float* p, Index stride, const Weights& c, int radius) {
-    const int reach = M > 0 ? M : radius;
-    Vec acc = mul(c.w[0], load(p));
-    for (int k = 1; k <= reach; ++k)
-        acc = fma(c.w[k], add(load(p + k * stride), load(p - k * stride)), acc);
-    return acc;
+    return add_second<M>(mul(c[0], load(p)), c, radius,
+                         [&](int k) SUBSALT_INLINED { return add(load(p + k * stride), load(p - k * stride)); });
 }
 
 /// D1 w along one axis. `stride` in floats.
 template <int M>
 SUBSALT_INLINE Vec d1_axis(const float* p, Index stride, const Weights& d, int radius) {
-    const int reach = M > 0 ? M : radius;
-    Vec acc = mul(d.w[1], sub(load(p + stride), load(p - stride)));
-    for (int k = 2; k <= reach; ++k)
-        acc = fma(d.w[k], sub(load(p + k * stride), load(p - k * stride)), acc);
-    return acc;
+    return first<M>(d, radius, [&](int k) SUBSALT_INLINED { return sub(load(p + k * stride), load(p - k * stride)); });
 }
 
 } // namespace subsalt::SUBSALT_NS

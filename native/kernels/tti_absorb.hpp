@@ -39,18 +39,15 @@ inline void tti_layer_row(float* a, const TiltedLayerRow& row, const float* c2, 
         Vec g = set1(0.0f);
         if (row.psi != nullptr) {
             const float* const* psi = row.psi + reach;
-            g = mul(d.w[1], sub(load(psi[1] + z), load(psi[-1] + z)));
-            for (int k = 2; k <= reach; ++k)
-                g = fma(d.w[k], sub(load(psi[k] + z), load(psi[-k] + z)), g);
+            g = first<0>(d, reach, [&](int k) SUBSALT_INLINED { return sub(load(psi[k] + z), load(psi[-k] + z)); });
         }
         Vec term = g;
         if (row.zeta != nullptr) {
-            Vec s = mul(du.w[1], sub(load(f[1] + z), load(f[-1] + z)));
-            for (int k = 2; k <= reach; ++k)
-                s = fma(du.w[k], sub(load(f[k] + z), load(f[-k] + z)), s);
+            const Vec s =
+                first<0>(du, reach, [&](int k) SUBSALT_INLINED { return sub(load(f[k] + z), load(f[-k] + z)); });
             const Vec x = fma(weight, d2_axis<M>(row.w + z, row.stride, c, radius), s);
             const Vec r = row.psi != nullptr ? add(x, g) : x;
-            const Vec old = load(row.zeta + z), now = fma(vb, old, mul(vb1, r));
+            const Vec old = load(row.zeta + z), now = remember(vb, vb1, old, r);
             store(row.zeta + z, within(z, z0, z1, now, old));
             term = row.psi != nullptr ? add(g, now) : now;
         }
@@ -80,7 +77,7 @@ inline void tti_layer_row_z(float* a, const float* flux, const float* psi, float
         const Vec b = load(wz.b + j), old = load(zeta + j);
         const Vec x = fma(v_weight, d2_axis<M>(w + z, 1, c, radius), d1_axis<M>(flux + z, 1, du, radius));
         const Vec g = psi != nullptr ? d1_axis<M>(work + z, 1, d, radius) : none;
-        const Vec now = fma(b, old, mul(sub(b, one), psi != nullptr ? add(x, g) : x));
+        const Vec now = remember(b, sub(b, one), old, psi != nullptr ? add(x, g) : x);
         store(zeta + j, within(z, z0, z1, now, old));
         Vec term = select(load(wz.in_layer + j), now, none);
         if (psi != nullptr) term = add(select(load(wz.near_side + j), g, none), term);

@@ -47,6 +47,12 @@ struct Derivatives {
         first = mul(d.w[1], sub(plus, minus));
         second = mul(c.w[1], add(plus, minus));
     }
+    SUBSALT_INLINE void take(bool is_first, int k, const Weights& c, const Weights& d, Vec plus, Vec minus) {
+        if (is_first)
+            begin(c, d, plus, minus);
+        else
+            add_pair(k, c, d, plus, minus);
+    }
     SUBSALT_INLINE void add_pair(int k, const Weights& c, const Weights& d, Vec plus, Vec minus) {
         first = fma(d.w[k], sub(plus, minus), first);
         second = fma(c.w[k], add(plus, minus), second);
@@ -58,18 +64,14 @@ template <int M>
 SUBSALT_INLINE Derivatives derivatives(const float* p, const Reach& reach, Index stride, const Weights& c,
                                        const Weights& d, int radius) {
     Derivatives out;
-    if constexpr (M == 0) {
-        out.begin(c, d, load(p + stride), load(p - stride));
-        for (int k = 2; k <= radius; ++k)
-            out.add_pair(k, c, d, load(p + k * stride), load(p - k * stride));
-    } else {
-        out.begin(c, d, ahead<1>(p, reach), behind<1>(p, reach));
-        out.add_pair(2, c, d, ahead<2>(p, reach), behind<2>(p, reach));
-        if constexpr (M == 4) {
-            out.add_pair(3, c, d, ahead<3>(p, reach), behind<3>(p, reach));
-            out.add_pair(4, c, d, ahead<4>(p, reach), behind<4>(p, reach));
-        }
-    }
+    const auto take = [&](auto k, auto first) SUBSALT_INLINED {
+        if constexpr (M == 0)
+            out.take(first, k, c, d, load(p + k * stride), load(p - k * stride));
+        else
+            out.take(first, k, c, d, ahead<k>(p, reach), behind<k>(p, reach));
+    };
+    take(Constant<1>{}, true);
+    for_neighbours<2, M>(radius, [&](auto k) SUBSALT_INLINED { take(k, false); });
     return out;
 }
 
@@ -112,27 +114,17 @@ SUBSALT_INLINE Vec left_of([[maybe_unused]] const float* p, [[maybe_unused]] con
 template <int M>
 SUBSALT_INLINE Derivatives derivatives_z(const float* p, const Weights& c, const Weights& d, int radius) {
     Derivatives out;
-    if constexpr (M == 0) {
-        out.begin(c, d, load(p + 1), load(p - 1));
-        for (int k = 2; k <= radius; ++k)
-            out.add_pair(k, c, d, load(p + k), load(p - k));
-    } else {
-        RowWindow v(p);
-        v.at(p);
-        out.begin(c, d, right_of<1>(p, v), left_of<1>(p, v));
-        out.add_pair(2, c, d, right_of<2>(p, v), left_of<2>(p, v));
-        if constexpr (M == 4) {
-            out.add_pair(3, c, d, right_of<3>(p, v), left_of<3>(p, v));
-            out.add_pair(4, c, d, right_of<4>(p, v), left_of<4>(p, v));
-        }
-    }
+    RowWindow v(p);
+    v.at(p);
+    const auto take = [&](auto k, auto first) SUBSALT_INLINED {
+        if constexpr (M == 0)
+            out.take(first, k, c, d, load(p + k), load(p - k));
+        else
+            out.take(first, k, c, d, right_of<k>(p, v), left_of<k>(p, v));
+    };
+    take(Constant<1>{}, true);
+    for_neighbours<2, M>(radius, [&](auto k) SUBSALT_INLINED { take(k, false); });
     return out;
-}
-
-/// -(m g) + f for p, m g - f for q.
-template <int Field>
-SUBSALT_INLINE Vec flux(Vec m, Vec g, Vec f) {
-    return Field == 0 ? fnma(m, g, f) : fms(m, g, f);
 }
 
 /// Fluxes and second derivatives of one field on a row. All: everything; else the flux along y alone (rows beside the
@@ -174,10 +166,10 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
             a = fma(set1(tilt.second[Field][2]), zs.second, a);
             const Vec mz = mul(load(row.axis[2] + at), set1(tilt.slope[2]));
             g = fma(mz, zs.first, g);
-            if constexpr (Dim == 3) store(row.y[j] + z, flux<Field>(my, g, mul(set1(tilt.share[1]), y.first)));
+            if constexpr (Dim == 3) store(row.y[j] + z, tti_flux<Field>(my, g, mul(set1(tilt.share[1]), y.first)));
             if constexpr (All) {
-                store(row.x[j] + z, flux<Field>(mx, g, mul(set1(tilt.share[0]), x[j].first)));
-                store(row.z[j] + z, flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first)));
+                store(row.x[j] + z, tti_flux<Field>(mx, g, mul(set1(tilt.share[0]), x[j].first)));
+                store(row.z[j] + z, tti_flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first)));
                 store(row.a[j] + z, a);
             }
         }
@@ -192,20 +184,15 @@ void tti_divergence_x(float* const* a, const float* const* flux, const float* we
     const float* const* f = flux + reach;
     for (Index z = z0; z < z1; z += lanes) {
         if constexpr (P == 1) {
-            Vec acc = load(a[0] + z);
-            for (int k = 1; k <= reach; ++k)
-                acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
-            store(a[0] + z, acc);
+            store(a[0] + z, add_first<M>(load(a[0] + z), d, radius,
+                                         [&](int k) SUBSALT_INLINED { return sub(load(f[k] + z), load(f[-k] + z)); }));
         } else {
             Vec v[2 * M + P];
             for (int k = 0; k < 2 * M + P; ++k)
                 v[k] = load(flux[k] + z);
-            for (int j = 0; j < P; ++j) {
-                Vec acc = load(a[j] + z);
-                for (int k = 1; k <= M; ++k)
-                    acc = fma(d.w[k], sub(v[M + j + k], v[M + j - k]), acc);
-                store(a[j] + z, acc);
-            }
+            for (int j = 0; j < P; ++j)
+                store(a[j] + z, add_first<M>(load(a[j] + z), d, radius,
+                                             [&](int k) SUBSALT_INLINED { return sub(v[M + j + k], v[M + j - k]); }));
         }
     }
 }
@@ -216,12 +203,9 @@ void tti_divergence_y(float* a, const float* const* flux, const float* weights, 
     const int reach = M > 0 ? M : radius;
     const Weights d(weights, reach);
     const float* const* f = flux + reach;
-    for (Index z = z0; z < z1; z += lanes) {
-        Vec acc = load(a + z);
-        for (int k = 1; k <= reach; ++k)
-            acc = fma(d.w[k], sub(load(f[k] + z), load(f[-k] + z)), acc);
-        store(a + z, acc);
-    }
+    for (Index z = z0; z < z1; z += lanes)
+        store(a + z, add_first<M>(load(a + z), d, radius,
+                                  [&](int k) SUBSALT_INLINED { return sub(load(f[k] + z), load(f[-k] + z)); }));
 }
 
 /// a += D1 F along z.
@@ -231,21 +215,14 @@ void tti_divergence_z(float* a, const float* flux, const float* weights, int rad
     const Weights d(weights, reach);
     for (Index z = z0; z < z1; z += lanes) {
         const float* p = flux + z;
-        Vec acc = load(a + z);
-        if constexpr (M == 0) {
-            for (int k = 1; k <= reach; ++k)
-                acc = fma(d.w[k], sub(load(p + k), load(p - k)), acc);
-        } else {
-            RowWindow v(p);
-            v.at(p);
-            acc = fma(d.w[1], sub(right_of<1>(p, v), left_of<1>(p, v)), acc);
-            acc = fma(d.w[2], sub(right_of<2>(p, v), left_of<2>(p, v)), acc);
-            if constexpr (M == 4) {
-                acc = fma(d.w[3], sub(right_of<3>(p, v), left_of<3>(p, v)), acc);
-                acc = fma(d.w[4], sub(right_of<4>(p, v), left_of<4>(p, v)), acc);
-            }
-        }
-        store(a + z, acc);
+        RowWindow v(p);
+        v.at(p);
+        store(a + z, add_first<M>(load(a + z), d, radius, [&](auto k) SUBSALT_INLINED {
+                  if constexpr (M == 0)
+                      return sub(load(p + k), load(p - k));
+                  else
+                      return sub(right_of<k>(p, v), left_of<k>(p, v));
+              }));
     }
 }
 
@@ -263,19 +240,18 @@ struct TiltedRow {
 /// The leapfrog.
 template <bool Damped>
 void tti_update_row(const TiltedRow& row, Index z0, Index z1) {
-    const Vec two = set1(2.0f), one = set1(1.0f);
     for (Index z = z0; z < z1; z += lanes) {
         prefetch(row.m + z + row.ahead), prefetch(row.e + z + row.ahead), prefetch(row.s + z + row.ahead);
         prefetch(row.prev[0] + z + row.ahead), prefetch(row.prev[1] + z + row.ahead);
         const Vec a = load(row.a + z), b = load(row.b + z);
         const Vec m = load(row.m + z), e = load(row.e + z), s = load(row.s + z);
         const Vec p_prev = load(row.prev[0] + z), q_prev = load(row.prev[1] + z);
-        Vec p_next = fma(m, fma(e, a, mul(s, b)), fms(two, load(row.curr[0] + z), p_prev));
-        Vec q_next = fma(m, fma(s, a, b), fms(two, load(row.curr[1] + z), q_prev));
+        Vec p_next = leapfrog(m, rhs_of_p(e, s, a, b), load(row.curr[0] + z), p_prev);
+        Vec q_next = leapfrog(m, rhs_of_q(s, a, b), load(row.curr[1] + z), q_prev);
         if constexpr (Damped) {
-            const Vec t = add(set1(row.t_xy), load(row.t + z)), one_t = add(one, t);
-            p_next = where_nonzero(t, div(fma(t, p_prev, p_next), one_t), p_next);
-            q_next = where_nonzero(t, div(fma(t, q_prev, q_next), one_t), q_next);
+            const Vec t = add(set1(row.t_xy), load(row.t + z));
+            p_next = damped(t, p_prev, p_next);
+            q_next = damped(t, q_prev, q_next);
         }
         store(row.prev[0] + z, p_next);
         store(row.prev[1] + z, q_next);

@@ -46,14 +46,14 @@ SUBSALT_INLINE void vti_leapfrog(const VtiRow& row, const Storage* models, Index
     }
     const Index at = z + beyond;
     float *p_made = row.prev[0] + at, *q_made = row.prev[1] + at;
-    const Vec two = set1(2.0f), m = models[0](at), e = models[1](at), s = models[2](at);
+    const Vec m = models[0](at), e = models[1](at), s = models[2](at);
     const Vec p_prev = load(p_made), q_prev = load(q_made);
-    Vec p_next = fma(m, fma(e, a, mul(s, b)), fms(two, p, p_prev));
-    Vec q_next = fma(m, fma(s, a, b), fms(two, q, q_prev));
+    Vec p_next = leapfrog(m, rhs_of_p(e, s, a, b), p, p_prev);
+    Vec q_next = leapfrog(m, rhs_of_q(s, a, b), q, q_prev);
     if constexpr (K == Kind::damped) {
-        const Vec t = add(set1(row.t_xy[i]), load(row.t + z)), one_t = add(set1(1.0f), t);
-        p_next = where_nonzero(t, div(fma(t, p_prev, p_next), one_t), p_next);
-        q_next = where_nonzero(t, div(fma(t, q_prev, q_next), one_t), q_next);
+        const Vec t = add(set1(row.t_xy[i]), load(row.t + z));
+        p_next = damped(t, p_prev, p_next);
+        q_next = damped(t, q_prev, q_next);
     }
     store(p_made, p_next);
     store(q_made, q_next);
