@@ -10,8 +10,9 @@ What the figures mean:
 importer
     A module that names another in an import, also one inside a function or for type checkers alone. ``from a import b``
     imports the module ``a.b`` where there is one, else ``a``. A module with one importer is not counted when that
-    importer is a registry: the ``__init__`` of its folder, or the only importer of at least `REGISTERED` modules of one
-    folder.
+    importer is a registry: the ``__init__`` of its folder, the ``method`` of a method's folder, a module of the command
+    that lists a command, or the only importer of at least `REGISTERED` modules of one folder. Rules of the checks are
+    listed by what they are named, and not counted either.
 circle
     A strongly connected component of the imports (Tarjan 1972), those inside functions included; once with the imports
     for type checkers, once without.
@@ -123,6 +124,18 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
     return ".".join([*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])])
 
 
+#: folders of rules, and of commands
+RULES = re.compile(r"subsalt\.(check|methods\.\w+\.rules)\.")
+COMMANDS = "subsalt.cli."
+
+
+def _is_listed(name: str, importer: str) -> bool:
+    """Return whether a module is one of those that a registry lists: a rule, a command, a method's file."""
+    of_method = importer == f"{name.rpartition('.')[0]}.method" and name.startswith("subsalt.methods.")
+    command = name.startswith(COMMANDS) and importer.startswith(COMMANDS)
+    return bool(RULES.match(name)) or of_method or command
+
+
 def single(modules: Mapping[str, Module]) -> list[str]:
     """Return the modules that exactly one other imports, without those that a registry lists."""
     importers: dict[str, list[str]] = {name: [] for name in modules}
@@ -136,6 +149,7 @@ def single(modules: Mapping[str, Module]) -> list[str]:
         for n, by in alone.items()
         if not (modules[by].is_package and by == modules[n].folder)
         and listed[by, modules[n].folder] < REGISTERED
+        and not _is_listed(n, by)
     )
 
 

@@ -22,10 +22,16 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import cpu
 from subsalt.lab.rounds import round_robin
 from subsalt.lab.stats import summary
-from subsalt.methods.kirchhoff.filters import band_count, design
 from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import Prepared, polynomials, prepare, prepared_bytes
+from subsalt.methods.kirchhoff.prepare import (
+    Prepared,
+    band_count,
+    design,
+    polynomials,
+    prepare,
+    prepared_bytes,
+)
 
 TIME = TimeAxis(625, 0.008)
 KINDS = {

@@ -29,7 +29,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 from subsalt.methods.kirchhoff.velocity.functions import Functions
-from subsalt.methods.kirchhoff.velocity.smooth import Smoothed
+from subsalt.methods.kirchhoff.velocity.load import Smoothed
 from subsalt.acquisition.injection import sinc_points
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.timemap import TraceMap

@@ -10,7 +10,7 @@ from device_states import to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.kernels import cuda, tuning
-from subsalt.kernels.cuda import tuner
+from subsalt.kernels.cuda import segment as tuner
 from subsalt.kernels.work import FINITE_EVERY
 
 SHAPE = (13, 29, 40)

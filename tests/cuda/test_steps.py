@@ -13,7 +13,7 @@ from kernel_problems import make_problem, random_state, step, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda, reference
 from subsalt.kernels.cuda.plan import plan_of
-from subsalt.kernels.cuda.tuner import tunings
+from subsalt.kernels.cuda.segment import tunings
 from subsalt.kernels.packing import pack
 from subsalt.numerics.stencil import ORDERS
 

@@ -233,7 +233,7 @@ def _all_of(soak: Soak, name: str, case: Case, args: argparse.Namespace, dice: r
 def _publish(out: Path, soak: Soak) -> None:
     from subsalt.host import machine_facts
     from subsalt.io.publish import publish_text
-    from subsalt.run.provenance import code_facts
+    from subsalt.run.facts import code_facts
 
     date = datetime.now(UTC).date().isoformat()
     facts = {

@@ -380,7 +380,7 @@ KIRCHHOFF = [
     Mutant(
         "Kirchhoff",
         "alias band plus one in the filter",
-        "src/subsalt/methods/kirchhoff/filters.py",
+        "src/subsalt/methods/kirchhoff/prepare.py",
         "_fall(part, (bands - j) / bands,",
         "_fall(part, (bands - j + 1) / bands,",
         "methods/kirchhoff/test_filters_of_traces.py",

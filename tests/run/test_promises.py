@@ -21,7 +21,7 @@ from subsalt.io.publish import make_folder, remove_leftovers
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
 from subsalt.methods.rtm.model_job import model_job
-from subsalt.run import provenance
+from subsalt.run import facts as provenance
 from subsalt.run.identity import input_changes
 from subsalt.run.ledger import NAME, Ledger, _disk_errors
 from subsalt.run.lock import RunLock

@@ -12,8 +12,15 @@ from movie_maker import ring_movie
 
 from subsalt.errors import CannotCreateError
 from subsalt.view.movie import PERCENTILES
-from subsalt.view.movie_page import SCRIPTS, player_script, served_page, thinned, velocity_levels, write_page
-from subsalt.view.seven_bits import decode
+from subsalt.view.movie_page import (
+    SCRIPTS,
+    decode,
+    player_script,
+    served_page,
+    thinned,
+    velocity_levels,
+    write_page,
+)
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">&amp;\u202egnp.\x1b[31m'
 

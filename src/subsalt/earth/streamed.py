@@ -1,21 +1,108 @@
-"""An earth model that stays in its files: planes are read when a window is asked for, and no one holds all of it."""
+"""An earth model that stays in its files: planes are read when a window is asked for, and no one holds all of it.
+
+Extremes and counts of the whole model are found slab by slab, with the same bits for any cut into slabs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.model_facts import Facts, together
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
 from subsalt.earth.planes import Constant, Moved, Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.numerics.side_by_side import each_as_it_comes
 from subsalt.parallel.comm import Comm, single
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a run needs to know of all of a model, or of a slab of it.
+
+    Parameters
+    ----------
+    limits : dict
+        Smallest and largest value by parameter.
+    slowest, fastest : float
+        Smallest and largest phase velocity, m/s (`EarthModel.slowest`, `fastest`).
+    eigenvalue : float
+        Largest eigenvalue of -C L at the order that was asked for, 1/s^2.
+    tilted, anisotropic : bool
+        Some theta, some epsilon or delta is not zero.
+    over : int
+        Nodes with delta > epsilon.
+    first_over : int or None
+        The first of them, counted along the whole model in the order of its values.
+    """
+
+    limits: dict[str, tuple[float, float]]
+    slowest: float
+    fastest: float
+    eigenvalue: float
+    tilted: bool
+    anisotropic: bool
+    over: int
+    first_over: int | None
+
+    @classmethod
+    def of(cls, slab: EarthModel, order: int, start: int = 0) -> Facts:
+        """Return the facts of a slab whose first value is number `start` of the whole."""
+        over, first = 0, None
+        if slab.epsilon is not None and slab.delta is not None:
+            bad = slab.delta > slab.epsilon
+            over = int(np.count_nonzero(bad))
+            first = start + int(np.argmax(bad)) if over else None
+        return cls(
+            {name: slab.limits(name) for name in slab.volumes},
+            slab.slowest,
+            slab.fastest,
+            slab.max_eigenvalue(order),
+            slab.theta is not None and bool(slab.theta.any()),
+            any(a is not None and bool(a.any()) for a in (slab.epsilon, slab.delta)),
+            over,
+            first,
+        )
+
+    def __add__(self, other: Facts) -> Facts:
+        """Return the facts of both slabs together."""
+        firsts = [f for f in (self.first_over, other.first_over) if f is not None]
+        return Facts(
+            {
+                name: (min(low, other.limits[name][0]), max(high, other.limits[name][1]))
+                for name, (low, high) in self.limits.items()
+            },
+            min(self.slowest, other.slowest),
+            max(self.fastest, other.fastest),
+            max(self.eigenvalue, other.eigenvalue),
+            self.tilted or other.tilted,
+            self.anisotropic or other.anisotropic,
+            self.over + other.over,
+            min(firsts, default=None),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON, which keeps every bit of a float."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Facts:
+        """Return the facts that `to_json` told."""
+        limits = {name: (low, high) for name, (low, high) in told["limits"].items()}
+        return cls(**(told | {"limits": limits}))
+
+
+def together(parts: Iterable[Facts]) -> Facts:
+    """Return the facts of all slabs together; there is at least one."""
+    first, *rest = parts
+    for part in rest:
+        first = first + part
+    return first
 
 
 @dataclass(frozen=True)

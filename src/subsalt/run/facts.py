@@ -1,7 +1,12 @@
-"""What a run says of itself: run.json, and the log of events."""
+"""What a run says of itself: run.json, and the log of events.
+
+It says what computed a result, by hash of the code, processor and memory, and names no person, host or path.
+"""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import resource
 from collections.abc import Mapping, Sequence
@@ -17,10 +22,41 @@ from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic as Exchanged
 from subsalt.run.gpu_work import over_gpus
-from subsalt.run.provenance import code_facts
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+
+
+__all__ = ["code_facts", "machine_facts"]
+
+
+def code_facts() -> dict[str, Any]:
+    """Return the version and one hash over every source file and the compiled module of the package."""
+    return dict(_code_facts())
+
+
+@functools.cache  # a process computes with the code that it loaded
+def _code_facts() -> dict[str, Any]:
+    import subsalt
+
+    digest = hashlib.sha256()
+    root = Path(subsalt.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return {
+        "version": subsalt.__version__,
+        "python_sha256": digest.hexdigest(),
+        "native_sha256": _native_hash(),
+    }
+
+
+def _native_hash() -> str | None:
+    try:
+        from subsalt import _native
+    except ImportError:
+        return None
+    return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()
 
 
 def write_facts(folder: Path, facts: dict[str, Any]) -> None:

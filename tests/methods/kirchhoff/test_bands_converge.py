@@ -11,9 +11,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
-from subsalt.methods.kirchhoff.filters import design
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import prepare
+from subsalt.methods.kirchhoff.prepare import design, prepare
 
 DT, NT = 0.004, 500
 NUMBERS = (5, 10, 20, 40)

@@ -11,10 +11,16 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff import PAD
-from subsalt.methods.kirchhoff.filters import band_count, design
 from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import LARGEST, polynomials, prepare, prepared_bytes
+from subsalt.methods.kirchhoff.prepare import (
+    LARGEST,
+    band_count,
+    design,
+    polynomials,
+    prepare,
+    prepared_bytes,
+)
 
 DT = 0.004
 

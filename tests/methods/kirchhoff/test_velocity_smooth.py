@@ -6,7 +6,7 @@ import pytest
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile
-from subsalt.methods.kirchhoff.velocity.smooth import Smoothed, averaged, cosine_weights
+from subsalt.methods.kirchhoff.velocity.load import Smoothed, averaged, cosine_weights
 
 TIME = TimeAxis(101, 0.01)
 GRID = ImageGrid((1, 60, 1), (1, 80, 1), (1000.0, 2000.0), (0.0, 25.0), (12.5, 0.0), TIME)

@@ -3,11 +3,16 @@
 A call of the plug-in does the steps of a slice of a fraction of a second. Between two slices Python looks at signals
 and tells its progress; copies to and from the host go on meanwhile, and have arrived when `Segment.advance` returns,
 however it ends.
+
+The fastest tuning of the field step on this GPU is found in the first steps of a run, as on the CPU. The plug-in
+names the tunings worth trying (`Tuning` of native/cuda/kernels.hpp); ``SUBSALT_TUNE=off`` takes its first. What was
+found is remembered by GPU, medium, order, layer and rough shape.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +25,58 @@ from numpy.typing import NDArray
 from subsalt import _native
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
+from subsalt.kernels import tuning
 from subsalt.kernels.cuda.arrays import DeviceArray, address
-from subsalt.kernels.cuda.library import call, check, corner, library, pointers
+from subsalt.kernels.cuda.library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.cuda.plan import levels, plan_of
 from subsalt.kernels.cuda.points import on_device
-from subsalt.kernels.cuda.tuner import tuner_of
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.stepper import Stepper
 from subsalt.kernels.tuning import batch_seed
 from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
+
+#: grids with fewer points spend their time on launches, whatever the tuning
+SMALLEST = 1_000_000
+
+#: point-steps of one trial, at least: some ten milliseconds
+TRIAL = 2e9
+
+MOST = 16
+
+_TUNER = "cuda.tuner"
+
+
+class DeviceTuner(tuning.Tuner):
+    """Choose the tuning of one problem on the GPU of this process while it runs."""
+
+    def __init__(self, problem: Problem) -> None:
+        gpu, found = chosen(), tunings(problem)
+        processor = f"{gpu.name} {gpu.processors} processors"
+        isa = f"sm_{gpu.capability[0]}{gpu.capability[1]}"
+        self.best, self.threads = found[0], 1
+        self.key = tuning.key(problem, 1, isa, processor)
+        self.points = math.prod(problem.layout.shape3)
+        self.choose_among(found, worth_it=self.points >= SMALLEST)
+
+    def steps(self, tried: tuning.Cut) -> int:
+        """Return the steps of a trial."""
+        return max(8, math.ceil(TRIAL / self.points))
+
+
+def tunings(problem: Problem) -> tuple[tuning.Cut, ...]:
+    """Return the tunings worth trying, rows and planes of a block, the usual one first."""
+    pairs, count = (ctypes.c_int32 * (2 * MOST))(), ctypes.c_int32()
+    call("subsalt_cuda_tunings", plan_of(problem).pointer, pairs, MOST, ctypes.byref(count))
+    return tuple((pairs[2 * i], pairs[2 * i + 1]) for i in range(count.value))
+
+
+def tuner_of(problem: Problem) -> DeviceTuner:
+    """Return what chooses the tuning of this problem."""
+    made = problem.cache.get(_TUNER)
+    if not isinstance(made, DeviceTuner):
+        made = problem.cache[_TUNER] = DeviceTuner(problem)
+    return made
+
 
 #: a slice takes about so long: Ctrl-C is noticed within a second, and the pause between two slices costs nothing
 SLICE_SECONDS = 0.15
