@@ -48,3 +48,15 @@ def test_epsilon_comes_back_by_a_step_that_is_odd_about_the_middle_of_the_ramp(m
         assert sum(share) == pytest.approx(1.0, abs=1e-5)
     # x^2 (3 - 2 x) a quarter of the way: 5 / 32
     assert (epsilon[distance == 3.0] - D) / (E - D) == pytest.approx(5 / 32, abs=1e-5)
+
+
+def test_between_sources_the_nearest_counts():
+    grid = Grid((41, 33), (10.0, 10.0))
+    sources = np.array([[4, 0, 2], [9, 0, 7], [30, 0, 31], [12, 0, 40]])  # at edges, and one outside
+    model = EarthModel(grid, 2000.0, E, D)
+    tapered = elliptical_near(model, 10.0 * sources, CELLS, model, grid)
+    alone = [elliptical_near(model, 10.0 * s[None], CELLS, model, grid).epsilon for s in sources[:3]]
+    # where the ramp is 1 there are two roundings, and none outside of the box of a source
+    rounding = 2 * np.spacing(np.float32(E))
+    assert (np.abs(tapered.epsilon - np.minimum.reduce(alone)) <= rounding).all()
+    assert (tapered.epsilon.reshape(41, 33)[[4, 9, 30], [2, 7, 31]] == np.float32(D)).all()
