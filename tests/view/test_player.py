@@ -186,6 +186,7 @@ def test_keys_do_what_the_help_says(show, flat):
         ("v", "under", 0),
         ("f", "perFrame", True),
         ("m", "marks", False),
+        ("h", "cross", False),
         ("2", "solo", "receiver"),
         ("0", "solo", ""),
         ("b", "backward", True),

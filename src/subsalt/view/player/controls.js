@@ -90,6 +90,7 @@ const controls = {
     on("palette", "change", () => player.change({ palette: byId("palette").value }));
     on("each", "change", () => player.change({ perFrame: byId("each").checked }));
     on("marks", "change", () => player.change({ marks: byId("marks").checked }));
+    on("cross", "change", () => player.change({ cross: byId("cross").checked }));
     on("clear", "click", () => player.change({ region: null }));
     on("copy", "click", () => copy(byId("command").textContent, byId("copy")));
     on("link", "click", () => this.link(player));
@@ -161,6 +162,7 @@ const controls = {
       v: set({ under: state.under > 0 ? 0 : 0.6 }),
       f: set({ perFrame: !state.perFrame }),
       m: set({ marks: !state.marks }),
+      h: set({ cross: !state.cross }),
       c: () => this.link(player),
       d: () => this.theme(player),
       Delete: set({ region: null }),
@@ -174,7 +176,7 @@ const controls = {
     const { state, meta } = player;
     const values = { speed: state.speed, clip: state.clip, gain: state.gain, palette: state.palette, under: Math.round(state.under * 100) };
     for (const [id, value] of Object.entries(values)) byId(id).value = value;
-    const checks = { loop: state.loop, backward: state.backward, each: state.perFrame, marks: state.marks };
+    const checks = { loop: state.loop, backward: state.backward, each: state.perFrame, marks: state.marks, cross: state.cross };
     for (const [id, value] of Object.entries(checks)) byId(id).checked = value;
     this.bar(player);
     byId("is-clip").textContent = `${meta.percentiles[state.clip]} %`;

@@ -28,7 +28,7 @@ async function begin() {
     const state = newState(meta);
     readLink(state, meta, location.hash);
     const tables = await frames.tables();
-    player = new Player(meta, frames, state);
+    player = new MovieViewer(meta, frames, state);
     player.useTables(tables);
     controls.start(player);
     player.layout();

@@ -1,9 +1,11 @@
-// The player: state, clock, layout. Everything that changes what is shown goes through change().
+// The viewer of a movie: state, clock, layout. Everything that changes what is shown goes through change().
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
 const FRAMES_PER_SECOND = 24;
+// windows that a panel may be high: pictures fill their columns before they fit the height
+const HIGHEST = 1.5;
 
-class Player {
+class MovieViewer {
   constructor(meta, frames, state) {
     Object.assign(this, { meta, frames, state });
     this.unit = unitOf(meta.axes);
@@ -39,7 +41,7 @@ class Player {
     const { state, meta } = this;
     state.frame = Math.min(meta.times.length - 1, Math.max(0, state.frame));
     if ("solo" in changes || "palette" in changes) this.layout();
-    if (["marks", "region", "point"].some((key) => key in changes)) this.markAll();
+    if (["marks", "cross", "region", "point"].some((key) => key in changes)) this.markAll();
     controls.show(this);
     this.stale = true;
     this.wake();
@@ -266,17 +268,19 @@ class Panel {
       const [w, h] = [wide - mw, tall - mh];
       // true to scale between 1:4 and 4:1, else stretched to that, which is said
       const shape = Math.min(4, Math.max(0.25, long[0] / long[1]));
-      const across = Math.min(w, h * shape);
+      const across = Math.min(w, HIGHEST * h * shape);
       this.slices[0].resize(Math.floor(across), Math.floor(across / shape));
       const stretch = long[0] / long[1] / shape;
       this.box.querySelector("h2").title = Math.abs(stretch - 1) > 0.01 ? `vertical scale × ${stretch.toFixed(2)}` : "";
       return;
     }
-    // unfolded as a box is, or one below the other: whichever is larger
-    const unfolded = Math.min((wide - 2 * mw) / (long[0] + long[1]), (tall - 2 * mh) / (long[1] + long[2]));
-    const stacked = Math.min((wide - mw) / Math.max(long[0], long[1]), (tall - 3 * mh) / (long[1] + 2 * long[2]));
-    this.grid.className = unfolded >= stacked ? "unfolded" : "stacked";
-    const [x, y, z] = long.map((l) => Math.max(36, Math.floor(l * Math.max(unfolded, stacked))));
+    // as wide as the column: one below the other where that is not too high, else unfolded as a box is
+    const stacked = (wide - mw) / Math.max(long[0], long[1]);
+    const unfolded = (wide - 2 * mw) / (long[0] + long[1]);
+    const fits = stacked * (long[1] + 2 * long[2]) + 3 * mh <= HIGHEST * tall;
+    this.grid.className = fits ? "stacked" : "unfolded";
+    const scale = fits ? stacked : unfolded;
+    const [x, y, z] = long.map((l) => Math.max(36, Math.floor(l * scale)));
     this.slices[0].resize(x, y);
     this.slices[1].resize(x, z);
     this.slices[2].resize(y, z);

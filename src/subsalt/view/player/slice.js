@@ -134,7 +134,7 @@ class Slice {
     pen.beginPath();
     pen.rect(MARGIN.left, MARGIN.top, wide, tall);
     pen.clip();
-    if (meta.axes.length === 3) {
+    if (meta.axes.length === 3 && state.cross) {
       for (const axis of [this.h, this.v]) this.line(axis, state.point[axis], "rgba(255,255,255,.75)", [5, 4]);
     }
     pen.restore();
@@ -145,7 +145,7 @@ class Slice {
     pen.clip();
     if (state.region) this.region(state.region, colour("--pick"));
     const cursor = this.player.cursor ?? (meta.axes.length === 2 ? state.point : null);
-    if (cursor) {
+    if (cursor && state.cross) {
       this.line(this.h, cursor[this.h], colour("--cursor"), []);
       this.line(this.v, cursor[this.v], colour("--cursor"), []);
     }

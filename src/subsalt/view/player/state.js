@@ -6,7 +6,7 @@ function newState(meta) {
   return {
     frame: 0, playing: false, speed: 1, loop: true, backward: false,
     clip: Math.max(0, meta.percentiles.indexOf(99)), gain: 0, palette: "grey", under: 0.6, perFrame: false,
-    marks: true, solo: "", point: meta.axes.length === 3 ? middle : null, region: null,
+    marks: true, cross: true, solo: "", point: meta.axes.length === 3 ? middle : null, region: null,
   };
 }
 
@@ -33,6 +33,7 @@ function readLink(state, meta, fragment) {
   if (link.has("loop")) state.loop = link.get("loop") !== "0";
   if (link.has("backward")) state.backward = link.get("backward") === "1";
   if (link.has("marks")) state.marks = link.get("marks") !== "0";
+  if (link.has("cross")) state.cross = link.get("cross") !== "0";
   if (meta.fields.some((f) => f.name === link.get("show"))) state.solo = link.get("show");
   const point = meta.axes.map((a) => number(a.name));
   if (point.every((p) => p !== null)) state.point = meta.axes.map((a, i) => within(a, point[i]));
@@ -55,6 +56,7 @@ function linkOf(state, meta) {
   if (!state.loop) link.set("loop", "0");
   if (state.backward) link.set("backward", "1");
   if (!state.marks) link.set("marks", "0");
+  if (!state.cross) link.set("cross", "0");
   if (state.solo) link.set("show", state.solo);
   if (state.point) meta.axes.forEach((a, i) => link.set(a.name, shortest(state.point[i], 2)));
   if (state.region) link.set("region", regionText(state.region));
