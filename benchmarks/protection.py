@@ -84,7 +84,7 @@ def leave_out() -> None:
         return connect(*args, **({"factory": Careless} | more))
 
     sqlite3.connect = careless  # type: ignore[assignment]
-    from subsalt.checkpoint import transfers
+    from subsalt.checkpoint.storage import transfers
 
     leave_checksums_out(transfers)
 

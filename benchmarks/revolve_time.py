@@ -28,7 +28,8 @@ from facts import machine  # noqa: E402
 from storing import shot  # noqa: E402
 
 from subsalt import __version__  # noqa: E402
-from subsalt.checkpoint.scheme import Scheme, counts_of  # noqa: E402
+from subsalt.checkpoint.schedule.scheme import Scheme  # noqa: E402
+from subsalt.checkpoint.schedule.tasks import counts_of  # noqa: E402
 from subsalt.lab.checkpoint_case import Case  # noqa: E402
 from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
 

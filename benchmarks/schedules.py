@@ -19,10 +19,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parent)]
 
 from facts import machine  # noqa: E402
 
-from subsalt.checkpoint import two_level  # noqa: E402
-from subsalt.checkpoint.actions import Action  # noqa: E402
-from subsalt.checkpoint.revolve import distance, forward_steps  # noqa: E402
-from subsalt.checkpoint.two_level import Slots  # noqa: E402
+from subsalt.checkpoint.schedule import two_level  # noqa: E402
+from subsalt.checkpoint.schedule.actions import Action  # noqa: E402
+from subsalt.checkpoint.schedule.revolve import distance, forward_steps  # noqa: E402
+from subsalt.checkpoint.schedule.two_level import Slots  # noqa: E402
 
 BAR = 0.1
 

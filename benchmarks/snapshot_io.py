@@ -27,8 +27,8 @@ from statistics import median
 import numpy as np
 from facts import machine, spread
 
-from subsalt.checkpoint.record import BLOCK, PAGE
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.storage.record import BLOCK, PAGE
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.lab import page_cache
 
 BUFFERS = 4

@@ -28,8 +28,8 @@ import numpy as np  # noqa: E402
 from facts import machine, spread  # noqa: E402
 
 from subsalt import __version__  # noqa: E402
-from subsalt.checkpoint.scheme import Scheme  # noqa: E402
-from subsalt.checkpoint.scratch import Scratch  # noqa: E402
+from subsalt.checkpoint.schedule.scheme import Scheme  # noqa: E402
+from subsalt.checkpoint.storage.scratch import Scratch  # noqa: E402
 from subsalt.lab.checkpoint_case import Case  # noqa: E402
 from subsalt.lab.records import folder_in  # noqa: E402
 from subsalt.lab.storage import measure_directory  # noqa: E402

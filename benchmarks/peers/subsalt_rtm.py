@@ -19,7 +19,8 @@ from protocol import serve
 
 import subsalt
 from subsalt import kernels
-from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool

@@ -5,11 +5,12 @@ from itertools import pairwise, product
 
 import pytest
 
-from subsalt.checkpoint.choice import WORTH, choose
-from subsalt.checkpoint.costs import Limits, Rates
-from subsalt.checkpoint.footprint import footprint
-from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.sizes import Sizes
+from subsalt.checkpoint.choice.choose import WORTH, choose
+from subsalt.checkpoint.choice.costs import Limits, Rates
+from subsalt.checkpoint.choice.footprint import footprint
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots

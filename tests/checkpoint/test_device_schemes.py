@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 
-from subsalt.checkpoint.choice import choose
-from subsalt.checkpoint.costs import Limits, Rates
-from subsalt.checkpoint.device_footprint import STAGING, link_traffic
-from subsalt.checkpoint.footprint import footprint
-from subsalt.checkpoint.scheme import Scheme, counts_of, schedule_of
-from subsalt.checkpoint.sizes import Sizes
-from subsalt.checkpoint.two_level import Slots, memory_uses, two_level
+from subsalt.checkpoint.choice.choose import choose
+from subsalt.checkpoint.choice.costs import Limits, Rates
+from subsalt.checkpoint.choice.footprint import STAGING, footprint, link_traffic
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
+from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.checkpoint.schedule.two_level import Slots, memory_uses, two_level
 from subsalt.errors import ConfigError
 from subsalt.propagation.options import CheckpointOptions
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scratch_faults import fill
 
-from subsalt.checkpoint.packed import pack, unpack
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.storage.packed import pack, unpack
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.errors import ConfigError, SnapshotDamaged
 
 pytest.importorskip("zfpy")

@@ -14,9 +14,9 @@ import pytest
 from scratch_faults import content, fill, is_right, native_faults
 
 from subsalt import _native
-from subsalt.checkpoint.record import BLOCK, Layout
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.transfers import Buffer, Pool
+from subsalt.checkpoint.storage.record import BLOCK, Layout
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.transfers import Buffer, Pool
 from subsalt.errors import CannotCreateError, DiskError, SnapshotDamaged, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
 
@@ -335,7 +335,7 @@ def test_a_process_may_end_at_any_time(tmp_path, ending):
     script = f"""
 import os, sys
 from pathlib import Path
-from subsalt.checkpoint.storage import Scratch
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt import _native
 scratch = Scratch("a", [Path(sys.argv[1])], threads=3)
 store = scratch.open("states", 1, 1_000_000, 3)

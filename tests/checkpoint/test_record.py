@@ -9,9 +9,9 @@ import pytest
 from scratch_faults import content, fill
 
 from subsalt import _native
-from subsalt.checkpoint.record import BLOCK, PAGE, Identity, Layout
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.store import file_bytes, record_of, store_memory
+from subsalt.checkpoint.storage.record import BLOCK, PAGE, Identity, Layout
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.store import file_bytes, record_of, store_memory
 
 PAGE_TEXT = (Path(__file__).resolve().parents[2] / "docs" / "theory" / "checkpoints.md").read_text(
     encoding="utf-8"

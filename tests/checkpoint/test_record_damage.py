@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scratch_faults import content, fill, is_right
 
-from subsalt.checkpoint.kept import open_kept
-from subsalt.checkpoint.record import BLOCK, PAGE, Layout
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.storage.record import BLOCK, PAGE, Layout
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import SnapshotDamaged
 
 
@@ -158,7 +158,7 @@ def test_a_missing_file_of_a_kept_wavefield_is_found(tmp_path):
         fill(store, [1, 2, 3])
         store.close()
         scratch.folders(1)[1].joinpath("source.r00.snap").unlink()
-    with open_kept(scratch.directories, 1, "source") as kept:
+    with open_stored(scratch.directories, 1, "source") as kept:
         assert np.array_equal(kept.read(3).ravel(), content(3, 24))
         with pytest.raises(SnapshotDamaged, match="No such file"):
             kept.read(2)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subsalt.checkpoint import revolve
-from subsalt.checkpoint.revolve import distance, forward_steps, repetitions, reversal
+from subsalt.checkpoint.schedule import revolve
+from subsalt.checkpoint.schedule.revolve import distance, forward_steps, repetitions, reversal
 
 #: forward steps for l states (rows) with c slots: physics of checkpointing, the same in docs/theory/checkpoints.md
 TABLE = {

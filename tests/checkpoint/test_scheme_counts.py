@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk import walk
 
-from subsalt.checkpoint.revolve import forward_steps
-from subsalt.checkpoint.scheme import Counts, Scheme, counts_of, schedule_of
-from subsalt.checkpoint.tasks import Tally, tasks_of
+from subsalt.checkpoint.schedule.revolve import forward_steps
+from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
+from subsalt.checkpoint.schedule.tasks import Counts, Tally, counts_of, tasks_of
 from subsalt.errors import ConfigError
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk import walk
 
-from subsalt.checkpoint.revolve import forward_steps, reversal
-from subsalt.checkpoint.two_level import (
+from subsalt.checkpoint.schedule.revolve import forward_steps, reversal
+from subsalt.checkpoint.schedule.two_level import (
     Slots,
     best_way,
     disk_revolve_cost,

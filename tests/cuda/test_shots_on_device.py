@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in
 
-from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.tasks import Task, tasks_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Task, counts_of, tasks_of
 from subsalt.kernels.cuda.arrays import DeviceArray
 from subsalt.methods.rtm import executor
 

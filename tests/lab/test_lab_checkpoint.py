@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from subsalt.checkpoint.scheme import Counts, counts_of
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.schedule.tasks import Counts, counts_of
+from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.lab import checkpoint, checkpoint_rows, checkpoint_tables
 from subsalt.lab.checkpoint_case import Case

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from subsalt.checkpoint.file_store import FileStore
+from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import ConfigError, DiskError, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.lab import machine, page_cache, records, storage, storage_rows, storage_tables

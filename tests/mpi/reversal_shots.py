@@ -8,8 +8,8 @@ from shot_cases import CASES as SHOTS
 from shot_cases import RECORD, model_of, shot_of, traces_of
 
 from subsalt.acquisition.wavelet import ricker
-from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.conditions import SourceNormalised
 from subsalt.methods.rtm.rtm import receiver_samples

@@ -19,7 +19,7 @@ PROGRAM = """
     import numpy as np
     from pathlib import Path
     from reversal_shots import CASES, by_reversal, differences
-    from subsalt.checkpoint.storage import Scratch
+    from subsalt.checkpoint.storage.scratch import Scratch
     from subsalt.parallel.comm import world
     group = world() if world().size > 1 else None
     answers = dict(np.load({answers!r}))

@@ -21,8 +21,8 @@ HEAD = f"""
         from pathlib import Path
         import numpy as np
         from scheme_cases import migrated, scheme_of
-        from subsalt.checkpoint.scheme import counts_of
-        from subsalt.checkpoint.storage import Scratch
+        from subsalt.checkpoint.schedule.tasks import counts_of
+        from subsalt.checkpoint.storage.scratch import Scratch
         from subsalt.parallel.comm import world
 
         group = world()
@@ -97,7 +97,7 @@ def test_damage_on_one_rank_is_mended_by_all(answers: Path, tmp_path: Path) -> N
         3,
         HEAD.replace("ANSWERS", repr(str(answers)))
         + f"""
-        from subsalt.checkpoint.file_store import FileStore
+        from subsalt.checkpoint.storage.file_store import FileStore
         from subsalt.errors import SnapshotDamaged
         read, gets = FileStore.get, [0]
 
@@ -130,7 +130,7 @@ def test_a_group_goes_on_from_the_newest_point_that_all_have(answers: Path, tmp_
     program = (
         HEAD.replace("ANSWERS", repr(str(answers)))
         + f"""
-        from subsalt.checkpoint.tasks import tasks_of
+        from subsalt.checkpoint.schedule.tasks import tasks_of
         from subsalt.methods.rtm import executor
         for number, (strategy, more) in enumerate([
             ("store", dict(restart_every=12)),

@@ -220,7 +220,7 @@ CHECKPOINTS = [
     Mutant(
         "Checkpoints",
         "distance",
-        "src/subsalt/checkpoint/revolve.py",
+        "src/subsalt/checkpoint/schedule/revolve.py",
         "length - comb(slots + r - 1, slots - 1), 1)",
         "length - comb(slots + r - 1, slots - 1) - 1, 1)",
         "checkpoint/test_revolve.py",
@@ -228,7 +228,7 @@ CHECKPOINTS = [
     Mutant(
         "Checkpoints",
         "a slot more than there are",
-        "src/subsalt/checkpoint/revolve.py",
+        "src/subsalt/checkpoint/schedule/revolve.py",
         "free = slots - len(starts)",
         "free = slots - len(starts) + 1",
         "checkpoint/test_revolve.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.kernels.work import Snapshots
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import propagator_of, receiver_samples

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.checkpoint.scratch import scratch_folders
+from subsalt.checkpoint.storage.scratch import scratch_folders
 from subsalt.errors import SubsaltError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.model_job import model_job

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.checkpoint.store import file_bytes
+from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.restart import scheme_left

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.checkpoint.scheme import counts_of
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.host import available_memory, usable_cores
 from subsalt.io.publish import human
 from subsalt.kernels import prepare

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
-from subsalt.checkpoint.scheme import Scheme
+from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from subsalt.checkpoint.scheme import Counts
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.schedule.tasks import Counts
+from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.lab.mounts import Mount
 from subsalt.lab.records import Passed
 from subsalt.lab.storage_rows import HOW, reached

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.store import Store, StoreCounts, file_bytes
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.store import Store, StoreCounts, file_bytes
 from subsalt.errors import DiskError
 from subsalt.io.publish import free_bytes, human
 from subsalt.lab import page_cache

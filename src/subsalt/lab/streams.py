@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from subsalt.checkpoint.record import BLOCK
+from subsalt.checkpoint.storage.record import BLOCK
 from subsalt.lab import storage_rows
 from subsalt.lab.campaign import interleaved
 from subsalt.lab.fio import Fio

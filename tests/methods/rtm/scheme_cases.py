@@ -10,8 +10,8 @@ import numpy as np
 
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
-from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot

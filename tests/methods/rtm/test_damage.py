@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from scheme_cases import bits, migrated, scheme_of, scratch_in
 
-from subsalt.checkpoint import pieces
-from subsalt.checkpoint.file_store import FileStore
-from subsalt.checkpoint.scheme import Scheme, counts_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.checkpoint.storage import pieces
+from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import SnapshotDamaged
 
 CASE = "vti 2-D"

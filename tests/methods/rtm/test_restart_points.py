@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from scheme_cases import bits, migrated, scheme_of, scratch_in
 
-from subsalt.checkpoint import pieces
-from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.tasks import Task, steps_of, tasks_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Task, counts_of, steps_of, tasks_of
+from subsalt.checkpoint.storage import pieces
 from subsalt.io.publish import publish_text
 from subsalt.methods.rtm import executor, restart
 from subsalt.methods.rtm.rtm import ShotImage

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from reversal_cases import Case, case_of
 
-from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.shell import Chunks, MemoryShelf, reversal_disk
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.shell import Chunks, MemoryShelf, reversal_disk
 from subsalt.kernels import cpu
 from subsalt.kernels.work import Shells, Snapshots
 from subsalt.methods.rtm.boundary_run import image_by_reversal

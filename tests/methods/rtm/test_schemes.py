@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scheme_cases import CASES, bits, migrated, scheme_of, scratch_in, setup_of, shot_of
 
-from subsalt.checkpoint.kept import open_kept
-from subsalt.checkpoint.scheme import Scheme, counts_of
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.checkpoint.storage.store import StoreCounts
+from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.methods.rtm.reuse import sums_of_wavefields
@@ -81,7 +82,7 @@ def test_kept_wavefields_are_those_that_made_the_image(case: str, strategy: str,
     scheme, scratch = scheme_of(case, strategy, keep="both", chunk=4, **more), scratch_in(tmp_path)
     image = migrated(case, scheme, scratch)
     scratch.close()
-    both = [open_kept(scratch.directories, 7, name) for name in ("source", "receiver")]
+    both = [open_stored(scratch.directories, 7, name) for name in ("source", "receiver")]
     setup, samples = setup_of(case), range(1, scheme.samples + 1)
     window = setup.window(shot_of(case))
     sums = sums_of_wavefields(setup, window, list(image.sums), samples, *both)

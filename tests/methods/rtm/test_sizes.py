@@ -5,11 +5,11 @@ import pytest
 import scheme_cases
 
 import subsalt as ss
-from subsalt.checkpoint.footprint import footprint
-from subsalt.checkpoint.scheme import Scheme
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.sizes import Sizes
-from subsalt.checkpoint.stripes import Stripes
+from subsalt.checkpoint.choice.footprint import footprint
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.stripes import Stripes
 from subsalt.methods.rtm.memory import allocated
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup

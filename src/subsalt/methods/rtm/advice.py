@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt.checkpoint.choice import Choice
-from subsalt.checkpoint.footprint import disk_traffic
+from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.choice.footprint import disk_traffic
 from subsalt.io.publish import free_bytes
 from subsalt.lab.machine import Machine
 from subsalt.lab.mounts import mount_of

@@ -10,10 +10,10 @@ from typing import Any
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice import Choice, choose
-from subsalt.checkpoint.costs import Limits, Rates
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.sizes import Sizes
+from subsalt.checkpoint.choice.choose import Choice, choose
+from subsalt.checkpoint.choice.costs import Limits, Rates
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.storage.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
+from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell

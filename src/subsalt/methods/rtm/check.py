@@ -38,7 +38,7 @@ from subsalt.plan.world import World
 from subsalt.propagation import devices
 
 if TYPE_CHECKING:
-    from subsalt.checkpoint.choice import Choice
+    from subsalt.checkpoint.choice.choose import Choice
     from subsalt.earth.model_like import ModelLike
     from subsalt.job.job import Job
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.live import StateSlots, state_beside, state_floats
-from subsalt.checkpoint.pieces import Copy, Pieces, cut
-from subsalt.checkpoint.scheme import STATE_BUFFERS, Counts, Scheme
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.store import Store, StoreCounts
-from subsalt.checkpoint.tasks import tasks_of
+from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
+from subsalt.checkpoint.schedule.tasks import Counts, tasks_of
+from subsalt.checkpoint.storage.pieces import Copy, Pieces, cut
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.states import StateSlots, state_beside, state_floats
+from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.boundary_run import image_by_reversal
@@ -29,7 +29,7 @@ class Done:
     Parameters
     ----------
     counts : Counts
-        As counted; those of `checkpoint.scheme.counts_of` when nothing was damaged.
+        As counted; those of `checkpoint.schedule.tasks.counts_of` when nothing was damaged.
     storage : StoreCounts
         Of all its stores.
     recomputed : int

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import DiskError, MemoryPlanError
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup

@@ -61,7 +61,7 @@ def shot_memory(
     part : tuple of int
         Which rank of how many that share the shot.
     kept : mapping of str to int, optional
-        What the strategy holds by array (`checkpoint.footprint`); every snapshot when None.
+        What the strategy holds by array (`checkpoint.choice.footprint`); every snapshot when None.
     on_device : bool
         Wavefields are in the memory of a GPU, and not counted; the model goes there from arrays of the host.
 

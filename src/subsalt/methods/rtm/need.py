@@ -10,10 +10,10 @@ from typing import Any
 from subsalt import physics
 from subsalt.acquisition.survey import Shot
 from subsalt.acquisition.window import shot_window
-from subsalt.checkpoint.choice import Choice, choose
-from subsalt.checkpoint.costs import Limits
-from subsalt.checkpoint.costs import Rates as ShotRates
-from subsalt.checkpoint.sizes import Sizes
+from subsalt.checkpoint.choice.choose import Choice, choose
+from subsalt.checkpoint.choice.costs import Limits
+from subsalt.checkpoint.choice.costs import Rates as ShotRates
+from subsalt.checkpoint.choice.sizes import Sizes
 from subsalt.earth.grid import Box
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of

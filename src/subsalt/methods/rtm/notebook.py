@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.kept import KeptWavefield
+from subsalt.checkpoint.storage.wavefield import StoredWavefield
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, MissingInputError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
@@ -24,7 +24,7 @@ from subsalt.view.run_image import grid_of, run_facts
 class Samples:
     """The samples of a kept wavefield, each an array (nx, nz) or (nx, ny, nz); read when they are asked for."""
 
-    def __init__(self, kept: KeptWavefield, grid: Grid) -> None:
+    def __init__(self, kept: StoredWavefield, grid: Grid) -> None:
         self._kept, self._grid = kept, grid
 
     def __len__(self) -> int:

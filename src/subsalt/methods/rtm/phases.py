@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice import Choice
-from subsalt.checkpoint.device_footprint import link_traffic
-from subsalt.checkpoint.footprint import disk_traffic
+from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.kernels import cpu
 from subsalt.lab.model.front import reached
 from subsalt.lab.model.network import Link

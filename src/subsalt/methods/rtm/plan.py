@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Survey
-from subsalt.checkpoint.choice import Choice
+from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.lab.model.survey import tail_loss
 from subsalt.methods.rtm.duration import duration_of

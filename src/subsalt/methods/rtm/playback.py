@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
-from subsalt.checkpoint.kept import KeptWavefield
+from subsalt.checkpoint.storage.wavefield import StoredWavefield
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError
 from subsalt.io.scratch import UnnamedFile
@@ -52,7 +52,7 @@ class Reader(Protocol):
 class Thinned:
     """A kept wavefield, thinned as it is read."""
 
-    def __init__(self, kept: KeptWavefield, cut: Cut) -> None:
+    def __init__(self, kept: StoredWavefield, cut: Cut) -> None:
         self._kept, self._cut = kept, cut
 
     def expect(self, samples: Sequence[int]) -> None:

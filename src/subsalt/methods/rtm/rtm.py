@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts, counts_of
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
 from subsalt.methods.rtm.conditions import condition_of

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from subsalt.checkpoint.store import file_bytes
+from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.lab.machine import Machine
 from subsalt.lab.storage_rates import Rates as StorageRates

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice import Choice
-from subsalt.checkpoint.costs import name_of, scheme_facts
-from subsalt.checkpoint.footprint import disk_traffic, footprint
-from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
-from subsalt.checkpoint.scratch import Scratch, scratch_folders
-from subsalt.checkpoint.store import StoreCounts
+from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.choice.costs import name_of, scheme_facts
+from subsalt.checkpoint.choice.footprint import disk_traffic, footprint
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts, counts_of
+from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
+from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import Finding
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.restart import scheme_left

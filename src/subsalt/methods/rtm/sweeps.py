@@ -12,10 +12,10 @@ from itertools import chain, islice, pairwise
 
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.live import Place, StateSlots
-from subsalt.checkpoint.scheme import Counts, Scheme
-from subsalt.checkpoint.scratch import Scratch
-from subsalt.checkpoint.tasks import Task, receiver_time, steps_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts, Task, receiver_time, steps_of
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.states import Place, StateSlots
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source

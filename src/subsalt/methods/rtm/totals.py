@@ -6,9 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.device_footprint import link_traffic
-from subsalt.checkpoint.footprint import disk_traffic
-from subsalt.checkpoint.scheme import Counts
+from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
+from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs

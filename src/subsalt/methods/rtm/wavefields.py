@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from subsalt.checkpoint.kept import KeptWavefield, is_kept, open_kept
+from subsalt.checkpoint.storage.wavefield import StoredWavefield, is_complete, open_stored
 from subsalt.errors import CorruptionError, MissingInputError
 from subsalt.run.ledger import Wavefield
 
@@ -22,8 +22,8 @@ def records_of(shot: int, folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return what a shot has kept in the scratch folders of its run, for the ledger; an empty list when nothing."""
     out = []
     for name in NAMES:
-        if is_kept(folders, shot, name):
-            with open_kept(folders, shot, name) as kept:
+        if is_complete(folders, shot, name):
+            with open_stored(folders, shot, name) as kept:
                 sha, size = _digest(kept.files), kept.bytes
             out.append({"name": name, "sha256": sha, "bytes": size})
     return out
@@ -37,7 +37,7 @@ def by_shot(wavefields: Iterable[Wavefield]) -> dict[int, dict[str, Wavefield]]:
     return out
 
 
-def open_wavefield(run: Path, wavefield: Wavefield) -> KeptWavefield:
+def open_wavefield(run: Path, wavefield: Wavefield) -> StoredWavefield:
     """Open a kept wavefield.
 
     Raises
@@ -50,7 +50,7 @@ def open_wavefield(run: Path, wavefield: Wavefield) -> KeptWavefield:
         f"kept {wavefield.name} wavefield of shot {wavefield.shot}",
     )
     try:
-        kept = open_kept(folders, wavefield.shot, cast(Name, wavefield.name))
+        kept = open_stored(folders, wavefield.shot, cast(Name, wavefield.name))
     except MissingInputError as error:
         raise CorruptionError(f"the {what} is gone: {error.message}", CURE, code="E863") from error
     if _digest(kept.files) != wavefield.sha256:

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.file_store import FileStore
-from subsalt.checkpoint.flight import Slot
-from subsalt.checkpoint.packed import CODECS, open_packed
-from subsalt.checkpoint.record import BLOCK, Identity, Layout
-from subsalt.checkpoint.store import StoreCounts
-from subsalt.checkpoint.stripes import Stripes
-from subsalt.checkpoint.transfers import Pool
+from subsalt.checkpoint.storage.file_store import FileStore
+from subsalt.checkpoint.storage.flight import Slot
+from subsalt.checkpoint.storage.packed import CODECS, open_packed
+from subsalt.checkpoint.storage.record import BLOCK, Identity, Layout
+from subsalt.checkpoint.storage.store import StoreCounts
+from subsalt.checkpoint.storage.stripes import Stripes
+from subsalt.checkpoint.storage.transfers import Pool
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
 from subsalt.io.publish import publish_text
@@ -104,7 +104,7 @@ class _Part:
         self.records = open_packed(self.store)
 
 
-class KeptWavefield:
+class StoredWavefield:
     """A wavefield that was kept, whole over the ranks that shared its shot.
 
     Parameters
@@ -206,7 +206,7 @@ class KeptWavefield:
             part.records.close(remove=False)
         self._pool.stop()
 
-    def __enter__(self) -> KeptWavefield:
+    def __enter__(self) -> StoredWavefield:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -236,14 +236,14 @@ class KeptWavefield:
         )
 
 
-def open_kept(
+def open_stored(
     directories: Sequence[Path], shot: int, name: Literal["source", "receiver"], **options: int
-) -> KeptWavefield:
-    """Open a kept wavefield; see `KeptWavefield`."""
-    return KeptWavefield(directories, shot, name, **options)
+) -> StoredWavefield:
+    """Open a kept wavefield; see `StoredWavefield`."""
+    return StoredWavefield(directories, shot, name, **options)
 
 
-def is_kept(directories: Sequence[Path], shot: int, name: str) -> bool:
+def is_complete(directories: Sequence[Path], shot: int, name: str) -> bool:
     """Say whether a wavefield was kept, by what lies there; its records are not looked at."""
     path = index_path(shot_folder(directories[0], shot), name)
     with suppress(SubsaltError):

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from subsalt.checkpoint.kept import is_kept, open_kept
-from subsalt.checkpoint.scratch import Scratch
+from subsalt.checkpoint.storage.scratch import Scratch
+from subsalt.checkpoint.storage.wavefield import is_complete, open_stored
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged
 
 SHAPE = (7, 5, 11)
@@ -46,8 +46,8 @@ def directories(tmp_path):
 @pytest.mark.parametrize("compression", ["none", "zfp"])
 def test_kept_fields_come_back_whole(directories, ranks, compression):
     keep(directories, ranks, [1, 2, 3, 4, 5], compression=compression)
-    assert is_kept(directories, 5, "source")
-    with open_kept(directories, 5, "source") as kept:
+    assert is_complete(directories, 5, "source")
+    with open_stored(directories, 5, "source") as kept:
         assert kept.samples == [1, 2, 3, 4, 5]
         assert kept.box.lo == (10, 0, 3)
         assert kept.box.shape == SHAPE
@@ -63,21 +63,21 @@ def test_kept_fields_come_back_whole(directories, ranks, compression):
 
 def test_what_is_not_complete_is_not_there(directories):
     keep(directories, 3, [1], close=False)
-    assert not is_kept(directories, 5, "source")
+    assert not is_complete(directories, 5, "source")
     with pytest.raises(MissingInputError) as caught:
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
     assert caught.value.code == "E652"
     keep(directories, 3, [1])
     (directories[0] / "shot_000005" / "source.r01.json").unlink()
-    assert not is_kept(directories, 5, "source")
+    assert not is_complete(directories, 5, "source")
     with pytest.raises(MissingInputError):
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
 
 
 def test_all_directories_must_be_named(directories):
     keep(directories, 1, [1, 2])
     with pytest.raises(MissingInputError, match="2 directories, 1 are named"):
-        open_kept(directories[:1], 5, "source")
+        open_stored(directories[:1], 5, "source")
 
 
 def test_a_damaged_sample_is_named(directories):
@@ -86,7 +86,7 @@ def test_a_damaged_sample_is_named(directories):
     data = bytearray(path.read_bytes())
     data[5000] ^= 1
     path.write_bytes(data)
-    with open_kept(directories, 5, "source") as kept:
+    with open_stored(directories, 5, "source") as kept:
         assert np.array_equal(kept.read(1), field_at(1))
         with pytest.raises(SnapshotDamaged, match=r"snapshot 2: block 0 .*source wavefield of shot 5"):
             kept.read(2)
@@ -118,9 +118,9 @@ def test_a_changed_index_is_refused(directories, change):
     path = directories[0] / "shot_000005" / "source.r00.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(CorruptionError) as caught:
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
     assert caught.value.code == "E653"
-    assert not is_kept(directories, 5, "source")
+    assert not is_complete(directories, 5, "source")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100000, '{"format": 1}'])
@@ -128,7 +128,7 @@ def test_what_is_no_index_is_refused(directories, text):
     keep(directories, 1, [1])
     (directories[0] / "shot_000005" / "source.r00.json").write_text(text)
     with pytest.raises(CorruptionError):
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
 
 
 def test_an_index_that_asks_for_more_than_its_files_hold(directories):
@@ -137,7 +137,7 @@ def test_an_index_that_asks_for_more_than_its_files_hold(directories):
         path = d / "shot_000005" / "source.r00.snap"
         path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(SnapshotDamaged):
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
 
 
 def test_parts_of_other_runs_do_not_join(directories):
@@ -145,7 +145,7 @@ def test_parts_of_other_runs_do_not_join(directories):
     path = directories[0] / "shot_000005" / "source.r01.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"run_id": "d" * 64}))
     with pytest.raises(CorruptionError, match="do not belong together"):
-        open_kept(directories, 5, "source")
+        open_stored(directories, 5, "source")
 
 
 def test_scratch_goes_and_what_is_kept_stays(directories):
@@ -169,7 +169,7 @@ def test_scratch_goes_and_what_is_kept_stays(directories):
         assert going_on.exists()
         scratch.remove_strays(restart=False)
         assert not going_on.exists()
-    with open_kept(directories, 5, "source") as kept:
+    with open_stored(directories, 5, "source") as kept:
         assert np.array_equal(kept.read(2), field_at(2))
 
 
@@ -194,4 +194,4 @@ def test_another_rank_may_clear_a_shot_first(directories, monkeypatch):
 def test_a_shot_done_again_is_not_kept_until_it_is_complete(directories):
     keep(directories, 1, [1])
     keep(directories, 1, [1], close=False)
-    assert not is_kept(directories, 5, "source")
+    assert not is_complete(directories, 5, "source")

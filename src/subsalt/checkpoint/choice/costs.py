@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.device_footprint import link_traffic
-from subsalt.checkpoint.footprint import Footprint, disk_traffic, footprint
-from subsalt.checkpoint.scheme import Counts, Scheme, counts_of
-from subsalt.checkpoint.sizes import Sizes
+from subsalt.checkpoint.choice.footprint import Footprint, disk_traffic, footprint, link_traffic
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.record import Identity, Layout
-from subsalt.checkpoint.store import StoreCounts
-from subsalt.checkpoint.stripes import Stripes
-from subsalt.checkpoint.transfers import Buffer, Outcome, Pool, Ticket
+from subsalt.checkpoint.storage.record import Identity, Layout
+from subsalt.checkpoint.storage.store import StoreCounts
+from subsalt.checkpoint.storage.stripes import Stripes
+from subsalt.checkpoint.storage.transfers import Buffer, Outcome, Pool, Ticket
 from subsalt.errors import SubsaltError
 from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error

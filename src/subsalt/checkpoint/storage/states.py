@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.actions import Level
-from subsalt.checkpoint.pieces import Copy, Pieces
+from subsalt.checkpoint.storage.pieces import Copy, Pieces
 from subsalt.kernels.problem import State
+
+#: where a slot is
+Level = Literal["memory", "disk"]
 
 
 class Place(NamedTuple):

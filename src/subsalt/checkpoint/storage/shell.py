@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.store import Store, StoreCounts, file_bytes, store_memory
+from subsalt.checkpoint.storage.store import Store, StoreCounts, file_bytes, store_memory
 
 FLOAT = 4
 

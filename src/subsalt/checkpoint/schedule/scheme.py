@@ -6,12 +6,11 @@ Integers and names only: plan and run ask the same functions and agree exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Literal
 
-from subsalt.checkpoint.actions import Action
-from subsalt.checkpoint.two_level import Moves, Slots, moves_of, two_level
+from subsalt.checkpoint.schedule.actions import Action
+from subsalt.checkpoint.schedule.two_level import Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 
 Strategy = Literal["store", "revolve", "boundary"]
@@ -180,79 +179,3 @@ def schedule_of(scheme: Scheme) -> Iterator[Action]:
     if scheme.strategy == "revolve":
         return two_level(scheme.blocks, scheme.slots)
     return iter((Action("image", 0),))
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What one rank does for one shot; predicted by the plan, counted by the run, equal.
-
-    Parameters
-    ----------
-    source_steps, receiver_steps : int
-        Time steps executed; of the source wavefield forward and, for ``boundary``, backward.
-    states_stored_memory, states_stored_disk, states_loaded_memory, states_loaded_disk : int
-        Copies of a state into and from slots.
-    snapshots_written, snapshots_read : int
-        To and from disk, kept wavefields included.
-    restart_points : int
-        Written on the way.
-    restart_states : int
-        States written with them: that of the wavefield under way, and those of memory slots.
-    """
-
-    source_steps: int = 0
-    receiver_steps: int = 0
-    states_stored_memory: int = 0
-    states_stored_disk: int = 0
-    states_loaded_memory: int = 0
-    states_loaded_disk: int = 0
-    snapshots_written: int = 0
-    snapshots_read: int = 0
-    restart_points: int = 0
-    restart_states: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        """Return the sum of two."""
-        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def bytes(self, state_bytes: int, snapshot_bytes: int, sums_bytes: int = 0) -> tuple[int, int]:
-        """Return the bytes written to disk and read from it.
-
-        Parameters
-        ----------
-        state_bytes, snapshot_bytes : int
-            Of one state and of one snapshot, as they are on disk.
-        sums_bytes : int
-            Of the image accumulators, which go with every restart point.
-        """
-        states = self.states_stored_disk + self.restart_states
-        written = states * state_bytes + self.snapshots_written * snapshot_bytes
-        read = self.states_loaded_disk * state_bytes + self.snapshots_read * snapshot_bytes
-        return written + self.restart_points * sums_bytes, read
-
-
-@lru_cache(maxsize=1 << 12)
-def counts_of(scheme: Scheme) -> Counts:
-    """Return what `scheme` costs, exactly."""
-    if scheme.strategy == "boundary":
-        steps = scheme.samples * scheme.image_step
-        return Counts(steps + max(0, steps - scheme.image_step - 1), scheme.steps)
-    if scheme.restart_every:
-        # when restart points fall due depends on everything else: the tasks are added up
-        from subsalt.checkpoint.tasks import Tally, tasks_of
-
-        tally = Tally(scheme)
-        for task in tasks_of(scheme):
-            tally.add(task)
-        return tally.counts()
-    moves = scheme.moves
-    samples, k = scheme.samples, scheme.image_step
-    within = samples + 1 - scheme.blocks  # each block's first sample is where its state stands
-    read = samples if scheme.snapshots_on == "disk" else 0
-    return Counts(
-        (moves.advances * scheme.block + within) * k,
-        scheme.steps,
-        *moves[1:5],
-        (samples if scheme.writes_source else 0) + (samples if scheme.keep == "both" else 0),
-        read,
-    )

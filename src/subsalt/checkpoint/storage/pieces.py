@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.store import Store
+from subsalt.checkpoint.storage.store import Store
 from subsalt.errors import SnapshotDamaged
 
 #: floats of a record at most, 64 MiB: what is on its way to disk takes little memory beside a wavefield

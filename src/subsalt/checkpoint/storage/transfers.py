@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import _native
-from subsalt.checkpoint.record import PAGE, Layout
+from subsalt.checkpoint.storage.record import PAGE, Layout
 
 #: seconds of one wait, before signals are looked at
 PATIENCE = 0.1

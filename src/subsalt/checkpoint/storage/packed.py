@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.file_store import FileStore, last_wanted
-from subsalt.checkpoint.store import Store, StoreCounts
+from subsalt.checkpoint.storage.file_store import FileStore, last_wanted
+from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged, install
 from subsalt.numerics import fixedmath
 

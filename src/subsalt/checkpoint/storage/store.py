@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.record import Layout
+from subsalt.checkpoint.storage.record import Layout
 from subsalt.errors import SnapshotDamaged
 
 #: records in memory beside the buffers where they are compressed: two on their way to and from the files, one

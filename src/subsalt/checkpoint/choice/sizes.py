@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from subsalt.checkpoint.pieces import cut
-from subsalt.checkpoint.record import Layout
-from subsalt.checkpoint.scheme import STATE_BUFFERS, Scheme
-from subsalt.checkpoint.shell import FLOAT, Chunks, chunk_samples
-from subsalt.checkpoint.store import store_memory
+from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
+from subsalt.checkpoint.storage.pieces import cut
+from subsalt.checkpoint.storage.record import Layout
+from subsalt.checkpoint.storage.shell import FLOAT, Chunks, chunk_samples
+from subsalt.checkpoint.storage.store import store_memory
 
 
 @dataclass(frozen=True)

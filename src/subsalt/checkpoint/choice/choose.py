@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.candidates import candidates
-from subsalt.checkpoint.costs import Candidate, Limits, Rates
-from subsalt.checkpoint.scheme import Counts, Scheme
-from subsalt.checkpoint.sizes import Sizes
+from subsalt.checkpoint.choice.candidates import candidates
+from subsalt.checkpoint.choice.costs import Candidate, Limits, Rates
+from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.propagation.options import CheckpointOptions
 
 __all__ = ["Candidate", "Choice", "Limits", "Rates", "choose"]

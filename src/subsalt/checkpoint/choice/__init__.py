@@ -1,0 +1,1 @@
+"""The choice of a strategy: bytes and seconds of every schedule and place, and the fastest that fits."""

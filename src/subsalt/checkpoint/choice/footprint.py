@@ -1,0 +1,231 @@
+"""The memory and disk that a scheme takes on a rank, by array, and what it moves to disk and over the link of a GPU.
+
+On a GPU both wavefields, the snapshots of a block and what is on its way are in device memory. Snapshots and states
+that do not fit lie in pinned memory, which the GPU reads and writes by itself; they go over the link once each way and
+use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from subsalt.checkpoint.choice.sizes import Sizes, chunks_of
+from subsalt.checkpoint.schedule.scheme import Scheme
+from subsalt.checkpoint.schedule.tasks import Counts
+from subsalt.checkpoint.schedule.two_level import memory_uses
+from subsalt.checkpoint.storage.pieces import STAMP, cut, stored_bytes
+from subsalt.checkpoint.storage.shell import FLOAT, reversal_disk, reversal_memory
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a scheme takes.
+
+    Parameters
+    ----------
+    arrays : dict of str to int
+        Bytes of memory by array.
+    disk : int
+        Bytes of scratch while a shot is done, without what stays.
+    kept : int
+        Bytes of files that stay after it.
+    on_device : dict of str to int
+        Bytes of the memory of a GPU by array.
+    """
+
+    arrays: dict[str, int]
+    disk: int = 0
+    kept: int = 0
+    on_device: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory in all."""
+        return sum(self.arrays.values())
+
+    @property
+    def device(self) -> int:
+        """Bytes of the memory of a GPU in all."""
+        return sum(self.on_device.values())
+
+
+def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
+    """Return the memory and disk of a scheme beyond one wavefield, the model and the image."""
+    arrays: dict[str, int] = {}
+    buffers = disk = 0
+    if scheme.strategy == "boundary":
+        on_disk = scheme.snapshots_on == "disk"
+        arrays = reversal_memory(
+            chunks_of(scheme, sizes),
+            snapshot_bytes=sizes.snapshot,
+            row_bytes=sizes.shell,
+            level_bytes=sizes.level,
+            on_disk=on_disk,
+        )
+        disk = reversal_disk(chunks_of(scheme, sizes), sizes.shell) if on_disk else 0
+    elif scheme.strategy == "revolve":
+        # both wavefields are under way at the same time
+        arrays["second wavefield"] = sizes.state_memory
+        moves = scheme.moves
+        arrays["states"] = moves.memory * sizes.state_memory
+        buffers += sizes.state_buffers if moves.disk else 0
+        disk = moves.disk * sizes.state_file
+    held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
+    files = scheme.samples * sizes.snapshot_file
+    kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files
+    if scheme.strategy != "boundary":
+        arrays["snapshots"] = held * sizes.snapshot
+        buffers += (scheme.writes_source + (scheme.keep == "both")) * scheme.buffers * sizes.snapshot_file
+        disk += files if scheme.writes_source and not kept else 0
+    if scheme.restart_every:
+        buffers += sizes.state_buffers
+        # two points: the state under way with the accumulators, and the states of memory slots
+        disk += (4 + 2 * scheme.memory_slots) * sizes.state_file
+    if buffers:
+        arrays["buffers of files"] = buffers
+    host, device = split(arrays, scheme, sizes) if sizes.on_device else (arrays, {})
+    return Footprint(host, disk, kept, device)
+
+
+def shell_traffic(scheme: Scheme, sizes: Sizes) -> int:
+    """Return the bytes of shells that go to disk and come back."""
+    chunks = chunks_of(scheme, sizes)
+    return chunks.count * chunks.length * sizes.shell if scheme.snapshots_on == "disk" else 0
+
+
+def disk_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) -> tuple[int, int]:
+    """Return the bytes that a rank writes to its scratch for a shot, and reads from it, before compression.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        What is done.
+    counts : Counts
+        How often.
+    sizes : Sizes
+        Of this rank.
+    sums : int
+        Bytes of the image accumulators, which go with every restart point, in records of their own.
+    """
+    shells = shell_traffic(scheme, sizes) if scheme.strategy == "boundary" else 0
+    state, record = stored_bytes(sizes.state), cut(sizes.state // FLOAT)[1]
+    written = counts.states_stored_disk * state + counts.snapshots_written * sizes.snapshot
+    read = counts.states_loaded_disk * state + counts.snapshots_read * sizes.snapshot
+    pieces = state // (FLOAT * record)
+    restart = pieces * counts.restart_states + counts.restart_points * max(1, -(-sums // (FLOAT * record)))
+    return written + shells + restart * FLOAT * (record + STAMP), read + shells
+
+
+#: snapshots, or pieces of shells, that are on their way over the link: one is filled or imaged, another moves
+STAGING = 2
+
+#: bytes of shells that go over the link in one piece (native/cuda/staging.hpp)
+ROWS = 4 << 20
+
+
+def split(arrays: dict[str, int], scheme: Scheme, sizes: Sizes) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what lies on the host and what on the device, by array; the names of pinned memory say so.
+
+    Parameters
+    ----------
+    arrays : dict of str to int
+        Bytes by array, as if all were on the host.
+    scheme : Scheme
+        Its `snapshots_on` and `device_slots` decide.
+    sizes : Sizes
+        Of the shot.
+    """
+    host = dict(arrays)
+    device: dict[str, int] = {}
+    for name in ("second wavefield", "source wavefield"):
+        if name in host:
+            device[name] = host.pop(name)
+    if "states" in host:
+        del host["states"]
+        used = scheme.moves.memory
+        there = min(scheme.device_slots, used)
+        device["states"] = there * sizes.state
+        host["pinned states"] = (used - there) * sizes.state
+    if scheme.strategy == "boundary":
+        device["snapshots"], shells = host.pop("snapshots"), host.pop("shells")
+        if scheme.snapshots_on == "device":
+            device["shells"] = shells
+        else:
+            rows = min(chunks_of(scheme, sizes).length, max(1, ROWS // sizes.shell))
+            device["staged shells"] = STAGING * rows * sizes.shell
+            host["pinned shells"] = shells
+        return host, device
+    snapshots = host.pop("snapshots")
+    if scheme.snapshots_on == "device":
+        device["snapshots"] = snapshots
+    else:
+        device["staged snapshots"] = STAGING * sizes.snapshot
+        host["pinned snapshots"] = snapshots
+    if "buffers of files" in host:
+        host["pinned buffers of files"] = host.pop("buffers of files")
+    return host, device
+
+
+class LinkTraffic(NamedTuple):
+    """Bytes between a GPU and its host: of samples and shells, of states; and how often states went."""
+
+    samples_down: int = 0
+    samples_up: int = 0
+    states_down: int = 0
+    states_up: int = 0
+    host_states: int = 0
+
+    @property
+    def down(self) -> int:
+        """Bytes to the host."""
+        return self.samples_down + self.states_down
+
+    @property
+    def up(self) -> int:
+        """Bytes to the device."""
+        return self.samples_up + self.states_up
+
+
+def link_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) -> LinkTraffic:
+    """Return what the snapshots and states of a shot move over the link; nothing without a GPU.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        What is done.
+    counts : Counts
+        How often.
+    sizes : Sizes
+        Of this rank.
+    sums : int
+        Bytes of the image accumulators, which go down with every restart point.
+
+    Notes
+    -----
+    Exact but for restart points, whose states are counted as if all came from the device.
+    """
+    if not sizes.on_device:
+        return LinkTraffic()
+    if scheme.strategy == "boundary":
+        shells = 0 if scheme.snapshots_on == "device" else chunks_of(scheme, sizes).rows * sizes.shell
+        return LinkTraffic(shells, shells)
+    samples = counts.snapshots_written, counts.snapshots_read
+    if scheme.snapshots_on == "memory":
+        # they lie on the host before any file takes them
+        files = scheme.samples if scheme.writes_source else 0
+        samples = scheme.samples + samples[0] - files, scheme.samples
+    stored = loaded = 0
+    if scheme.strategy == "revolve":
+        uses = memory_uses(scheme.blocks, scheme.slots)
+        on_host = uses[: max(0, len(uses) - scheme.device_slots)]
+        stored, loaded = (sum(use[i] for use in on_host) for i in (0, 1))
+    down = stored + counts.states_stored_disk + counts.restart_states
+    up = loaded + counts.states_loaded_disk
+    return LinkTraffic(
+        samples[0] * sizes.snapshot,
+        samples[1] * sizes.snapshot,
+        down * sizes.state + counts.restart_points * sums,
+        up * sizes.state,
+        stored + loaded,
+    )
