@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subsalt.cli import ranks
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
+from subsalt.cli.commands import check_or_stop, show_result
+from subsalt.cli.output import Out, finding_dict
+from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
+    from subsalt.job.starter import InitResult
 
 
 @app.command(
@@ -23,9 +32,13 @@ def demo(
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
-    from subsalt.cli import commands
+    from subsalt.demo.demo import run_demo
+    from subsalt.run import progress
 
-    commands.demo(out, quick, json)
+    printer = Out(json)
+    with progress.for_stream("demo") as bar:
+        result = run_demo(out, quick=quick, progress=bar, say=printer.say)
+    printer.json(result)
 
 
 @app.command(short_help="Examine this machine and test the program on it.", epilog=example("subsalt doctor"))
@@ -36,9 +49,22 @@ def doctor(
     ),
 ) -> None:
     """Say what this machine offers, and test that the program computes rightly on it."""
-    from subsalt.cli import commands
+    from subsalt import mpi_doctor
+    from subsalt.doctor import examine
+    from subsalt.parallel import comm
 
-    commands.doctor(scratch, json)
+    out = Out(json)
+    mpi = mpi_doctor.examine()
+    # the ranks have seen each other; the rest is about one machine, and needs one process
+    comm.close()
+    if out.quiet:
+        return
+    result = examine(scratch, mpi=mpi)
+    for line in result.lines():
+        out.say(line)
+    out.json(result)
+    if not result.healthy:
+        raise typer.Exit(70)
 
 
 @app.command(
@@ -71,9 +97,26 @@ def scan(
     them: velocity and intercept on each side of the source. They tell reversed or shifted channels, a wrong sampling
     interval, and a wrong time zero.
     """
-    from subsalt.cli import commands
+    from subsalt.io.scan.scan import scan as read
+    from subsalt.io.segy.headers import HeaderBytes
 
-    commands.scan(files, preset, json, first_breaks, out)
+    if out is not None and not first_breaks:
+        raise ConfigError(
+            "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
+        )
+    printer = Out(json)
+    header = HeaderBytes.preset(preset)
+    result = read(files, header)
+    printer.say(result.describe())
+    if first_breaks:
+        from subsalt.cli import first_breaks_command
+
+        breaks = first_breaks_command.show(files, header, out, printer)
+        printer.json(result.to_dict() | {"first_breaks": breaks})
+    else:
+        printer.json(result)
+    if any(f.level == "error" for f in result.findings):
+        raise typer.Exit(65)
 
 
 @app.command(
@@ -109,12 +152,22 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a commented job file, filled with what the files say."""
-    from subsalt.cli import commands
+    from subsalt.methods import method_of
 
     shots = [*(from_ or []), *(files or [])]
     model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi, "f0": f0}
-    time = {"vrms": vrms, "cdp_spacing": cdp_spacing}
-    commands.init(job, shots, method, {"rtm": model, "kirchhoff": time}, preset, force, json)
+    given = {"rtm": model, "kirchhoff": {"vrms": vrms, "cdp_spacing": cdp_spacing}}
+    out = Out(json)
+    _refuse_options(method, given)
+    if not shots:
+        raise ConfigError(
+            "no shot files given",
+            "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
+            code="E124",
+        )
+    result = method_of(method).start(job, shots, **given[method], preset=preset, force=force)
+    if _show_start(out, job, result):
+        raise typer.Exit(DataError.exit_code)
 
 
 @app.command(
@@ -133,9 +186,11 @@ def check(
     json: Json = False,
 ) -> None:
     """Apply every rule on units, geometry, models, stability and dispersion; draw the survey on the model."""
-    from subsalt.cli import commands
-
-    commands.check(job, out, map_, strict, json)
+    printer = Out(json)
+    with ranks.on_all_ranks(job, printer) as read:
+        code = _check(read, printer, out, map_, strict)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command(
@@ -151,6 +206,93 @@ def model(
     json: Json = False,
 ) -> None:
     """Model the shots of [acquisition] to SEG-Y."""
-    from subsalt.cli import commands
+    from subsalt.methods.rtm.model_job import model_job
+    from subsalt.run import progress
 
-    commands.model(job, out, strict, json)
+    printer = Out(json)
+    with ranks.on_all_ranks(job, printer) as read:
+        check_or_stop(read, printer, strict)
+        with ranks.together():
+            if read.acquisition is None:
+                raise ConfigError(
+                    f"{job} has no [acquisition]",
+                    "add shots, receivers, record_length and dt",
+                    code="E102",
+                )
+        folder = out or read.base / f"{read.name}.shots"
+        with progress.for_stream("modelling") as bar:
+            result = model_job(read, folder, bar)
+    show_result(printer, result)
+
+
+def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
+    from subsalt.job.checking import check_job
+    from subsalt.job.maps import draw_gate, draw_map
+
+    with ranks.together():
+        result = check_job(job)
+    findings, picture, gate = list(result.findings), None, None
+    draw = draw and not out.quiet  # one rank draws for all
+    try:
+        picture = draw_map(job, result, out_dir) if draw else None
+        gate = draw_gate(job, result, out_dir) if draw else None
+    except CannotCreateError as error:
+        # what was found matters more than its picture
+        cure = "choose a folder for the map with --out, or leave it out with --no-map"
+        findings.append(Finding(error.code, "error", error.message, cure))
+    out.findings(findings)
+    errors = sum(f.level == "error" for f in findings)
+    warnings = sum(f.level == "warning" for f in findings)
+    if picture is not None:
+        out.row("map", str(picture))
+    if gate is not None:
+        out.row("", f"{gate} (symmetry axis, and what is repaired)")
+    out.say(
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was "
+        "started."
+    )
+    out.json(
+        {
+            "errors": errors,
+            "warnings": warnings,
+            "map": picture,
+            "anisotropy_map": gate,
+            "facts": result.facts,
+            "findings": [finding_dict(f) for f in findings],
+        }
+    )
+    return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
+
+
+def _refuse_options(method: str, given: Mapping[str, Mapping[str, str | None]]) -> None:
+    """Refuse a method that is none, and options that belong to another one."""
+    from subsalt.methods import METHODS
+
+    if method not in METHODS:
+        raise ConfigError(f"--method {method} is none", f"use one of {', '.join(METHODS)}", code="E125")
+    for other, options in given.items():
+        lost = [name for name, value in options.items() if value is not None and other != method]
+        if lost:
+            option = "--" + lost[0].replace("_", "-")
+            raise ConfigError(
+                f"{option} belongs to method {other}", f"leave it out, or add --method {other}", code="E769"
+            )
+
+
+def _show_start(out: Out, job: Path, result: InitResult) -> bool:
+    """Show what a job file was made of; return whether there are errors to mend."""
+    out.findings(result.findings)
+    out.row("job", str(job))
+    out.row("read", "; ".join(result.read) or "nothing")
+    out.row("made up", "; ".join(result.made_up) or "nothing")
+    wrong = any(f.level == "error" for f in result.findings)
+    out.row("next", f"mend the errors above, then subsalt check {job}" if wrong else f"subsalt check {job}")
+    out.json(
+        {
+            "job": job,
+            "findings": [finding_dict(f) for f in result.findings],
+            "read": result.read,
+            "made_up": result.made_up,
+        }
+    )
+    return wrong

@@ -25,6 +25,10 @@ Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
 
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)]
+NewRunDir = Annotated[
+    Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
+]
+Shots = Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')]
 RetryQuarantined = Annotated[
     bool, typer.Option("--retry-quarantined", help="Try shots again that were set aside.")
 ]

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from time import sleep
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subsalt.cli import ranks
 from subsalt.cli.app_root import (
     AcceptChangedInputs,
     JobFile,
     Json,
+    NewRunDir,
     RetryQuarantined,
     RunDir,
+    Shots,
     Strict,
     TimeLimit,
     app,
     example,
 )
+from subsalt.cli.commands import migrate_here, resume_options
+from subsalt.cli.output import Out, printable, usage
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
 
 
 @app.command(
@@ -31,10 +41,8 @@ from subsalt.cli.app_root import (
 )
 def migrate(
     job: JobFile,
-    run: Annotated[
-        Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
-    ] = None,
-    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    run: NewRunDir = None,
+    shots: Shots = None,
     recompute: Annotated[
         bool,
         typer.Option(
@@ -90,7 +98,7 @@ def migrate(
     ] = None,
 ) -> None:
     """Migrate [data] to a depth or time image, as method says; the same command goes on where a run was stopped."""
-    from subsalt.cli import commands, slurm_command, vscan_command
+    from subsalt.cli import slurm_command, vscan_command
 
     batch = slurm_command.Options(
         nodes,
@@ -111,13 +119,15 @@ def migrate(
         slurm_command.write(batch, job, run, shots, strict, json)
         return
     batch.refuse_alone()
-    how = commands.resume_options(retry_quarantined, accept_changed_inputs, time_limit)
+    how = resume_options(retry_quarantined, accept_changed_inputs, time_limit)
     if vscan is not None:
         vscan_command.refuse_with(vscan, at, shots="--shots" if shots else None)
         vscan_command.vscan(job, vscan, at, run, strict, json, how, recompute)
         return
     vscan_command.refuse_with(vscan, at)
-    commands.migrate(job, run, shots, strict, json, how, recompute)
+    printer = Out(json)
+    with ranks.on_all_ranks(job, printer, shots) as read:
+        migrate_here(read, run or read.default_run_dir, strict, printer, how, recompute)
 
 
 @app.command(
@@ -133,9 +143,21 @@ def resume(
     time_limit: TimeLimit = None,
 ) -> None:
     """Go on with a run from its directory alone, on any number of ranks: the same as its first command again."""
-    from subsalt.cli import run_commands
+    from subsalt.cli import reimage_command
+    from subsalt.run.job_of_run import job_of_run
+    from subsalt.run.stopping import known_run
 
-    run_commands.resume(run, strict, json, retry_quarantined, accept_changed_inputs, time_limit)
+    how = resume_options(retry_quarantined, accept_changed_inputs, time_limit)
+    out = Out(json)
+
+    def read() -> Job:
+        known_run(run)
+        return job_of_run(run)
+
+    if run.is_dir() and reimage_command.go_on(run, json):
+        return
+    with ranks.on_all_ranks(read, out) as job:
+        migrate_here(job, run, strict, out, how)
 
 
 @app.command(
@@ -157,9 +179,18 @@ def stop(
     json: Json = False,
 ) -> None:
     """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can go on."""
-    from subsalt.cli import run_commands
+    from subsalt.run.stopping import ask
 
-    run_commands.stop(run, finish_shots, wait, json)
+    if not wait >= 0:
+        raise usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
+    out = Out(json)
+    answer = ask(run, finish_shots, wait, out.say)
+    if not answer.running:
+        dead = f" ({answer.owner} is gone)" if answer.owner else ""
+        out.say(f"nobody works in {run}{dead}: nothing to stop")
+    elif answer.stopped:
+        out.say(f"stopped after {answer.seconds:.1f} s; subsalt resume {run} goes on")
+    out.json(answer)
 
 
 @app.command(
@@ -176,9 +207,25 @@ def watch(
 
     Of a time migration it shows blocks of the image, and contributions per second.
     """
-    from subsalt.cli import run_commands
+    from subsalt.run.watching import lines, view_of
 
-    run_commands.watch(run, once, every, json)
+    if not 0.1 <= every <= 3600:
+        raise usage(f"--every {every:g} is out of range", "give seconds from 0.1 to 3600")
+    out = Out(json)
+    view = view_of(run)
+    if json or once or not sys.stdout.isatty() or view.over:
+        for line in lines(view):
+            out.say(line)
+        out.json(view)
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(Text(printable("\n".join(lines(view)))), auto_refresh=False) as screen:
+        while not view.over:
+            sleep(every)
+            view = view_of(run)
+            screen.update(Text(printable("\n".join(lines(view)))), refresh=True)
 
 
 @app.command(
@@ -206,10 +253,8 @@ def plan(
             readable=False,
         ),
     ] = None,
-    run: Annotated[
-        Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
-    ] = None,
-    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    run: NewRunDir = None,
+    shots: Shots = None,
     nodes: Annotated[
         str | None,
         typer.Option(

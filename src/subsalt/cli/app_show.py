@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from subsalt.cli.app_root import Json, app, example
+from subsalt.cli.app_root import Json, RunDir, Shots, app, example
+from subsalt.cli.commands import must_exist
+from subsalt.cli.output import Out, plain
+from subsalt.errors import ConfigError
 
 
 @app.command(
@@ -19,7 +22,7 @@ from subsalt.cli.app_root import Json, app, example
     ),
 )
 def reimage(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
+    run: RunDir,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -44,7 +47,7 @@ def reimage(
         str | None,
         typer.Option(help="Only this part, m of the local frame: x0:x1,z0:z1 or x0:x1,y0:y1,z0:z1."),
     ] = None,
-    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None,
+    shots: Shots = None,
     time_range: Annotated[
         str | None, typer.Option(help="Only samples between these times, s: 0.5:2; kept wavefields alone.")
     ] = None,
@@ -140,7 +143,7 @@ def view(
     ),
 )
 def play(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
+    run: RunDir,
     shot: Annotated[
         int | None, typer.Option(help="Id of the shot; the first one with something to show.")
     ] = None,
@@ -216,14 +219,19 @@ def export(
     json: Json = False,
 ) -> None:
     """Convert an image, model or shots: .sgy .su .rsf .npy .npz .vti .nc .zarr."""
-    from subsalt.cli import commands
+    from subsalt.io.export import export as convert
 
-    commands.export(source, target, key, unit, json)
+    must_exist(source)
+    result = convert(source, target, key=key, unit=unit)
+    out = Out(json or str(target) == "-")
+    if str(target) != "-":
+        out.row("wrote", str(target))
+        out.json({"path": target, "result": plain(result)})
 
 
 @app.command(short_help="Write one HTML page about a run.", epilog=example("subsalt report survey.run"))
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)],
+    run: RunDir,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", readable=False, help="HTML file; RUN/report.html when left out."),
@@ -231,9 +239,17 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML page: image, survey, job, phases, warnings, provenance."""
-    from subsalt.cli import commands
+    from subsalt import report as pages
+    from subsalt.report.time_spent import comparison_of
 
-    commands.report(run, out, json)
+    printer = Out(json)
+    must_exist(run)
+    path = pages.write(run, out)
+    compared = comparison_of(pages.gather(run).run)
+    for line in [] if compared is None else compared.lines():
+        printer.say(line)
+    printer.row("report", str(path))
+    printer.json({"report": path, "model": None if compared is None else compared.to_dict()})
 
 
 @app.command(
@@ -247,6 +263,20 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain an error or warning code, or a key of the job file."""
-    from subsalt.cli import commands
+    from subsalt import messages
 
-    commands.explain(what, json)
+    out = Out(json)
+    entry = messages.lookup(what)
+    if entry is not None:
+        out.say(f"{entry.code}  {entry.title}\n\n{entry.meaning}\n\nfix: {entry.cure}")
+        out.json(entry)
+        return
+    from subsalt.job.text import explain_key
+
+    found = explain_key(what)
+    if found is None:
+        raise ConfigError(
+            f"{what!r} is neither a code nor a key of the job file", messages.suggest(what), code="E126"
+        )
+    out.say(found["text"])
+    out.json(found)
