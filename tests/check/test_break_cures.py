@@ -19,7 +19,7 @@ from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.read import job_class
+from subsalt.methods import method_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -198,5 +198,7 @@ def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
 @pytest.mark.parametrize("name", ["viking", "viking_time", "cdp601to610"])
 def test_field_data_in_order(name):
     shared_data()
-    job = job_class("rtm" if name == "viking" else "kirchhoff").from_toml(EXAMPLES / f"{name}.toml")
+    job = (
+        method_of("rtm" if name == "viking" else "kirchhoff").job_class().from_toml(EXAMPLES / f"{name}.toml")
+    )
     assert [f for f in check_job(job).findings if OWN.fullmatch(f.code)] == []

@@ -10,7 +10,7 @@ from job_files import shared_data
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.base import BaseJob
 from subsalt.job.checking import check_job
-from subsalt.job.read import job_class
+from subsalt.methods import method_of
 
 JOB = """\
 method = "kirchhoff"
@@ -34,7 +34,7 @@ def found(folder, change=None, fix="", dt=None):
     write_survey(folder / "line.sgy", survey)
     path = folder / "time.toml"
     path.write_text(JOB.replace("FIX", fix))
-    job: BaseJob = job_class("kirchhoff").from_toml(path)
+    job: BaseJob = method_of("kirchhoff").job_class().from_toml(path)
     return {f.code: f for f in check_job(job).findings if re.fullmatch(r"[EW]3(4[5-9]|5\d|61|92)", f.code)}
 
 

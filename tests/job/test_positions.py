@@ -5,7 +5,8 @@ import pytest
 
 from subsalt.errors import ConfigError, FindingsError, GeometryError, MissingInputError
 from subsalt.job.acquisition_section import Positions
-from subsalt.job.job import Job, expand
+from subsalt.job.job import Job
+from subsalt.job.positions import expand
 
 BASE = {"model": {"vp": 2000}, "source": {"f0": 15}}
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from subsalt.io.prestack.positions import LineGeometry
     from subsalt.io.prestack.table import TraceTable
     from subsalt.job.data_sections import DataSection, MuteSection, PrestackDataSection, TracesSection
-    from subsalt.job.job import Job
+    from subsalt.job.rtm_tables import RtmTables
 
 
 def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:
@@ -153,7 +153,7 @@ def header_options(section: TracesSection) -> tuple[Any, Any]:
     return replace(header, **section.bytes), fix
 
 
-def survey_frame(job: Job) -> Frame | None:
+def survey_frame(job: RtmTables) -> Frame | None:
     """Return the local frame the job gives; None leaves it to the reader."""
     section = job.data.frame if job.data else None
     if section is None:
@@ -161,7 +161,7 @@ def survey_frame(job: Job) -> Frame | None:
     return Frame(section.x0, section.y0, math.radians(section.azimuth))
 
 
-def frame_given(job: Job, model: Frame | None) -> tuple[Frame | None, str]:
+def frame_given(job: RtmTables, model: Frame | None) -> tuple[Frame | None, str]:
     """Return the frame that somebody gives for the local coordinates of a job, and who: `[data] frame`, the run
     directory in which the job goes on, or the model; None leaves it to the line itself.
     """
@@ -173,12 +173,12 @@ def frame_given(job: Job, model: Frame | None) -> tuple[Frame | None, str]:
     return model, GIVEN
 
 
-def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) -> Survey:
+def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = None) -> Survey:
     """Return the survey of `[data]`; traces stay in the files until they are asked for.
 
     Parameters
     ----------
-    job : Job
+    job : RtmTables
         With a `[data]` table.
     frame : Frame, optional
         Local frame of the model file; the job's own goes before, and that of a run directory that goes on.
@@ -201,7 +201,7 @@ def open_survey(job: Job, frame: Frame | None = None, comm: Comm | None = None) 
     return with_treatment(survey, section)
 
 
-def _read_survey(job: Job, section: DataSection, frame: Frame | None) -> Survey:
+def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> Survey:
     """Return the selected shots of SEG-Y or SU files, untreated."""
     from subsalt.io.segy.reading import read_survey
 

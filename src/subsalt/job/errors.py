@@ -129,10 +129,9 @@ def dotted(loc: Sequence[str | int]) -> str:
 
 def other_methods(loc: Sequence[str | int], job: type[BaseModel]) -> list[str]:
     """Return the other methods that know the table or key at `loc`, exactly as it is written."""
-    from subsalt.job.read import job_class
-    from subsalt.methods import METHODS
+    from subsalt.methods import METHODS, method_of
 
-    kinds = {method: job_class(method) for method in METHODS}
+    kinds = {method: method_of(method).job_class() for method in METHODS}
     if job not in kinds.values() or any(isinstance(part, int) for part in loc):
         return []
     found = []

@@ -12,7 +12,7 @@ from subsalt.errors import GeometryError, MissingInputError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.job.job import Job
+    from subsalt.job.rtm_tables import RtmTables
 
 #: model parameters that a job may give, and what they measure
 PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction", "theta": "angle", "phi": "angle"}
@@ -80,7 +80,7 @@ def existing(path: Path, key: str) -> Path:
     return path
 
 
-def input_files(job: Job) -> dict[str, list[Path]]:
+def input_files(job: RtmTables) -> dict[str, list[Path]]:
     """Return the files the job reads, by the dotted key that names them."""
     out: dict[str, list[Path]] = {}
     if job.data is not None:

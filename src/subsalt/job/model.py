@@ -20,23 +20,24 @@ from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
 from subsalt.io.traffic import COUNTED
 from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
-from subsalt.job.data import frame_given
+from subsalt.job.data import frame_given, open_survey
 from subsalt.job.inputs import PARAMETERS, existing
+from subsalt.job.positions import build_survey
 from subsalt.job.units import known_unit, to_si
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.io.volumes.volume import OpenVolume
-    from subsalt.job.job import Job
     from subsalt.job.model_sections import GridSection, ValueSection
+    from subsalt.job.rtm_tables import RtmTables
     from subsalt.propagation.options import PropagationOptions
 
 
-def load_parameter(job: Job, name: str) -> Parameter | None:
+def load_parameter(job: RtmTables, name: str) -> Parameter | None:
     """Read one parameter of `[model]`, in SI (angles: degrees); None when the job does not give it.
 
-    A job that streams its model (`Job.streaming`) gets the volume of a file as planes that are yet to be read.
+    A job that streams its model (`RtmTables.streaming`) gets the volume of a file as planes that are yet to be read.
     """
     section: ValueSection | None = getattr(job.model, name)
     if section is None:
@@ -61,7 +62,7 @@ def load_parameter(job: Job, name: str) -> Parameter | None:
     )
 
 
-def open_file(job: Job, name: str) -> OpenVolume:
+def open_file(job: RtmTables, name: str) -> OpenVolume:
     """Open the file of one parameter of `[model]`."""
     section: ValueSection = getattr(job.model, name)
     path = existing(job.resolve(section.file or ""), f"model.{name}.file")
@@ -132,13 +133,13 @@ def survey_grid(section: GridSection, survey: Survey) -> Grid:
     return Grid((*shape, 1 + round(section.depth / h[-1])), tuple(h), (*origin, top))
 
 
-def job_grid(job: Job) -> Grid | None:
+def job_grid(job: RtmTables) -> Grid | None:
     """Return the grid of `[grid]`; None when the job leaves it to the file of vp."""
     section = job.grid
     if section is None:
         return None
     if section.depth is not None:
-        return survey_grid(section, job.acquisition_survey() if job.acquisition else job.load_survey())
+        return survey_grid(section, build_survey(job) if job.acquisition else load_survey(job))
     size = section.shape or section.extent
     assert size is not None
     h = section.spacing if isinstance(section.spacing, list) else [section.spacing] * len(size)
@@ -148,12 +149,12 @@ def job_grid(job: Job) -> Grid | None:
     return Grid(shape, tuple(h), tuple(section.origin or ()))
 
 
-def load_parameters(job: Job) -> dict[str, Parameter]:
+def load_parameters(job: RtmTables) -> dict[str, Parameter]:
     """Read all parameters of `[model]` that the job gives."""
     return {n: p for n in PARAMETERS if (p := load_parameter(job, n)) is not None}
 
 
-def model_frame(job: Job) -> Frame | None:
+def model_frame(job: RtmTables) -> Frame | None:
     """Return the frame of the job's model files; None when they give none, so that the survey may choose its
     own.
     """
@@ -163,24 +164,30 @@ def model_frame(job: Job) -> Frame | None:
     return frame_of(job.remember("parameters", lambda: load_parameters(job)))
 
 
+def load_survey(job: RtmTables) -> Survey:
+    """Open the recorded shots of `[data]` in the frame of the model; the same object at every call."""
+    survey: Survey = job.remember("survey", lambda: open_survey(job, model_frame(job)))
+    return survey
+
+
 def frame_of(given: dict[str, Parameter]) -> Frame | None:
     """Return the frame of the first parameter whose file has one; None when none has."""
     return next((p.frame for p in given.values() if p.frame is not None and p.frame != Frame()), None)
 
 
-def frame_of_model(job: Job, given: dict[str, Parameter]) -> Frame:
+def frame_of_model(job: RtmTables, given: dict[str, Parameter]) -> Frame:
     """Return the frame of a job's model: as the job says, or its files; for a line of which nothing says it, that of
     the survey counts, see `subsalt.earth.model_like.ModelLike.moved_to`.
     """
     return frame_given(job, frame_of(given))[0] or Frame()
 
 
-def load_model(job: Job) -> EarthModel:
+def load_model(job: RtmTables) -> EarthModel:
     """Return the earth model of a job in memory, on one grid, smoothed when asked for."""
     return model_files(job, single()).whole()
 
 
-def open_model(job: Job, comm: Comm) -> StreamedModel:
+def open_model(job: RtmTables, comm: Comm) -> StreamedModel:
     """Return the model of a job that streams; collective over `comm`.
 
     The facts of the model as the files give it, and past the gate as `[propagation]` asks for, are found in one pass.
@@ -198,7 +205,7 @@ def open_model(job: Job, comm: Comm) -> StreamedModel:
     return model
 
 
-def model_files(job: Job, comm: Comm) -> Files:
+def model_files(job: RtmTables, comm: Comm) -> Files:
     """Return the volumes of a job's model as planes; collective over `comm`."""
     with comm.together():
         given = job.remember("parameters", lambda: load_parameters(job))
@@ -234,7 +241,7 @@ def _forms(medium: str, options: PropagationOptions, volumes: Mapping[str, Plane
     return [(form, options.order) for form in forms]
 
 
-def share_headers(job: Job, comm: Comm) -> None:
+def share_headers(job: RtmTables, comm: Comm) -> None:
     """Let rank 0 read the trace headers of SEG-Y models for all; collective.
 
     For traces of a few kilobytes reading the headers means to read the file.

@@ -13,15 +13,10 @@ if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
 
 
-def job_class(method: str) -> type[BaseJob]:
-    """Return the class of the jobs of a method."""
-    found: type[BaseJob] = method_of(method).job_class()
-    return found
-
-
 def read_job(path: str | Path) -> BaseJob:
     """Read and validate a job file of any method; see `BaseJob.from_toml`."""
-    return job_class(DEFAULT).from_toml(path)
+    job: BaseJob = method_of(DEFAULT).job_class().from_toml(path)
+    return job
 
 
 def class_of(raw: dict[str, Any], line: int = 0) -> type[BaseJob]:
@@ -34,7 +29,8 @@ def class_of(raw: dict[str, Any], line: int = 0) -> type[BaseJob]:
     """
     method = raw.get("method", DEFAULT)
     if isinstance(method, str) and method in METHODS:
-        return job_class(method)
+        kind: type[BaseJob] = method_of(method).job_class()
+        return kind
     known = ", ".join(METHODS)
     close = difflib.get_close_matches(str(method).lower(), METHODS, n=1)
     where = f"method (line {line})" if line else "method"

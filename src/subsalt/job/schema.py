@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from subsalt.job.inputs import PARAMETERS
-from subsalt.job.read import job_class
-from subsalt.methods import DEFAULT, METHODS
+from subsalt.methods import DEFAULT, METHODS, method_of
 
 
 def schema_text() -> str:
@@ -15,7 +14,7 @@ def schema_text() -> str:
     merged: dict[str, Any] = {"$defs": {}, "properties": {}}
     rules = []
     for method in METHODS:
-        schema = job_class(method).model_json_schema(by_alias=True)
+        schema = method_of(method).job_class().model_json_schema(by_alias=True)
         merged["$defs"] |= schema.pop("$defs")
         properties = schema["properties"]
         properties["method"] = {"const": method, "description": "how the image is made"}

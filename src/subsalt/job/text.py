@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
 from subsalt.job import toml_out
 from subsalt.job.types import Section
 
-if TYPE_CHECKING:
-    from subsalt.job.base import BaseJob
 
-
-def resolved_toml(job: BaseJob) -> str:
+def resolved_toml(job: Section) -> str:
     """Return the job with every default as TOML that reads back as the same job."""
     parts = ["# every key of the job with its value in SI units; keys behind # have no value\n"]
-    top = {k: v for k, v in job.resolved().items() if not isinstance(v, dict)}
+    top = {k: v for k, v in job.model_dump(mode="json", exclude_none=True).items() if not isinstance(v, dict)}
     parts.append(toml_out.table("", top))
     for name in type(job).model_fields:
         section = getattr(job, name)
@@ -57,10 +54,9 @@ def explain_key(key: str) -> dict[str, str] | None:
     -----
     A key that methods of migration understand differently is explained for each.
     """
-    from subsalt.job.read import job_class
-    from subsalt.methods import METHODS
+    from subsalt.methods import METHODS, method_of
 
-    found = {m: e for m in METHODS if (e := _explained(key, job_class(m))) is not None}
+    found = {m: e for m in METHODS if (e := _explained(key, method_of(m).job_class())) is not None}
     if not found:
         return None
     texts = {m: e["text"] for m, e in found.items()}

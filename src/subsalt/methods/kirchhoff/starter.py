@@ -79,7 +79,7 @@ def write_time_job(
         When the file exists and `force` is not given.
     """
     from subsalt.io.publish import publish_text
-    from subsalt.job.read import job_class
+    from subsalt.methods.kirchhoff.job import KirchhoffJob
 
     refuse_existing(path, force)
     spacing = None if cdp_spacing is None else units.parse(cdp_spacing, "length")
@@ -93,7 +93,7 @@ def write_time_job(
         OPTIONS,
     ]
     text = "\n".join(p for p in parts if p)
-    job_class("kirchhoff").from_dict(tomllib.loads(text), path.parent)
+    KirchhoffJob.from_dict(tomllib.loads(text), path.parent)
     publish_text(path, text)
     return InitResult(path, text, survey.findings, survey.read, survey.made_up)
 
