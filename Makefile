@@ -12,7 +12,7 @@ CXX_FOUND := $(shell command -v $${CXX:-c++} || command -v g++ || command -v cla
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
-NATIVE_SOURCES := $(shell find native src/subsalt/lab tests/lab/programs tests/cuda benchmarks -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
+NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/cuda benchmarks -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
@@ -23,7 +23,7 @@ help: ## show these targets
 
 setup: $(STAMP) ## create the virtual environment, install the pinned packages, compile the kernels
 
-$(STAMP): pyproject.toml constraints.txt CMakeLists.txt
+$(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.txt
 	@[ -n "$(PYTHON)" ] || { echo "subsalt needs Python 3.11 or newer; install it, or name one: make PYTHON=/path/to/python3 setup" >&2; exit 1; }
 	@[ -n "$(CXX_FOUND)" ] || { echo "subsalt needs a C++20 compiler; install g++ or clang, or name one: CXX=/path/to/c++ make setup" >&2; exit 1; }
 	@[ -x $(PY) ] || $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module; on Debian or Ubuntu install python3-venv" >&2; exit 1; }
@@ -31,7 +31,7 @@ $(STAMP): pyproject.toml constraints.txt CMakeLists.txt
 	@echo "installing pinned packages and compiling the kernels"
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
 	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
-	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]'
+	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]' -e packages/lab
 	@touch $@
 
 build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment
@@ -79,7 +79,7 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 
 # tests start hundreds of interpreters: where PYTHONDONTWRITEBYTECODE is set, each would compile all modules again
 bytecode: $(STAMP)
-	@$(PY) -m compileall -q src
+	@$(PY) -m compileall -q src packages/lab/src
 
 test: build emulated bytecode ## run all tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
@@ -98,7 +98,7 @@ lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	$(PY) docs/check_words.py
 	@# misspelt on purpose in tests of "did you mean"; statics are corrections of traces
-	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src tests native docs examples benchmarks *.md Makefile CMakeLists.txt
+	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src packages tests native docs examples benchmarks *.md Makefile CMakeLists.txt
 
 docs: $(STAMP) ## build the documentation as a site in build/docs: warnings, broken links and anchors are errors
 	@$(PY) -c 'import mkdocs, material' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) mkdocs-material

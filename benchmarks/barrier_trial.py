@@ -29,8 +29,8 @@ sys.path[:0] = [str(HERE)]
 from facts import machine  # noqa: E402
 
 from subsalt import __version__  # noqa: E402
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse  # noqa: E402
-from subsalt.lab.table import Column, render  # noqa: E402
+from subsalt.report.table import Column, render  # noqa: E402
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse  # noqa: E402
 
 COLUMNS = (
     Column("program", "program"),

@@ -44,8 +44,8 @@ from subsalt.acquisition.survey import TimeAxis  # noqa: E402
 from subsalt.acquisition.wavelet import ricker  # noqa: E402
 from subsalt.io.prestack.writing import write_traces  # noqa: E402
 from subsalt.io.segy.rev1 import trace_rows  # noqa: E402
-from subsalt.lab import page_cache  # noqa: E402
-from subsalt.lab.launcher import Launcher  # noqa: E402
+from subsalt.machine import page_cache  # noqa: E402
+from subsalt.machine.launcher import Launcher  # noqa: E402
 
 #: s on one node of 8 cores, the faster of two builds
 DOCUMENT = {"small": 288.0, "large": 1278.0}

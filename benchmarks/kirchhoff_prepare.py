@@ -20,8 +20,7 @@ from facts import machine
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import cpu
-from subsalt.lab.rounds import round_robin
-from subsalt.lab.stats import summary
+from subsalt.machine.stats import summary
 from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import (
@@ -32,6 +31,7 @@ from subsalt.methods.kirchhoff.prepare import (
     prepare,
     prepared_bytes,
 )
+from subsalt_lab.rounds import round_robin
 
 TIME = TimeAxis(625, 0.008)
 KINDS = {

@@ -1,7 +1,7 @@
 """How many contributions per second does the sum of Kirchhoff migration make, by interpolation, antialias and ISA?
 
 What a contribution is, the case, and how every answer is compared with NumPy before it is timed: see
-subsalt.lab.kernel_sums. All cases of a number of threads run in turn, forwards and backwards. Rates of a machine change
+subsalt_lab.kernel_sums. All cases of a number of threads run in turn, forwards and backwards. Rates of a machine change
 by the minute; ratios within one table do not.
 
     python benchmarks/kirchhoff_sum.py --threads 1,2 --rounds 7
@@ -16,7 +16,7 @@ import time
 from facts import machine
 
 from subsalt.kernels import cpu
-from subsalt.lab.kernel_sums import KINDS, SumBench, rows
+from subsalt_lab.kernel_sums import KINDS, SumBench, rows
 
 
 def main() -> None:

@@ -23,8 +23,8 @@ from pathlib import Path
 from facts import machine
 from plan_against_measured import BIN, write_case
 
-from subsalt.lab.made_traces import MadeTraces
-from subsalt.lab.table import Column, render
+from subsalt.report.table import Column, render
+from subsalt_lab.made_traces import MadeTraces
 
 BAR = 0.02
 COLUMNS = (

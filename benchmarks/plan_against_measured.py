@@ -34,10 +34,10 @@ from subsalt import __version__
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
-from subsalt.lab.made_traces import MadeTraces
-from subsalt.lab.model.compare import MATTERS
-from subsalt.lab.model.compare import compare as against
 from subsalt.plan import plan_job
+from subsalt.report.comparison import MATTERS
+from subsalt.report.comparison import compare as against
+from subsalt_lab.made_traces import MadeTraces
 
 BIN = Path(sys.executable).parent
 PUBLISHED = Path(__file__).parents[1] / "docs" / "performance" / "plan-against-measured.json"

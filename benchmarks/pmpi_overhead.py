@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
-from subsalt.lab.pmpi.run import profile
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.run import profile
 
 HERE = Path(__file__).parent
 CALLS, ROUNDS = 200_000, 41

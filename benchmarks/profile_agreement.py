@@ -26,9 +26,9 @@ from statistics import median
 from facts import machine
 from plan_against_measured import BIN, write_case
 
-from subsalt.lab.pmpi.records import Profile
-from subsalt.lab.pmpi.run import profile
-from subsalt.lab.table import Column, render
+from subsalt.report.table import Column, render
+from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.run import profile
 
 AGREE, COST = 0.05, 0.02
 WAYS = ("as it is", "interposer", "built in", "both")

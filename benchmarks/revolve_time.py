@@ -30,8 +30,8 @@ from storing import shot  # noqa: E402
 from subsalt import __version__  # noqa: E402
 from subsalt.checkpoint.schedule.scheme import Scheme  # noqa: E402
 from subsalt.checkpoint.schedule.tasks import counts_of  # noqa: E402
-from subsalt.lab.checkpoint_case import Case  # noqa: E402
 from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
+from subsalt_lab.checkpoint_case import Case  # noqa: E402
 
 BAR = 0.15
 

@@ -29,7 +29,7 @@ from facts import machine, spread
 
 from subsalt.checkpoint.storage.record import BLOCK, PAGE
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.lab import page_cache
+from subsalt.machine import page_cache
 
 BUFFERS = 4
 

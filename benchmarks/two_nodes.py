@@ -130,7 +130,7 @@ class Bench:
 
     def migration(self) -> dict[str, Any]:
         """Migrate on one process and on both nodes."""
-        from subsalt.lab.made_survey import MadeSurvey
+        from subsalt_lab.made_survey import MadeSurvey
 
         made = MadeSurvey(**SURVEY)  # type: ignore[arg-type]
         work = self.folder / "survey"
@@ -250,8 +250,8 @@ def _mb(nbytes: int) -> str:
 
 def page(found: dict[str, Any]) -> str:
     """Return the page of docs."""
-    from subsalt.lab.io_tables import tables
-    from subsalt.lab.network import tables as network_tables
+    from subsalt_lab.io_tables import tables
+    from subsalt_lab.network import tables as network_tables
 
     m, wire, halo, migration = found["machine"], found["wire"], found["halo"], found["migration"]
     rows = "\n".join(

@@ -10,7 +10,7 @@ from subsalt.messages import entries
 PAGE = Path(__file__).with_name("reference") / "errors.md"
 HEAD = """# Errors and warnings
 
-Made by `docs/make_errors.py` from `src/subsalt/messages.toml`; `subsalt explain CODE` prints the
+Made by `docs/make_errors.py` from `src/subsalt/messages.toml` and the lab's; `subsalt explain CODE` prints the
 same text. Errors (E) stop a command, warnings (W) never do unless `--strict` is given.
 """
 #: what the first digit of a code stands for

@@ -8,7 +8,8 @@ from subsalt.errors import DiskError, SubsaltError
 from subsalt.host import gpus_of_driver
 from subsalt.kernels.cuda import library
 from subsalt.kernels.cuda.library import Availability, Gpu
-from subsalt.lab import machine, storage
+from subsalt.machine import machine_file as machine
+from subsalt.machine import storage
 
 
 def test_the_machine_and_the_self_test(tmp_path):

@@ -1,22 +1,26 @@
 """Every code that the package can raise stands in messages.toml, and every entry can be raised."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import subsalt
+import subsalt_lab
 from subsalt import messages
 
-PACKAGE = Path(subsalt.__file__).parent
+PACKAGES = [Path(package.__file__).parent for package in (subsalt, subsalt_lab)]
+FILES = [messages.MESSAGES, subsalt_lab.MESSAGES]
 
 
 def codes_in_source():
-    """Return the codes named in the package, with the files that name them."""
+    """Return the codes named in both packages, with the files that name them."""
     found = {}
-    for path in PACKAGE.rglob("*.py"):
-        for code in re.findall(r'"([EW]\d{3})"', path.read_text()):
-            found.setdefault(code, set()).add(path.relative_to(PACKAGE).as_posix())
+    for package in PACKAGES:
+        for path in package.rglob("*.py"):
+            for code in re.findall(r'"([EW]\d{3})"', path.read_text()):
+                found.setdefault(code, set()).add(path.relative_to(package.parent).as_posix())
     return found
 
 
@@ -40,14 +44,23 @@ def test_entries_are_complete(code):
     assert entry.level == ("error" if code[0] == "E" else "warning")
 
 
-def test_the_file_is_sorted_by_number():
-    codes = list(messages.entries())
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_is_sorted_by_number(file):
+    codes = list(tomllib.loads(file.read_text(encoding="utf-8")))
     assert codes == sorted(codes, key=lambda code: (code[1:], code[0]))
 
 
-def test_entries_stand_under_the_heading_of_their_hundred():
+def test_codes_that_only_the_lab_raises_are_in_its_file():
+    ours, lab = (tomllib.loads(file.read_text(encoding="utf-8")) for file in FILES)
+    assert not set(ours) & set(lab)
+    for code, files in codes_in_source().items():
+        assert (code in lab) == all(file.startswith("subsalt_lab/") for file in files), code
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_entries_stand_under_the_heading_of_their_hundred(file):
     heading = None
-    for line in messages.MESSAGES.read_text(encoding="utf-8").splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"# (\d)xx: ", line):
             heading = found[1]
         elif found := re.match(r"\[[EW](\d)\d\d\]", line):

@@ -149,8 +149,8 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
 
 def measured_rates(folder: Path) -> tuple[float, float] | tuple[None, None]:
     """Return GB/s of putting and getting snapshots on the file system of a folder, if the lab measured them."""
-    from subsalt.lab import machine
-    from subsalt.lab.storage_rates import rates_of
+    from subsalt.machine import machine_file as machine
+    from subsalt.machine.storage import rates_of
 
     try:
         known = machine.read(machine.default_path())

@@ -1,6 +1,7 @@
 """What the code of every error and warning means and how to fix it (`subsalt explain CODE`).
 
-The texts are data, in ``messages.toml`` beside this module. The file is read when the first code is looked up.
+The texts are data, in ``messages.toml`` beside this module, and in the files that other installed packages name by
+the entry point ``subsalt.messages``. They are read when the first code is looked up.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from subsalt import extensions
 
 MESSAGES = Path(__file__).with_name("messages.toml")
 
@@ -39,10 +42,16 @@ class Entry:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return all entries by code, in the order of the file: sorted by number."""
-    tables = tomllib.loads(MESSAGES.read_text(encoding="utf-8"))
+    """Return all entries by code, sorted by number."""
+    files = [MESSAGES, *extensions.find(extensions.MESSAGES).values()]
+    tables = {
+        code: t for file in files for code, t in tomllib.loads(file.read_text(encoding="utf-8")).items()
+    }
     # a text is one paragraph: its line breaks are spaces
-    return {code: Entry(code, **{k: " ".join(v.split()) for k, v in t.items()}) for code, t in tables.items()}
+    return {
+        code: Entry(code, **{k: " ".join(v.split()) for k, v in tables[code].items()})
+        for code in sorted(tables, key=lambda c: (c[1:], c[0]))
+    }
 
 
 def lookup(code: str) -> Entry | None:

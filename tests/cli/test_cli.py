@@ -467,3 +467,24 @@ def test_view_of_a_folder_of_shots_names_a_file(run, tmp_path):
     code, _, err = run("view", tmp_path)
     assert code == 65
     assert f"name one of its files: {tmp_path / 'shots.sgy'}" in err
+
+
+@pytest.mark.parametrize("words", [("lab",), ("lab", "memory", "--threads", "1"), ("lab", "--help")])
+def test_the_lab_that_is_not_installed_says_how_to_get_it(run, monkeypatch, words):
+    monkeypatch.setattr("subsalt.extensions.find", lambda group: {})
+    code, _, err = run(*words)
+    assert code == 69
+    assert "E904  subsalt lab is part of the package subsalt-lab, which is not installed" in err
+    assert "pip install subsalt-lab" in err
+
+
+def test_commands_that_another_package_brings_are_listed_without_it(run, monkeypatch):
+    monkeypatch.setattr("subsalt.extensions.find", lambda group: {})
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "Measure this machine, and programs on it." in out
+
+
+def test_the_lab_is_not_imported_by_other_commands():
+    code = "import subsalt.cli.app, sys; sys.exit(any(m.startswith('subsalt_lab') for m in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], check=True)

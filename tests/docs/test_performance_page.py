@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.lab import checkpoint_rows
-from subsalt.lab.records import Passed
+from subsalt.machine.records import Passed
+from subsalt_lab import checkpoint_rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -1,6 +1,6 @@
 """Makes choices of algorithms by hand, for the tests of what is written from them."""
 
-from subsalt.lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.choice import Algorithm, Choice
 
 OPENMPI = {
     "allreduce": {"basic_linear": 1, "recursive_doubling": 3, "ring": 4, "rabenseifner": 6},

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.collectives.choice import DEFAULT, Algorithm
-from subsalt.lab.collectives.plan import Told
-from subsalt.lab.collectives.sweep import Samples
+from subsalt_lab.collectives.choice import DEFAULT, Algorithm
+from subsalt_lab.collectives.plan import Told
+from subsalt_lab.collectives.sweep import Samples
 
 SIZES = (8, 32, 128, 512, 2048, 8192, 32768, 131072)
 NAMES = ("nb", "ring", "tree", "binomial", "bruck", "recexch")

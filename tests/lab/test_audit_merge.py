@@ -8,9 +8,9 @@ import pytest
 from launch import BIN, MPI, run
 
 from subsalt.errors import DataError
-from subsalt.lab.barriers.classes import judge
-from subsalt.lab.barriers.records import BarrierRecord, barriers
-from subsalt.lab.compiled import compiled
+from subsalt_lab.barriers.classes import judge
+from subsalt_lab.barriers.records import BarrierRecord, barriers
+from subsalt_lab.compiled import compiled
 
 PMPI = Path(__file__).parents[2] / "src" / "subsalt" / "lab" / "pmpi"
 HERE = Path(__file__).parent

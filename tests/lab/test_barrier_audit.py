@@ -5,8 +5,8 @@ import re
 import pytest
 from mpis import PROGRAMS, mpi, openmpi  # noqa: F401
 
-from subsalt.lab.barriers.audit import sites_of
-from subsalt.lab.barriers.records import barriers
+from subsalt_lab.barriers.audit import sites_of
+from subsalt_lab.barriers.records import barriers
 
 pytestmark = pytest.mark.mpi
 #: programs that are made

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from subsalt.lab.barriers.audit import sites_of
-from subsalt.lab.barriers.classes import bound, judge
-from subsalt.lab.barriers.records import BarrierRecord, Follow
+from subsalt_lab.barriers.audit import sites_of
+from subsalt_lab.barriers.classes import bound, judge
+from subsalt_lab.barriers.records import BarrierRecord, Follow
 
 RANKS = 4
 

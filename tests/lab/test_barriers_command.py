@@ -7,14 +7,14 @@ import pytest
 from mpis import PROGRAMS, mpi, openmpi  # noqa: F401
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import trials
-from subsalt.lab.barriers import attempt
-from subsalt.lab.barriers.audit import Site, phases_of, sites_of, time_steps
-from subsalt.lab.barriers.chosen import chosen, read_sites, variable
-from subsalt.lab.barriers.records import BarrierRecord, Follow
-from subsalt.lab.pmpi import run as pmpi
-from subsalt.lab.pmpi.records import CallRow, PhaseRow, Profile
-from subsalt.lab.stats import paired
+from subsalt.machine.stats import paired
+from subsalt_lab import trials
+from subsalt_lab.barriers import attempt
+from subsalt_lab.barriers.audit import Site, phases_of, sites_of, time_steps
+from subsalt_lab.barriers.chosen import chosen, read_sites, variable
+from subsalt_lab.barriers.records import BarrierRecord, Follow
+from subsalt_lab.pmpi import run as pmpi
+from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from openmpi_environment import openmpi  # noqa: F401 a fixture
 
-from subsalt.lab.collectives import knobs
-from subsalt.lab.collectives.calls import Call
-from subsalt.lab.collectives.choice import COLLECTIVES, DEFAULT, Algorithm
-from subsalt.lab.collectives.mpit import Variable, loaded_library, named_values
-from subsalt.lab.collectives.plan import Cell, Start, Told
-from subsalt.lab.collectives.request import Request, everything
-from subsalt.lab.collectives.sweep import Sweep, algorithms, starter, sweep, tried
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.collectives import knobs
+from subsalt_lab.collectives.calls import Call
+from subsalt_lab.collectives.choice import COLLECTIVES, DEFAULT, Algorithm
+from subsalt_lab.collectives.mpit import Variable, loaded_library, named_values
+from subsalt_lab.collectives.plan import Cell, Start, Told
+from subsalt_lab.collectives.request import Request, everything
+from subsalt_lab.collectives.sweep import Sweep, algorithms, starter, sweep, tried
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 
 def request(ranks, collectives, sizes=(8, 4096), **more):

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from fake_collectives import SIZES, samples
 
-from subsalt.lab.collectives.choice import Algorithm, Choice
-from subsalt.lab.collectives.decide import choices, decide, verdicts
+from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.decide import choices, decide, verdicts
 
 SEEDS = 100
 #: of so many seeds at least these must propose nothing

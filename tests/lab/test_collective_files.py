@@ -8,11 +8,11 @@ from collective_choices import intel, mpich, openmpi
 
 from subsalt.errors import SubsaltError
 from subsalt.io.faults import set_fault
-from subsalt.lab.collectives import known_calls, prove, writers
-from subsalt.lab.collectives.known_calls import Answers
-from subsalt.lab.collectives.openmpi_rules import FILE, read
-from subsalt.lab.launcher import Launcher
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.machine.launcher import Launcher
+from subsalt_lab.collectives import known_calls, prove, writers
+from subsalt_lab.collectives.known_calls import Answers
+from subsalt_lab.collectives.openmpi_rules import FILE, read
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 
 def of(family, library="/nowhere/libmpi.so.40"):

@@ -8,11 +8,11 @@ from collective_choices import mpich, openmpi
 from launch import MPI
 from openmpi_environment import openmpi as openmpi_fixture
 
-from subsalt.cli import lab_collectives_files as command
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.lab.collectives import known_calls, openmpi_rules, prove, safety, writers
-from subsalt.lab.collectives.known_calls import Step
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.cli import collectives_files as command
+from subsalt_lab.collectives import known_calls, openmpi_rules, prove, safety, writers
+from subsalt_lab.collectives.known_calls import Step
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 pytestmark = MPI
 other = openmpi_fixture

@@ -6,14 +6,14 @@ import pytest
 from fake_collectives import MPI, NAMES, Machine, variable
 
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.lab.collectives.decide import decide
-from subsalt.lab.collectives.plan import Start, Told
-from subsalt.lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
-from subsalt.lab.collectives.room import cores_of_others, crowded
-from subsalt.lab.collectives.sweep import plain, starter
-from subsalt.lab.collectives.sweep import sweep as real_sweep
-from subsalt.lab.launcher import Launcher
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.machine.launcher import Launcher
+from subsalt_lab.collectives.decide import decide
+from subsalt_lab.collectives.plan import Start, Told
+from subsalt_lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
+from subsalt_lab.collectives.room import cores_of_others, crowded
+from subsalt_lab.collectives.sweep import plain, starter
+from subsalt_lab.collectives.sweep import sweep as real_sweep
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 SIZES = (8, 64, 512, 4096)
 
@@ -172,7 +172,7 @@ def test_ranks_load_the_library_that_is_to_be_measured(monkeypatch):
         started.append(words)
         raise SubsaltError("stop here", "", code="E781")
 
-    monkeypatch.setattr("subsalt.lab.launcher.run", run)
+    monkeypatch.setattr("subsalt.machine.launcher.run", run)
     mpi = MpiInUse("openmpi", "4.1.4", Path("/nowhere/libmpi.so.40"), None, None, Launcher(("mpiexec",)))
     with pytest.raises(SubsaltError, match="stop here"):
         starter(mpi, request())(2, Start("list", ()), {"coll_tuned_x": "1"})

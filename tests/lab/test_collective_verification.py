@@ -5,11 +5,11 @@ import pytest
 from collective_choices import mpich, openmpi
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.collectives import verify
-from subsalt.lab.collectives.writers import Written
-from subsalt.lab.outputs import Difference
-from subsalt.lab.stats import paired
-from subsalt.lab.trials import Settings, Trials
+from subsalt.machine.stats import paired
+from subsalt_lab.collectives import verify
+from subsalt_lab.collectives.writers import Written
+from subsalt_lab.outputs import Difference
+from subsalt_lab.trials import Settings, Trials
 
 QUIET = {"noisy": False}
 

@@ -8,17 +8,17 @@ import pytest
 from fake_collectives import MPI, Machine
 from typer.testing import CliRunner
 
-from subsalt.cli import lab_collectives_commands as commands
 from subsalt.cli.app_root import app
-from subsalt.cli.lab_collectives_files import Outcome
 from subsalt.errors import SubsaltError
-from subsalt.lab.collectives import tuning
-from subsalt.lab.collectives import writers as real_writers
-from subsalt.lab.collectives.from_profile import heavy, wanted
-from subsalt.lab.collectives.request import Wanted
-from subsalt.lab.collectives.writers import Written
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
-from subsalt.lab.pmpi.records import CallRow, Profile, SizeBin
+from subsalt_lab.cli import collectives_commands as commands
+from subsalt_lab.cli.collectives_files import Outcome
+from subsalt_lab.collectives import tuning
+from subsalt_lab.collectives import writers as real_writers
+from subsalt_lab.collectives.from_profile import heavy, wanted
+from subsalt_lab.collectives.request import Wanted
+from subsalt_lab.collectives.writers import Written
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin
 
 
 class Quiet:

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from subsalt.errors import DeviceError
-from subsalt.lab import compiled as module
-from subsalt.lab.compiled import compiled
+from subsalt_lab import compiled as module
+from subsalt_lab.compiled import compiled
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler on PATH")

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from subsalt.errors import MemoryPlanError, SubsaltError
-from subsalt.lab import copies, copies_worker
-from subsalt.lab.copies import ALONE, THREADS, TOGETHER, Settings
-from subsalt.lab.topology import Topology
+from subsalt_lab import copies, copies_worker
+from subsalt_lab.copies import ALONE, THREADS, TOGETHER, Settings
+from subsalt_lab.topology import Topology
 
 FOUR = Topology(((0,), (1,), (2,), (3,)))
 

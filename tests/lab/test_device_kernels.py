@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.lab import device_kernels
-from subsalt.lab.kernel_models import KernelModel
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
+from subsalt_lab import device_kernels
+from subsalt_lab.kernel_models import KernelModel
 
 
 def test_rows_are_shares_of_the_copy(emulated, monkeypatch):

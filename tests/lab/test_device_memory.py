@@ -5,9 +5,9 @@ import json
 import pytest
 
 from subsalt.kernels.cuda import measure as timed
-from subsalt.lab import device_memory, machine_tables
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 from subsalt.plan import gpu as gpus
+from subsalt_lab import device_memory, machine_tables
 
 
 def test_rates_are_bytes_over_seconds(emulated, monkeypatch):

@@ -15,9 +15,9 @@ import pytest
 from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.pmpi.generate import fortran_names, fortran_wrapper, prototypes
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
-from subsalt.lab.pmpi.run import profile
+from subsalt_lab.pmpi.generate import fortran_names, fortran_wrapper, prototypes
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.run import profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 RANKS = 2

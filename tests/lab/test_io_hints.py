@@ -8,15 +8,15 @@ import pytest
 from launch import MPI
 from openmpi_environment import openmpi as openmpi  # a fixture
 
-from subsalt.cli import lab_collectives_files as command
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
-from subsalt.lab.collectives import hint_programs, hint_sets, io_hints
-from subsalt.lab.collectives.hint_programs import Request
-from subsalt.lab.collectives.hint_sets import DEFAULT, Hints
-from subsalt.lab.collectives.hint_verdicts import Compared, decide
-from subsalt.lab.collectives.io_hints_worker import part_of, values
-from subsalt.lab.launcher import Launcher
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.machine.launcher import Launcher
+from subsalt_lab.cli import collectives_files as command
+from subsalt_lab.collectives import hint_programs, hint_sets, io_hints
+from subsalt_lab.collectives.hint_programs import Request
+from subsalt_lab.collectives.hint_sets import DEFAULT, Hints
+from subsalt_lab.collectives.hint_verdicts import Compared, decide
+from subsalt_lab.collectives.io_hints_worker import part_of, values
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 NOWHERE = MpiInUse("mpich", "5.0.2", Path("/nowhere/libmpi.so.12"), None, None, Launcher(("mpiexec",)))
 FAST = Hints("fast", {"cb_nodes": "2"})

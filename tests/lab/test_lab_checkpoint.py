@@ -8,11 +8,11 @@ import pytest
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.lab import checkpoint, checkpoint_rows, checkpoint_tables
-from subsalt.lab.checkpoint_case import Case
-from subsalt.lab.mounts import Mount
-from subsalt.lab.records import Passed
+from subsalt.machine.mounts import Mount
+from subsalt.machine.records import Passed
 from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt_lab import checkpoint, checkpoint_rows, checkpoint_tables
+from subsalt_lab.checkpoint_case import Case
 
 GRID, SAMPLES = (40, 40, 44), 60
 

@@ -9,7 +9,8 @@ from subsalt.cli import app as cli
 from subsalt.cli import guard
 from subsalt.host import machine_facts, usable_cores
 from subsalt.kernels import cpu
-from subsalt.lab import kernel_bench, kernels, machine, memory
+from subsalt.machine import machine_file as machine
+from subsalt_lab import kernel_bench, kernels, memory
 
 BEST = cpu.available()[-1]
 

@@ -6,11 +6,11 @@ import pytest
 from launch import needs_mpi
 
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError, SubsaltError
-from subsalt.lab import io as measurement
-from subsalt.lab import io_files
-from subsalt.lab.io_case import VOLUMES, Case
-from subsalt.lab.io_rows import notes, rows_of
-from subsalt.lab.io_tables import tables
+from subsalt_lab import io as measurement
+from subsalt_lab import io_files
+from subsalt_lab.io_case import VOLUMES, Case
+from subsalt_lab.io_rows import notes, rows_of
+from subsalt_lab.io_tables import tables
 
 
 @pytest.fixture

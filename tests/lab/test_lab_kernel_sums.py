@@ -7,8 +7,8 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu, kirchhoff
-from subsalt.lab import kernel_sums, kernel_tables, kernels
-from subsalt.lab.kernel_sums import SumBench
+from subsalt_lab import kernel_sums, kernel_tables, kernels
+from subsalt_lab.kernel_sums import SumBench
 
 BEST = cpu.available()[-1]
 

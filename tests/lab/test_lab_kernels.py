@@ -8,8 +8,9 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
-from subsalt.lab import kernel_answers, kernel_bench, kernel_cases, kernel_tables, kernels, operations
-from subsalt.lab.machine import KEYS
+from subsalt.machine import operations
+from subsalt.machine.machine_file import KEYS
+from subsalt_lab import kernel_answers, kernel_bench, kernel_cases, kernel_tables, kernels
 
 NATIVE = Path(__file__).resolve().parents[2] / "native" / "kernels"
 HEADS = {"isotropic": "iso_step.hpp", "vti": "vti_step.hpp", "tti": "tti_step.hpp"}

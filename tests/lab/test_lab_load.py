@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from subsalt.lab.load import Usage, Watch
+from subsalt.machine.load import Usage, Watch
 
 
 def usage(wall, own, busy, stolen=0.0):

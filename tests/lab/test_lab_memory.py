@@ -10,7 +10,7 @@ from subsalt import _native
 from subsalt.errors import MemoryPlanError, SubsaltError
 from subsalt.host import cache_bytes
 from subsalt.kernels import cpu, sweeps
-from subsalt.lab import memory
+from subsalt_lab import memory
 
 ISAS = cpu.available()
 

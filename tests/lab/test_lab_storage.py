@@ -12,9 +12,12 @@ import pytest
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import ConfigError, DiskError, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
-from subsalt.lab import machine, page_cache, records, storage, storage_rows, storage_tables
-from subsalt.lab.mounts import Mount, mount_of
-from subsalt.lab.transfers import PAGE, Taken, TrialFile
+from subsalt.machine import machine_file as machine
+from subsalt.machine import page_cache, records
+from subsalt.machine import storage as put_get
+from subsalt.machine.mounts import Mount, mount_of
+from subsalt_lab import storage, storage_own, storage_rows, storage_tables
+from subsalt_lab.transfers import PAGE, Taken, TrialFile
 
 MIB = 1 << 20
 
@@ -71,7 +74,7 @@ def test_what_is_not_read_as_written_gives_no_figure(tmp_path, monkeypatch, how)
 
     monkeypatch.setattr(os, "pwrite", wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
-        list(storage.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
+        list(storage_own.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
     assert error.value.code == "E710"
 
 
@@ -105,7 +108,7 @@ def test_what_the_system_refuses_is_said(tmp_path, fault, operation, code):
 
     fault(refuse)
     with pytest.raises(SubsaltError, match=str(tmp_path)) as error:
-        list(storage.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
+        list(storage_own.transfers(tmp_path, storage.Settings([tmp_path], MIB, seconds=0.01), direct=False))
     assert error.value.code == code
 
 
@@ -130,7 +133,7 @@ def test_a_row_has_the_rate_of_its_median_sample():
     ],
 )
 def test_a_read_comes_from_where_the_system_says(shares, reached):
-    assert storage_rows.reached(shares) == reached
+    assert put_get.reached(shares) == reached
 
 
 def test_the_service_times_of_the_founding_documents_lie_on_the_lines_said_of_them():
@@ -202,29 +205,29 @@ def test_a_plan_finds_durable_rates_of_the_same_file_system(tmp_path):
         put | {"reaches": "cached", "rate": 5.0, "bytes": 1 << 10},
         put | {"mount": "/elsewhere", "rate": 30.0},
     )
-    assert storage.rates_of(known, tmp_path / "not" / "there") == storage.Rates(3e9, 2e9, 10e9, 20e9)
-    assert storage.rates_of(known, tmp_path, threads=1) == storage.Rates(1e9, 2e9, 10e9, 20e9)
-    assert storage.rates_of(known, tmp_path, direct=True) is None
-    assert storage.rates_of(machine.Machine.here(), tmp_path) is None
+    assert put_get.rates_of(known, tmp_path / "not" / "there") == put_get.Rates(3e9, 2e9, 10e9, 20e9)
+    assert put_get.rates_of(known, tmp_path, threads=1) == put_get.Rates(1e9, 2e9, 10e9, 20e9)
+    assert put_get.rates_of(known, tmp_path, direct=True) is None
+    assert put_get.rates_of(machine.Machine.here(), tmp_path) is None
 
 
 def test_a_file_system_in_memory_has_its_rates_too(tmp_path):
     both = [{"what": w, "reaches": "memory", "threads": 1, "rate": 5.0} for w in ("put", "get")]
-    assert storage.rates_of(rates_file(tmp_path, *both), tmp_path) == storage.Rates(5e9, 5e9, None, 5e9)
+    assert put_get.rates_of(rates_file(tmp_path, *both), tmp_path) == put_get.Rates(5e9, 5e9, None, 5e9)
     # durable puts, and gets that the system kept in memory whatever it was asked: better than nothing
     put = {"what": "put", "reaches": "durable", "threads": 1, "rate": 1.0}
-    assert storage.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == storage.Rates(
+    assert put_get.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == put_get.Rates(
         1e9, 5e9, None, 5e9
     )
 
 
 def test_what_a_plan_needs_is_kept_in_machine_json(tmp_path):
-    rows = storage.measure_directory(tmp_path, MIB, 2, record=64 << 10)
+    rows = put_get.measure_directory(tmp_path, MIB, 2, record=64 << 10)
     path = tmp_path / "machine.json"
     assert machine.save(path, "storage", rows) == 0
     known = machine.read(path)
     assert len(known.sections["storage"]) == len(rows) == len({tuple(r.items()) for r in rows})
-    found = storage.rates_of(known, tmp_path)
+    found = put_get.rates_of(known, tmp_path)
     assert found is not None
     assert found.put in {1e9 * r["rate"] for r in rows if r["what"] == "put"}
     assert "seconds" not in rows[0]
@@ -241,7 +244,7 @@ def test_a_directory_that_cannot_be_measured_is_refused_first(tmp_path, monkeypa
         closed = tmp_path / "closed"
         closed.mkdir(mode=0o500)
         assert code(closed) == "E620"
-    for module in (records, storage):
+    for module in (records, put_get):
         monkeypatch.setattr(module, "free_bytes", lambda path: MIB)
     assert code(tmp_path) == "E787"
 
@@ -283,7 +286,7 @@ def test_a_record_that_comes_back_otherwise_gives_no_figure(tmp_path, monkeypatc
 
     monkeypatch.setattr(FileStore, "get", wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
-        storage.measure_directory(tmp_path, 8000, 1, record=4000)
+        put_get.measure_directory(tmp_path, 8000, 1, record=4000)
     assert error.value.code == "E710"
     assert not list(tmp_path.iterdir())
 

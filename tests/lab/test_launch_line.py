@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subsalt.lab.launch_line import LaunchLine, kind_of, preload, ranks_of
+from subsalt_lab.launch_line import LaunchLine, kind_of, preload, ranks_of
 
 PROGRAM = ("./waves", "-n", "7", "--out", "x")
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import launcher
-from subsalt.lab.launcher import Launcher
+from subsalt.machine import launcher
+from subsalt.machine.launcher import Launcher
 
 
 def test_the_number_of_ranks_stands_where_the_launcher_wants_it():

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from subsalt.lab.campaign import interleaved
-from subsalt.lab.layouts import Layout, layouts, usual
-from subsalt.lab.topology import Topology, format_list, parse_list
+from subsalt_lab.campaign import interleaved
+from subsalt_lab.layouts import Layout, layouts, usual
+from subsalt_lab.topology import Topology, format_list, parse_list
 
 #: two cores with two hardware threads each, numbered as Linux does: 0 and 2 share a core
 HYPER = Topology(((0, 2), (1, 3)))
@@ -119,7 +119,7 @@ def test_a_pinned_module_runs_on_its_threads_only(tmp_path):
     mine = sorted(os.sched_getaffinity(0))
     lists = f"{mine[0]};{mine[-1]}"
     code = "import os; print(sorted(os.sched_getaffinity(0)))"
-    program = [sys.executable, "-c", f"from subsalt.lab.pinned import pin; pin({lists!r}); {code}"]
+    program = [sys.executable, "-c", f"from subsalt_lab.pinned import pin; pin({lists!r}); {code}"]
     for rank, cpu in ((0, mine[0]), (1, mine[-1])):
         done = subprocess.run(
             program,
@@ -129,7 +129,7 @@ def test_a_pinned_module_runs_on_its_threads_only(tmp_path):
             check=True,
         )
         assert done.stdout == f"[{cpu}]\n"
-    asked = [sys.executable, "-m", "subsalt.lab.pinned", "-", "antigravity"]
+    asked = [sys.executable, "-m", "subsalt_lab.pinned", "-", "antigravity"]
     assert (
         subprocess.run(asked, capture_output=True, text=True).stderr
         == "antigravity is no module of subsalt\n"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from subsalt.errors import ConfigError, DataError, MissingInputError, SubsaltError
-from subsalt.lab import machine
+from subsalt.machine import machine_file as machine
 
 
 def row(**more):

@@ -8,9 +8,9 @@ import pytest
 from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.lab import machine_tables as tables
-from subsalt.lab import publishing
-from subsalt.lab.machine import Machine
+from subsalt.machine import publishing
+from subsalt.machine.machine_file import Machine
+from subsalt_lab import machine_tables as tables
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subsalt.errors import ConfigError
-from subsalt.lab.machine import Machine
-from subsalt.lab.model import cut, network, shot, survey
-from subsalt.lab.model.network import Link
-from subsalt.lab.model.shot import Files, Problem, predict
+from subsalt.machine.machine_file import Machine
+from subsalt.plan.model import cut, network, shot, survey
+from subsalt.plan.model.network import Link
+from subsalt.plan.model.shot import Files, Problem, predict
 
 #: 10 planes of 4 x 5 points, 3 steps of 2 arrays, one plane beyond a cut
 PROBLEM = Problem((10, 4, 5), 3, wavefields=2, ghost=1, model_arrays=3)

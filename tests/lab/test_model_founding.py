@@ -6,9 +6,10 @@ import pytest
 
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.lab.model import cut, founding, shot
-from subsalt.lab.model.founding_data import MEASURED
-from subsalt.lab.model.network import Link
+from subsalt.plan.model import cut, shot
+from subsalt.plan.model.network import Link
+from subsalt_lab.model import founding
+from subsalt_lab.model.founding_data import MEASURED
 
 
 def run(capsys, *args):

@@ -9,10 +9,10 @@ from collective_choices import mpich
 from launch import MPI
 
 from subsalt.errors import DeviceError
-from subsalt.lab.collectives import mpich_files as files
-from subsalt.lab.collectives import mpich_table as table
-from subsalt.lab.collectives.mpich_files import Source
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.collectives import mpich_files as files
+from subsalt_lab.collectives import mpich_table as table
+from subsalt_lab.collectives.mpich_files import Source
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 #: parts of the general table of MPICH 5, with the conditions that matter
 GENERAL = {

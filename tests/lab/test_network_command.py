@@ -8,11 +8,11 @@ import pytest
 from launch import needs_mpi
 
 from subsalt.errors import DeviceError
-from subsalt.lab import machine
-from subsalt.lab.launcher import Launcher
-from subsalt.lab.network import imb, measure
-from subsalt.lab.network.messages import fits_launcher, messages, program
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.machine import machine_file as machine
+from subsalt.machine.launcher import Launcher
+from subsalt_lab.network import imb, measure
+from subsalt_lab.network.messages import fits_launcher, messages, program
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_launcher_of_another_mpi_is_refused(family, name):
 
 @needs_mpi
 def test_imb_of_another_mpi_is_refused(monkeypatch, tmp_path):
-    from subsalt.lab import launcher
+    from subsalt.machine import launcher
 
     (tmp_path / "IMB-MPI1").write_text("#!/bin/sh\n")
     (tmp_path / "IMB-MPI1").chmod(0o755)

@@ -3,8 +3,8 @@
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.network.lines import Block, Rank, name_of, read
-from subsalt.lab.network.places import Pairs, choose, of_all, oversubscribed
+from subsalt_lab.network.lines import Block, Rank, name_of, read
+from subsalt_lab.network.places import Pairs, choose, of_all, oversubscribed
 
 TEXT = """\
 some launcher says hello

@@ -9,9 +9,9 @@ import pytest
 from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.lab import launcher
-from subsalt.lab.network import balance, hpcc, hpcc_input, hpcc_output, imb, imb_output
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt.machine import launcher
+from subsalt_lab.network import balance, hpcc, hpcc_input, hpcc_output, imb, imb_output
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 DATA = Path(__file__).parent / "data"
 HPCC = (DATA / "hpccoutf.txt").read_text()

@@ -9,11 +9,11 @@ from launch import MPI
 from openmpi_environment import clean_environment, openmpi  # noqa: F401
 
 from subsalt.errors import SubsaltError
-from subsalt.lab.compiled import compiled
-from subsalt.lab.network.lines import read
-from subsalt.lab.network.messages import SOURCE, WRONG, Settings, explained, program, starts
-from subsalt.lab.network.rows import COLLECTIVES
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.compiled import compiled
+from subsalt_lab.network.lines import read
+from subsalt_lab.network.messages import SOURCE, WRONG, Settings, explained, program, starts
+from subsalt_lab.network.rows import COLLECTIVES
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 pytestmark = [
     *MPI,
@@ -85,7 +85,7 @@ def test_the_command_says_what_is_wrong_and_gives_no_figure(monkeypatch):
     if mpi.compiler is None:
         pytest.skip("no mpicc")
     planted = compiled("net-planted", [SOURCE], [str(mpi.compiler)], ["-DPLANT_CORRUPTION=4096"])
-    monkeypatch.setattr("subsalt.lab.network.messages.program", lambda mpi: planted)
+    monkeypatch.setattr("subsalt_lab.network.messages.program", lambda mpi: planted)
     _, start = starts(Settings([2], [4096]))
     with pytest.raises(
         SubsaltError, match=r"what arrived is not what was sent.*no figure is given"

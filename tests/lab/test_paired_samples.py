@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from subsalt.lab.stats import fit_line, holm, paired, sign_test, t_test
+from subsalt.machine.stats import fit_line, holm, paired, sign_test, t_test
 
 
 def test_a_constant_saving_is_found_whatever_slows_both():

@@ -16,11 +16,11 @@ from launch import BIN, MPI, descendants, mpiexec
 from openmpi_environment import openmpi  # noqa: F401
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import launcher
-from subsalt.lab.pmpi import build
-from subsalt.lab.pmpi import program as programs
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse, family_of
-from subsalt.lab.pmpi.records import load
+from subsalt.machine import launcher
+from subsalt_lab.pmpi import build
+from subsalt_lab.pmpi import program as programs
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse, family_of
+from subsalt_lab.pmpi.records import load
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -84,7 +84,7 @@ def test_without_a_launcher_one_rank_is_profiled_and_said_so(subsalt_command, en
 
 
 def test_more_ranks_than_cores_are_told(subsalt_command, ends, monkeypatch):
-    monkeypatch.setattr("subsalt.lab.pmpi.run.usable_cores", lambda: 1)
+    monkeypatch.setattr("subsalt_lab.pmpi.run.usable_cores", lambda: 1)
     code, out, err = subsalt_command("lab", "profile", "--", mpiexec(), "-n", "2", ends)
     assert code == 0
     assert err.count("2 ranks share 1 core;") == out.count("2 ranks share 1 core;") == 1

@@ -4,11 +4,11 @@ import threading
 
 import numpy as np
 
-from subsalt.lab.pmpi.carried import BLOCKING, POSTED, size_of
-from subsalt.lab.pmpi.counts import Counts
-from subsalt.lab.pmpi.raw import SCHEMA, profile_of
-from subsalt.lab.pmpi.records import SizeBin
 from subsalt.timing import number_of
+from subsalt_lab.pmpi.carried import BLOCKING, POSTED, size_of
+from subsalt_lab.pmpi.counts import Counts
+from subsalt_lab.pmpi.raw import SCHEMA, profile_of
+from subsalt_lab.pmpi.records import SizeBin
 
 WORLD = ("world", 2)
 

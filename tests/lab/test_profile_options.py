@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from job_files import MIGRATE, write_files
-from subsalt.lab.pmpi import founding
-from subsalt.lab.pmpi.records import CallRow, Profile
+from subsalt_lab.pmpi import founding
+from subsalt_lab.pmpi.records import CallRow, Profile
 
 
 @pytest.fixture

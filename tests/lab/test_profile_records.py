@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from subsalt.errors import DataError, MissingInputError
-from subsalt.lab.pmpi.places import shown
-from subsalt.lab.pmpi.raw import profile_of
-from subsalt.lab.pmpi.records import Profile, load
-from subsalt.lab.pmpi.tables import clock, size_text, tables, whole_rows
+from subsalt_lab.pmpi.places import shown
+from subsalt_lab.pmpi.raw import profile_of
+from subsalt_lab.pmpi.records import Profile, load
+from subsalt_lab.pmpi.tables import clock, size_text, tables, whole_rows
 
 
 def row(call, seconds, **more):

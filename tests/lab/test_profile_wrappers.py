@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subsalt.lab.pmpi.generate import bytes_of, prototypes, source, wrapper
+from subsalt_lab.pmpi.generate import bytes_of, prototypes, source, wrapper
 
 #: the ways of the families, in text of our own: attributes before and behind, one line or several, arrays and pointers
 OPEN_MPI = """

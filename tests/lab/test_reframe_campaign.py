@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import external
-from subsalt.lab.layouts import Layout
-from subsalt.lab.rf import campaign, report, timed
-from subsalt.lab.topology import Topology
-from subsalt.lab.work_rule import WorkRule, sockets_of
+from subsalt_lab import external
+from subsalt_lab.layouts import Layout
+from subsalt_lab.rf import campaign, report, timed
+from subsalt_lab.topology import Topology
+from subsalt_lab.work_rule import WorkRule, sockets_of
 
 SAMPLES = Path(__file__).with_name("samples")
 #: four runs of `echo took ...`, 4.0, 2.00, 2.10 and 4.2 s, by ReFrame 4.10.4

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from subsalt.earth.grid import Box
-from subsalt.lab import external, job_queue, launcher, scaling, scaling_worker, whole
-from subsalt.lab.launcher import Queued
-from subsalt.lab.layouts import Layout
-from subsalt.lab.work_rule import WorkRule
+from subsalt.machine import launcher
+from subsalt.machine.launcher import Queued
+from subsalt_lab import external, job_queue, scaling, scaling_worker, whole
+from subsalt_lab.layouts import Layout
+from subsalt_lab.work_rule import WorkRule
 
 
 @pytest.fixture

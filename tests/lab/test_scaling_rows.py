@@ -2,8 +2,8 @@
 
 import pytest
 
-from subsalt.lab import scaling_tables
-from subsalt.lab.scaling_rows import Timed, add_rates, rows
+from subsalt_lab import scaling_tables
+from subsalt_lab.scaling_rows import Timed, add_rates, rows
 
 
 def timed(cores, seconds, ranks=None, **more):

@@ -6,8 +6,8 @@ import pytest
 
 from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
-from subsalt.lab import machine as machines
-from subsalt.lab import shot_rates
+from subsalt.machine import machine_file as machines
+from subsalt.machine import shot_rates
 from subsalt.plan import plan_job
 from subsalt.plan.rates import NEAR, Rates
 from subsalt.plan.rates import shot_rates as known

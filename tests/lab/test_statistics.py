@@ -2,9 +2,9 @@
 
 import pytest
 
-from subsalt.lab.rounds import repeats, round_robin
-from subsalt.lab.stats import interval, ratio, summary
-from subsalt.lab.table import Column, render
+from subsalt.machine.stats import interval, ratio, summary
+from subsalt.report.table import Column, render
+from subsalt_lab.rounds import repeats, round_robin
 
 
 def test_the_median_ignores_one_disturbed_sample():

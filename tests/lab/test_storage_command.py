@@ -5,8 +5,9 @@ import json
 import pytest
 
 from subsalt.errors import ConfigError
-from subsalt.lab import asked, machine
-from subsalt.lab.mounts import mount_of
+from subsalt.machine import machine_file as machine
+from subsalt.machine.mounts import mount_of
+from subsalt_lab import asked
 
 
 @pytest.fixture

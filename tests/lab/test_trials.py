@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import launcher, trials
-from subsalt.lab.outputs import STDOUT, Outputs, bytes_differ, lines_differ
+from subsalt.machine import launcher
+from subsalt_lab import trials
+from subsalt_lab.outputs import STDOUT, Outputs, bytes_differ, lines_differ
 
 A = trials.Way("as it is", ["a", "{folder}"])
 B = trials.Way("changed", ["b", "{folder}"])

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import DeviceError
-from subsalt.lab.launch_line import preload
-from subsalt.lab.pmpi.build import interposer
-from subsalt.lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.launch_line import preload
+from subsalt_lab.pmpi.build import interposer
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 CACHE = Path(__file__).parents[2] / "build" / "test-cache"
 

@@ -443,7 +443,7 @@ OTHERS = [
     Mutant(
         "Lab",
         "Holm",
-        "src/subsalt/lab/stats.py",
+        "src/subsalt/machine/stats.py",
         "(len(order) - rank) * p_values[i]",
         "(len(order) - rank - 1) * p_values[i]",
         "lab/test_paired_samples.py",
@@ -451,7 +451,7 @@ OTHERS = [
     Mutant(
         "Lab",
         "no neighbouring size asked",
-        "src/subsalt/lab/collectives/decide.py",
+        "packages/lab/src/subsalt_lab/collectives/decide.py",
         "good = [c for c in allowed if agrees(c)]",
         "good = allowed",
         "lab/test_collective_choices.py",

@@ -8,8 +8,9 @@ import pytest
 
 from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
-from subsalt.lab import machine, storage_rates
-from subsalt.lab.mounts import Mount
+from subsalt.machine import machine_file as machine
+from subsalt.machine import storage
+from subsalt.machine.mounts import Mount
 from subsalt.methods.rtm import advice
 from subsalt.plan import World, plan_job
 
@@ -34,7 +35,7 @@ def folders(tmp_path, monkeypatch):
         name = next((n for n in kinds if str(path).startswith(str(found[n]))), None)
         return Mount(f"/{name}", kinds[name]) if name else Mount("/", "ext4")
 
-    for module in (advice, storage_rates):
+    for module in (advice, storage):
         monkeypatch.setattr(module, "mount_of", mount_of)
     return found
 

@@ -6,7 +6,7 @@ import pytest
 from time_case import make
 
 from subsalt.job.job import Job
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff import duration as kirchhoff_time
 from subsalt.methods.kirchhoff.duration import Share, time_of
 from subsalt.plan import gpu as gpus

@@ -10,13 +10,13 @@ from job_files import survey, write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
-from subsalt.lab import machine as machines
-from subsalt.lab.machine import Machine
-from subsalt.lab.model.network import Link
+from subsalt.machine import machine_file as machines
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.methods.rtm.phases import exchange_of, plane_points
 from subsalt.plan import World
+from subsalt.plan.model.network import Link
 from subsalt.plan.surroundings import Network, Surroundings
 
 

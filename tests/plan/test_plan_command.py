@@ -13,12 +13,12 @@ from subsalt.cli.app_root import app
 from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
-from subsalt.lab import machine as machines
-from subsalt.lab.model.survey import tail_loss
+from subsalt.machine import machine_file as machines
 from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
+from subsalt.plan.model.survey import tail_loss
 from subsalt.run.migrate import migrate_job
 
 

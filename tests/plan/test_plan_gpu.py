@@ -10,8 +10,8 @@ from job_files import write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.errors import ConfigError, MemoryPlanError
-from subsalt.lab import machine as machines
-from subsalt.lab.machine import Machine
+from subsalt.machine import machine_file as machines
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs

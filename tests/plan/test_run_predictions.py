@@ -12,7 +12,7 @@ from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.job.job import Job
-from subsalt.lab import machine as machines
+from subsalt.machine import machine_file as machines
 from subsalt.methods.kirchhoff import rates as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
 from subsalt.methods.rtm import measuring

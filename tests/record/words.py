@@ -21,8 +21,8 @@ def options() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
 
     def walk(command: Any, name: str) -> None:
-        for word, below in sorted(getattr(command, "commands", {}).items()):
-            walk(below, f"{name} {word}".strip())
+        for word in sorted(command.list_commands(None) if hasattr(command, "commands") else ()):
+            walk(command.get_command(None, word), f"{name} {word}".strip())
         if not hasattr(command, "commands"):
             found[name] = {"|".join(p.opts): str(p.default) for p in command.params}
 

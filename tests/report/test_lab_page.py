@@ -7,8 +7,9 @@ import pytest
 
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.lab.machine import SCHEMA, Machine
-from subsalt.report import chart, lab_page
+from subsalt.machine.machine_file import SCHEMA, Machine
+from subsalt.report import chart
+from subsalt_lab import machine_page as lab_page
 
 DAY = {"date": "2026-11-22T10:00:00Z", "version": "0.5.0", "noisy": False}
 

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from subsalt.lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin
-from subsalt.report.mpi_profile import page, stacked, write
+from subsalt_lab.pmpi.page import page, stacked, write
+from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin
 
 SIZES = (SizeBin(0, 2, 0.0, 0), SizeBin(1024, 6, 0.5, 8192))
 

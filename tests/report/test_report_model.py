@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from subsalt import report
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.lab.model.compare import OUTSIDE, compare
+from subsalt.report.comparison import OUTSIDE, compare
 from subsalt.report.time_spent import comparison_of
 
 SAID = {"start": 1.0, "source": 4.0, "receivers": 6.0, "setup": 1.0, "output": 0.2, "check": 0.3}

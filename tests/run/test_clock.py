@@ -12,14 +12,13 @@ ROOT = Path(subsalt.__file__).parent
 LABELS = {
     "methods/kirchhoff/rates.py": "age of a measurement, which a plan makes again",
     "plan/rates.py": "age of a measurement, which a plan makes again",
-    "report/lab_page.py": "when a page was written",
     "run/facts.py": "time of an event",
     "run/live.py": "when a run spoke last",
     "run/quarantine.py": "time of a failure",
     "run/watching.py": "how long a run on another machine has been silent, for people",
 }
-#: the tables of the lab are dated
-LAB = ("lab/", "cli/lab")
+#: measurements are dated
+LAB = ("machine/",)
 CALLS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
 
 

@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from subsalt import extensions
+
+#: sub-commands that other packages bring, with what the help says of them; the package is imported when one is named
+BROUGHT = {"lab": "Measure this machine, and programs on it."}
+
+
+class Commands(TyperGroup):
+    """The sub-commands: our own, and those of `BROUGHT`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names as the help lists them."""
+        return [*super().list_commands(ctx), *BROUGHT]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a sub-command, None when there is none of that name."""
+        if cmd_name not in BROUGHT:
+            return super().get_command(ctx, cmd_name)
+        found = extensions.find(extensions.COMMANDS).get(cmd_name)
+        return typer.main.get_command(found or _not_installed(cmd_name))
+
+
+def _not_installed(name: str) -> typer.Typer:
+    """Return a command that says how to get the package which brings it, whatever follows."""
+    stub = typer.Typer(add_completion=False)
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+    @stub.command(name, short_help=BROUGHT[name], add_help_option=False, context_settings=anything)
+    def missing() -> None:
+        raise extensions.lab_missing(f"subsalt {name}")
+
+    return stub
+
 
 app = typer.Typer(
     name="subsalt",
+    cls=Commands,
     help="Seismic imaging by one job file: reverse time migration to a depth image, "
     "Kirchhoff time migration to an image or gathers.",
     epilog="Start with: subsalt demo. Every command has --help with an example; --debug shows tracebacks.",

@@ -91,10 +91,9 @@ def nodes(
     measure: bool,
 ) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
-    from subsalt.cli.lab_model_commands import counts_of
     from subsalt.job.job import Job
-    from subsalt.lab.model import network as links
     from subsalt.plan import plan_job_on_nodes
+    from subsalt.plan.model import network as links
 
     out = Out(as_json)
     counts = counts_of(cluster.nodes)
@@ -116,6 +115,27 @@ def nodes(
     for line in result.lines():
         out.say(line)
     out.json(result)
+
+
+def counts_of(text: str, option: str = "--nodes") -> list[int]:
+    """Return numbers of nodes, ascending, each once.
+
+    Raises
+    ------
+    ConfigError
+        When one is not a whole positive number, or absurdly large (E971).
+    """
+    found = list(dict.fromkeys(text.replace(",", " ").split()))
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 1_000_000]
+    if bad or not found:
+        raise ConfigError(
+            f"{option} {' '.join(bad) or 'is empty'}: not numbers of nodes from 1 to 1000000"
+            if bad
+            else f"{option} is empty",
+            f"write such as {option} 24,100,1000",
+            code="E971",
+        )
+    return sorted({int(w) for w in found})
 
 
 def no_ranks(ranks: int) -> None:

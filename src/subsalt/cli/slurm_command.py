@@ -67,7 +67,7 @@ def write(
     from subsalt.cli.plan_command import memory_bytes
     from subsalt.io.publish import publish_text
     from subsalt.job.job import Job
-    from subsalt.lab.launcher import Launcher
+    from subsalt.machine.launcher import Launcher
     from subsalt.methods import method_of
     from subsalt.plan import plan_job
     from subsalt.plan.text import size

@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+from subsalt import extensions
 from subsalt.errors import ParallelError, install
 from subsalt.parallel import waiting
 from subsalt.parallel.launcher import Launch
@@ -32,8 +32,8 @@ WAITING = 500
 _pcontrol: Callable[[int], None] | None = None
 _phase = START
 
-#: variable with the file for a profile, and what makes it where it is set: a layer above, known by name
-COUNTING, WRAPPER = "SUBSALT_MPI_PROFILE", "subsalt.lab.pmpi.wrapper"
+#: variable with the file for a profile, which the lab makes where it is set
+COUNTING = "SUBSALT_MPI_PROFILE"
 _counter: Any = None
 
 
@@ -175,7 +175,10 @@ def _count(path: str, mpi: Any | None = None) -> Any:
     global _counter
     if preloaded := _preloaded():
         preloaded(PROFILE)  # it makes some calls of its own first
-    _counter = import_module(WRAPPER).Wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)
+    wrapper = next(iter(extensions.find(extensions.MPI_PROFILE).values()), None)
+    if wrapper is None:
+        raise extensions.lab_missing(f"a profile of MPI calls ({COUNTING})")
+    _counter = wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)
     return _counter.world
 
 

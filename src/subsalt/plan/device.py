@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from subsalt import kernels
 from subsalt.errors import ConfigError
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 from subsalt.plan import gpu as gpus
 from subsalt.plan.gpu import Gpu
 

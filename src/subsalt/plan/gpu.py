@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import ConfigError
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 
 if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.lab.machine import Machine
-from subsalt.lab.model.measured import Point, largest_error, points_of
-from subsalt.lab.model.network import Link
-from subsalt.lab.table import Column, render
+from subsalt.machine.machine_file import Machine
 from subsalt.methods import method_of
 from subsalt.plan.duration import Duration
+from subsalt.plan.model.measured import Point, largest_error, points_of
+from subsalt.plan.model.network import Link
 from subsalt.plan.planning import NodesRequest
 from subsalt.plan.rates import machine_of
 from subsalt.plan.surroundings import KERNELS, Surroundings
 from subsalt.plan.world import World
+from subsalt.report.table import Column, render
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

@@ -11,9 +11,9 @@ from typing import Any
 
 from subsalt import __version__
 from subsalt.errors import MissingInputError, SubsaltError
-from subsalt.lab import machine as machines
-from subsalt.lab.machine import OLD, Machine, days_since
-from subsalt.lab.shot_rates import MOST_POINTS
+from subsalt.machine import machine_file as machines
+from subsalt.machine.machine_file import OLD, Machine, days_since
+from subsalt.machine.shot_rates import MOST_POINTS
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.options import PropagationOptions
 
@@ -35,7 +35,7 @@ ASSUMED = 1.5e8
 
 @dataclass(frozen=True)
 class Parts:
-    """What a shot takes on a node besides its time steps (`subsalt.lab.shot_rates`).
+    """What a shot takes on a node besides its time steps (`subsalt.machine.shot_rates`).
 
     Parameters
     ----------

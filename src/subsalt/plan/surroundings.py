@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from subsalt.lab import publishing
-from subsalt.lab.machine import Machine
-from subsalt.lab.model import network
-from subsalt.lab.model.network import Link
-from subsalt.lab.model.shot import Files
+from subsalt.machine import publishing
+from subsalt.machine.machine_file import Machine
+from subsalt.plan.model import network
+from subsalt.plan.model.network import Link
+from subsalt.plan.model.shot import Files
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-TEMPLATES = Path(__file__).with_name("templates")
+#: folders with templates: ours, and those of packages that add pages
+FOLDERS = [Path(__file__).with_name("templates")]
+
+
+def add_templates(folder: Path) -> None:
+    """Let pages be made of the templates and style sheets of another folder too."""
+    if folder not in FOLDERS:
+        FOLDERS.append(folder)
+        _environment.cache_clear()
+        _macros.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader(FOLDERS),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda value: "" if value is None else value,
@@ -89,20 +98,19 @@ def page(
     """
     from markupsafe import Markup
 
-    style = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", *styles))
+    environment = _environment()
+    assert environment.loader is not None
+    sources = (environment.loader.get_source(environment, name) for name in ("page.css", *styles))
+    style = "".join(text for text, *_ in sources)
     # the style is allowed by its hash, so that nothing injected could bring one along
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    text = (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=title,
-            header=header,
-            sections=sections,
-            version=version,
-            style=Markup(style),
-            digest=digest,
-        )
+    text = environment.get_template("page.html").render(
+        title=title,
+        header=header,
+        sections=sections,
+        version=version,
+        style=Markup(style),
+        digest=digest,
     )
     return visible(text) + "\n"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from subsalt.lab.model.compare import Comparison, compare
 from subsalt.report import words
+from subsalt.report.comparison import Comparison, compare
 from subsalt.report.facts import RunFacts, listed, section
 
 #: phases below this part of the wall time are folded

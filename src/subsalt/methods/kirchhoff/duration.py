@@ -12,8 +12,8 @@ import numpy as np
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels.cuda.kirchhoff import traces_bytes
-from subsalt.lab import machine as machines
-from subsalt.lab.machine import Machine
+from subsalt.machine import machine_file as machines
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff import rates as kirchhoff_rates
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.prepare import prepared_bytes

@@ -12,7 +12,7 @@ import numpy as np
 from subsalt import kernels
 from subsalt.errors import FindingsError
 from subsalt.job.types import auto_to_none
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.duration import Share, measured, time_of
 from subsalt.methods.kirchhoff.memory import layout_of

@@ -16,8 +16,8 @@ from subsalt import __version__, kernels
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
-from subsalt.lab.load import Watch
-from subsalt.lab.shot_rates import start_seconds
+from subsalt.machine.load import Watch
+from subsalt.machine.shot_rates import start_seconds
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup

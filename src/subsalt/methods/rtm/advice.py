@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import disk_traffic
 from subsalt.io.publish import free_bytes
-from subsalt.lab.machine import Machine
-from subsalt.lab.mounts import mount_of
-from subsalt.lab.storage_rates import ways_measured
+from subsalt.machine.machine_file import Machine
+from subsalt.machine.mounts import mount_of
+from subsalt.machine.storage import ways_measured
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.need import Needs

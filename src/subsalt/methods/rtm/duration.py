@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from subsalt.acquisition.survey import Shot
-from subsalt.lab.machine import Machine
-from subsalt.lab.model.network import HOW
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.phases import shot_phases, survey_phases
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.duration import Duration
+from subsalt.plan.model.network import HOW
 from subsalt.plan.rates import Rates, step_seconds
 from subsalt.plan.surroundings import KERNELS, Network, Surroundings
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import SubsaltError
-from subsalt.lab import machine as machines
-from subsalt.lab import publishing, shot_rates, storage
-from subsalt.lab.machine import Machine
+from subsalt.machine import machine_file as machines
+from subsalt.machine import publishing, shot_rates, storage
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.disk import existing

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt import kernels
-from subsalt.lab.machine import Machine
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.methods.rtm.measuring import measured

@@ -16,10 +16,6 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.kernels import cpu
-from subsalt.lab.model.front import reached
-from subsalt.lab.model.network import Link
-from subsalt.lab.model.shot import exposed
-from subsalt.lab.model.survey import sum_seconds, survey_seconds
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.memory import FLOAT, receivers_on
@@ -27,6 +23,10 @@ from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.gpu import LAUNCHES, PIN
+from subsalt.plan.model.front import reached
+from subsalt.plan.model.network import Link
+from subsalt.plan.model.shot import exposed
+from subsalt.plan.model.survey import sum_seconds, survey_seconds
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.plan.surroundings import (
     HERE,

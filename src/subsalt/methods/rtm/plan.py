@@ -11,7 +11,6 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Survey
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
-from subsalt.lab.model.survey import tail_loss
 from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.measuring import measured
@@ -24,6 +23,7 @@ from subsalt.methods.rtm.totals import Totals, of_shot, of_survey
 from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.duration import Duration
+from subsalt.plan.model.survey import tail_loss
 from subsalt.plan.planning import PlanRequest
 from subsalt.plan.rates import machine_of
 from subsalt.plan.surroundings import Surroundings

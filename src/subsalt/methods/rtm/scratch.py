@@ -13,9 +13,9 @@ from pathlib import Path
 
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.io.volumes.plane_file import PlaneLayout
-from subsalt.lab.machine import Machine
-from subsalt.lab.storage_rates import Rates as StorageRates
-from subsalt.lab.storage_rates import rates_of
+from subsalt.machine.machine_file import Machine
+from subsalt.machine.storage import Rates as StorageRates
+from subsalt.machine.storage import rates_of
 from subsalt.methods.rtm.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision

@@ -5,8 +5,8 @@ A GPU whose kernels were not measured is predicted: a share of its copy bandwidt
 
 from __future__ import annotations
 
-from subsalt.lab.machine import Machine
-from subsalt.lab.operations import bytes_of
+from subsalt.machine.machine_file import Machine
+from subsalt.machine.operations import bytes_of
 from subsalt.methods.rtm.need import Needs
 from subsalt.plan.gpu import Gpu
 from subsalt.plan.rates import Parts, Rates, kernel_rates

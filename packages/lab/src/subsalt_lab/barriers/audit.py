@@ -1,0 +1,202 @@
+"""Which barriers a program calls, what they cost, and which of them may be left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subsalt.machine.load import Watch
+from subsalt_lab.barriers.classes import Judgement, judge
+from subsalt_lab.barriers.records import BarrierRecord
+from subsalt_lab.pmpi.places import shown
+from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.result import Result
+
+#: phases of our own runs in which time steps are made
+TIME_STEPS = ("source", "receivers", "propagation")
+
+UNITS = {
+    "seconds": "s, summed over ranks",
+    "percent_of_wall": "%",
+    "late_share": "part of seconds",
+    "own_cost": "s",
+    "bound": "s",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place that calls barriers.
+
+    Parameters
+    ----------
+    number : int
+        In the table, from 1.
+    name : str
+        Of the place, as the interposer gives it.
+    place : str
+        What tables call it: the line of source where it is known.
+    records : tuple of BarrierRecord
+        One for each communicator and phase.
+    """
+
+    number: int
+    name: str
+    place: str
+    records: tuple[BarrierRecord, ...]
+
+    @property
+    def judgement(self) -> Judgement:
+        """Its class, why, and what leaving it out saves at most."""
+        return judge(self.records)
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+        return self.judgement.kind
+
+    def row(self, wall: float) -> dict[str, Any]:
+        """Return its row of the table.
+
+        Parameters
+        ----------
+        wall : float
+            Seconds of the run, summed over ranks.
+        """
+        found = self.judgement
+        seconds = sum(sum(r.seconds) for r in self.records)
+        known = [r for r in self.records if r.late_share is not None]
+        stored = sum(sum(r.stored_seconds) for r in known)
+        own = sum(r.comm_size * r.own for r in known)
+        follows: dict[str, int] = {}
+        for f in (f for r in self.records for f in r.follows):
+            follows[f.call] = follows.get(f.call, 0) + f.calls
+        return {
+            "number": self.number,
+            "site": self.name,
+            "place": self.place,
+            "call": self.records[0].call,
+            "comm": _list(r.comm for r in self.records),
+            "comm_size": ",".join(map(str, sorted({r.comm_size for r in self.records}))),
+            "phase": _list(r.phase for r in self.records),
+            "count": sum(r.count for r in self.records),
+            "calls": sum(sum(r.calls) for r in self.records),
+            "seconds": seconds,
+            "percent_of_wall": 100.0 * seconds / wall if wall > 0 else None,
+            "late_share": max(0.0, 1.0 - own / stored) if stored > 0 else None,
+            "own_cost": sum(r.own_cost or 0.0 for r in known) if known else None,
+            "next": ", ".join(sorted(follows, key=lambda c: (-follows[c], c))),
+            "class": found.kind,
+            "reason": found.reason,
+            "bound": found.bound,
+            "verdict": found.text,
+            "records": [r.to_dict() for r in self.records],
+        }
+
+
+def sites_of(records: Sequence[BarrierRecord], places: Mapping[str, str] | None = None) -> list[Site]:
+    """Return the places in the order of the program text: another run gives them the same numbers.
+
+    Parameters
+    ----------
+    records : sequence of BarrierRecord
+        Of all places.
+    places : mapping of str to str, optional
+        What tables call them.
+    """
+    found: dict[str, list[BarrierRecord]] = {}
+    for r in records:
+        found.setdefault(r.site, []).append(r)
+    return [
+        Site(i + 1, name, (places or {}).get(name, name), tuple(found[name]))
+        for i, name in enumerate(sorted(found, key=_in_text))
+    ]
+
+
+def _in_text(site: str) -> tuple[str, int]:
+    """Return what sorts places: the file, then the line or the offset as a number."""
+    if m := re.fullmatch(r"(.*)(?:\+0x([0-9a-f]+)|:(\d+))", site):
+        return m[1], int(m[2], 16) if m[2] else int(m[3])
+    return site, 0
+
+
+def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, list[Site]]:
+    """Return the audit of a profile, and its sites.
+
+    Parameters
+    ----------
+    profile : Profile
+        Of the interposer.
+    watch : Watch
+        Who else used the processor meanwhile.
+    command : str
+        What was asked for.
+    """
+    records = profile.barriers
+    names = {r.site: shown(r.site, profile.places, Path.cwd()) for r in records}
+    sites = sites_of(records, names)
+    wall = sum(profile.wall)
+    notes = list(profile.notes)
+    if not sites:
+        notes.append("the program calls no barrier")
+    if any(s.kind != "keep" for s in sites):
+        notes.append("an upper bound is the most that could be saved, no promise")
+    if any(r.wildcard for r in records):
+        notes.append("a receive or probe from any source is in the run")
+    if any(r.ready for r in records):
+        notes.append(
+            "a ready send is in the run: its receive must be posted before, and a barrier may see to that"
+        )
+    result = Result(
+        "barriers",
+        {"command": command, "mpi": profile.mpi, "ranks": profile.ranks, "wall": profile.mean_wall},
+        [s.row(wall) for s in sites],
+        UNITS,
+        watch.facts(),
+        [*notes, *filter(None, [watch.text()])],
+        more={"phases": phases_of(profile), "trial": None},
+    )
+    return result, sites
+
+
+def phases_of(profile: Profile) -> list[dict[str, Any]]:
+    """Return seconds, those of it waiting between looks at MPI, those in MPI, and barriers of every phase.
+
+    Nothing of a program that tells no phases.
+    """
+    if not any(p.phase for p in profile.phases):
+        return []
+    found: dict[str, dict[str, Any]] = {}
+    for p in profile.phases:
+        name = p.phase.removesuffix(", waiting") or "outside of phases"
+        row = found.setdefault(
+            name, {"phase": name, "seconds": 0.0, "waiting": 0.0, "mpi_seconds": 0.0, "barrier_calls": 0}
+        )
+        mean = sum(p.per_rank) / len(p.per_rank)
+        row["seconds"] += mean
+        row["waiting"] += mean if p.waiting else 0.0
+        calls = [c for c in profile.calls if c.phase == p.phase]
+        row["mpi_seconds"] += sum(c.seconds for c in calls) / profile.ranks
+        # of all ranks: on parts of them a barrier is met by these alone
+        row["barrier_calls"] += sum(c.calls for c in calls if c.call in ("MPI_Barrier", "MPI_Ibarrier"))
+    return list(found.values())
+
+
+def time_steps(phases: Sequence[Mapping[str, Any]]) -> str:
+    """Return the line on barriers between time steps, empty for a program that makes none."""
+    ours = [p for p in phases if p["phase"] in TIME_STEPS]
+    if not ours:
+        return ""
+    n = sum(p["barrier_calls"] for p in ours)
+    return f"time steps ({', '.join(p['phase'] for p in ours)}): {n} barrier{'s' * (n != 1)}"
+
+
+def _list(names: Any, most: int = 3) -> str:
+    """Return distinct names as a list that stays short."""
+    found = sorted({n for n in names if n})
+    if len(found) > most:
+        return ", ".join(found[: most - 1]) + f" and {len(found) - most + 1} more"
+    return ", ".join(found)

@@ -1,0 +1,144 @@
+"""`subsalt lab checkpoint`: read the options, measure, print, write the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.storage import Directories, IoThreads, Names
+
+if TYPE_CHECKING:
+    from subsalt_lab.checkpoint import Settings
+
+#: of the founding documents
+CHECKPOINTS = (80, 400, 800)
+STRATEGIES = ("store", "revolve")
+MODES = ("bare", "overlapped")
+#: points per axis inside the layer at least
+INSIDE = 16
+
+
+@lab.command(
+    short_help="Put, get and total of checkpoints.",
+    epilog="Example: subsalt lab checkpoint /scratch /home/me; "
+    "subsalt lab checkpoint . --checkpoints 20,80 --strategy revolve --threads 1,16 --direct",
+)
+def checkpoint(
+    directories: Directories = None,
+    checkpoints: Annotated[
+        list[str] | None, typer.Option(help="How many are kept, such as 80,400,800; these by default.")
+    ] = None,
+    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the shot, layer included.")] = "96,96,96",
+    samples: Annotated[int, typer.Option(min=1, help="Time steps of the shot.")] = 800,
+    strategy: Annotated[
+        str, typer.Option(help="What is kept: store (snapshots) or revolve (states, fewer than steps).")
+    ] = "store",
+    threads: IoThreads = None,
+    direct: Annotated[bool, typer.Option("--direct/--buffered", help="Past the page cache.")] = False,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(help="bare: only records move; overlapped: with a shot; both when left out."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each case.")] = 1,
+    names: Names = None,
+    table: Table = "text",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure what checkpoints on disk cost: put, get, total by number, directory and threads."""
+    _measure(
+        _settings(directories, checkpoints, grid, samples, strategy, threads, direct, mode, repeats, names),
+        table,
+        out,
+        json,
+    )
+
+
+def _settings(
+    directories: list[Path] | None,
+    checkpoints: list[str] | None,
+    grid: str,
+    samples: int,
+    strategy: str,
+    threads: list[str] | None,
+    direct: bool,
+    mode: list[str] | None,
+    repeats: int,
+    names: list[str] | None = None,
+) -> Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    from subsalt.host import usable_cores
+    from subsalt_lab import asked
+    from subsalt_lab import checkpoint as measurement
+    from subsalt_lab.checkpoint_case import Case
+    from subsalt_lab.cli.storage_commands import io_threads, names_of
+
+    chosen = asked.choices("--strategy", [strategy], STRATEGIES, ())
+    case = Case(_grid(grid), samples, chosen[0], usable_cores())
+    places = list(dict.fromkeys(directories or [Path(".")]))
+    return measurement.Settings(
+        case,
+        places,
+        _checkpoints(checkpoints, samples),
+        io_threads(threads),
+        direct,
+        asked.choices("--mode", mode, MODES, MODES),
+        repeats,
+        names_of(names, places),
+    )
+
+
+def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the tables, and write the result."""
+    from subsalt.cli.output import Out
+    from subsalt_lab import checkpoint as measurement
+    from subsalt_lab import checkpoint_tables
+    from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+
+    possible(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, checkpoint_tables.tables(result.rows, how), how)
+    hand_over(out, result, file)
+
+
+def _checkpoints(given: list[str] | None, samples: int) -> list[int]:
+    from subsalt_lab import asked
+
+    if given is None:
+        return sorted({min(c, samples) for c in CHECKPOINTS})
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= samples]
+    if bad or not found:
+        raise asked.wrong(
+            f"--checkpoints {' '.join(bad)}: not numbers from 1 to {samples}, the time steps",
+            "use such as --checkpoints 80,400, or more --samples",
+        )
+    return sorted({int(w) for w in found})
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    from subsalt_lab import asked
+    from subsalt_lab.checkpoint_case import LAYER
+
+    least = INSIDE + 2 * LAYER
+    words = text.replace("x", ",").split(",")
+    if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= least for w in words):
+        raise asked.wrong(
+            f"--grid {text}: not three numbers from {least} up, layer included",
+            "use nx,ny,nz, such as --grid 96,96,96",
+        )
+    nx, ny, nz = (int(w) for w in words)
+    return nx, ny, nz

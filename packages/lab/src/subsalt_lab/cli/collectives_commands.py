@@ -1,0 +1,311 @@
+"""What `subsalt lab collectives` does: measure, decide, draw, write what this MPI loads, prove it, verify it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from subsalt.cli.output import Out, plain, printable
+from subsalt.errors import DiskError
+from subsalt.host import usable_cores
+from subsalt.io.publish import publish_text
+from subsalt.report.table import Column, render
+from subsalt_lab.asked import choices, wrong
+from subsalt_lab.cli import collectives_files as files
+from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+from subsalt_lab.collectives import hint_programs, tuning, writers
+from subsalt_lab.collectives import request as asked
+from subsalt_lab.collectives import verify as verification
+from subsalt_lab.collectives.choice import Algorithm
+from subsalt_lab.collectives.from_profile import LEAST_SHARE, Heavy, heavy, wanted
+from subsalt_lab.collectives.knobs import Threads
+from subsalt_lab.collectives.request import Request
+from subsalt_lab.collectives.tuning import Tuning
+from subsalt_lab.collectives.writers import Written
+from subsalt_lab.external import checked_expression
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.records import load
+from subsalt_lab.trials import FEWEST
+
+#: seconds that a start may take when nothing is asked for
+TIMEOUT = 600.0
+
+HEAVY = (
+    Column("collective", "collective"),
+    Column("ranks", "ranks", "d"),
+    Column("bytes", "mean bytes", ",d"),
+    Column("share", "% of wall", ".1f", 100),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for; the names are those of the options."""
+
+    command: Sequence[str] = ()
+    np: list[str] | None = None
+    sizes: list[str] | None = None
+    collectives: list[str] | None = None
+    from_profile: Path | None = None
+    quick: bool = False
+    rounds: int = asked.LEAST_ROUNDS
+    starts: int | None = None
+    thread_level: str = "multiple"
+    oversubscribe_ok: bool = False
+    folder: Path = Path("collectives")
+    as_variables: bool = False
+    built_in_operations: bool = False
+    apply: Path | None = None
+    runs: int = verification.ROUNDS
+    outputs: Sequence[str] = ()
+    ignore: str | None = None
+    tolerance: float = 0.0
+    time_from: str | None = None
+    io_hints: Path | None = None
+    mpi: Path | None = None
+    launcher: str | None = None
+    timeout: float | None = None
+
+    def check(self) -> None:
+        """Refuse options that do not belong together.
+
+        Raises
+        ------
+        ConfigError
+            E128; E783 for a bad --time-from.
+        """
+        others: dict[str, object] = {
+            "--from-profile": self.from_profile,
+            "--sizes": self.sizes,
+            "--collectives": self.collectives,
+            "--apply": self.apply,
+        }
+        if self.io_hints is not None:
+            for option, value in {**others, "a command": self.command}.items():
+                if value:
+                    raise wrong(f"{option} and --io-hints: hints are searched alone", f"leave out {option}")
+        if self.apply is not None:
+            for option, value in {"--np": self.np, **others}.items():
+                if value and option != "--apply":
+                    raise wrong(f"{option} and --apply: nothing is measured then", f"leave out {option}")
+            if not self.command:
+                raise wrong("--apply without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        if not self.command:
+            wanting: dict[str, object] = {
+                "--outputs": self.outputs,
+                "--ignore": self.ignore,
+                "--tolerance": self.tolerance,
+                "--time-from": self.time_from,
+            }
+            for option, value in wanting.items():
+                if value:
+                    raise wrong(f"{option} without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        elif self.runs < FEWEST:
+            raise wrong(
+                f"--runs {self.runs}: an interval of the saving needs {FEWEST} at least",
+                f"use {FEWEST} or more; {verification.ROUNDS} is the default",
+            )
+        if self.time_from is not None:
+            checked_expression(self.time_from)
+
+    def request(self) -> tuple[Request, list[Heavy] | None]:
+        """Return what is measured, and with a profile what of it takes time.
+
+        Raises
+        ------
+        ConfigError
+            When options ask for what cannot be, or do not belong together (E128).
+        """
+        names = asked.collectives_of(self.collectives)
+        threads = cast(Threads, choices("--thread-level", [self.thread_level], ("multiple", "single"), ())[0])
+        places: list[Heavy] | None = None
+        if self.from_profile is not None:
+            for option, value in (("--np", self.np), ("--sizes", self.sizes)):
+                if value is not None:
+                    raise wrong(
+                        f"{option} and --from-profile: the profile says which ranks and sizes",
+                        f"leave out {option}, or the profile",
+                    )
+            places = [h for h in heavy(load(self.from_profile)) if h.collective in names]
+            what = wanted(places)
+        else:
+            sizes = self.sizes or [asked.QUICK_SIZES if self.quick else asked.SIZES]
+            ranks = asked.ranks_of(self.np, usable_cores())
+            what = asked.everything(ranks, names, asked.sizes_of(sizes))
+        request = Request(
+            what,
+            self.rounds,
+            self.starts or (asked.LEAST_STARTS if self.quick else 5),
+            threads,
+            self.oversubscribe_ok,
+            self.timeout or TIMEOUT,
+        )
+        return request, places
+
+
+def collectives(given: Asked, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, decide, draw, write, prove, verify; or one of the other two searches."""
+    possible(file, how)
+    given.check()
+    if given.io_hints is not None:
+        _hints(given, given.io_hints, how, file, as_json)
+        return
+    if given.apply is not None:
+        _apply(given, given.apply, how, file, as_json)
+        return
+    request, places = given.request()
+    _folder(given.folder)
+    out = Out(as_json)
+    if places is not None:
+        _say_places(out, places, how)
+        if not places:
+            out.json({"measurement": "collectives", "rows": [], "choices": [], "notes": [NOTHING]})
+            return
+    mpi = files.mpi_for(given.command, given.launcher, given.mpi)
+    with nothing_kept():
+        result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
+    show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
+    for path in _pictures(result, given.folder):
+        progress(f"picture   {printable(str(path))}")
+    # what was measured is kept before anything else can go wrong
+    _keep(file, result.to_dict())
+    more = _brought_about(given, mpi, result, out, how) if result.applicable else {}
+    if more:
+        _keep(file, result.to_dict() | more)
+    out.json(plain(result.short() | more))
+
+
+def _keep(file: Path | None, content: dict[str, Any]) -> None:
+    if file is not None:
+        publish_text(file, json.dumps(plain(content), allow_nan=False) + "\n")
+
+
+def _writable(mpi: MpiInUse) -> Callable[[Algorithm], str]:
+    """Return what says why an algorithm cannot be written for this MPI; asked once for each."""
+    known: dict[tuple[str, str], str] = {}
+
+    def why_not(algorithm: Algorithm) -> str:
+        key = algorithm.collective, algorithm.name
+        if key not in known:
+            known[key] = writers.writable(mpi, algorithm)
+        return known[key]
+
+    return why_not
+
+
+def _brought_about(given: Asked, mpi: MpiInUse, result: Tuning, out: Out, how: str) -> dict[str, Any]:
+    """Write the switches, prove that the MPI takes them, run the program with and without; return what came of it."""
+    outcome = files.write_prove_check(
+        mpi,
+        result.choices,
+        given.folder,
+        progress,
+        given.thread_level,
+        as_variables=given.as_variables,
+        built_in_only=given.built_in_operations,
+    )
+    if how != "csv" and not (outcome.written.empty and not outcome.removed):
+        out.say()
+        for line in outcome.lines():
+            out.say(line)
+    more: dict[str, Any] = {"written": outcome.to_dict()}
+    if given.command and not outcome.written.empty:
+        verdict = _verified(given, outcome.written)
+        _say_verdict(out, verdict, how)
+        more["verified"] = verification.result_of(given.command, outcome.written, verdict).to_dict()
+    elif given.command and how != "csv":
+        out.say("nothing is switched: the command was not run")
+    return more
+
+
+def _verified(given: Asked, written: Written) -> verification.Verdict:
+    return files.verify(
+        given.command,
+        written,
+        rounds=given.runs,
+        outputs=given.outputs,
+        ignore=given.ignore,
+        tolerance=given.tolerance,
+        time_from=given.time_from,
+        timeout=given.timeout,
+        oversubscribed_ok=given.oversubscribe_ok,
+    )
+
+
+def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
+    if how != "csv":
+        out.say()
+        for line in verdict.lines():
+            out.say(line)
+
+
+def _apply(given: Asked, folder: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Run a program with what an earlier measurement wrote, and without."""
+    written = writers.read(folder)
+    out = Out(as_json)
+    with nothing_kept():
+        outcome = files.proven(files.mpi_for(given.command, given.launcher, given.mpi), written, progress)
+    if how != "csv":
+        for line in outcome.lines():
+            out.say(line)
+    verdict = _verified(given, written)
+    _say_verdict(out, verdict, how)
+    result = verification.result_of(given.command, written, verdict)
+    hand_over(out, result, file)
+
+
+def _hints(given: Asked, like: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Search hints of MPI-IO."""
+    request = hint_programs.Request(
+        like,
+        asked.ranks_of(given.np, usable_cores())[-1],
+        given.folder,
+        hint_programs.LEAST_ROUNDS if given.quick else hint_programs.ROUNDS,
+        oversubscribe=given.oversubscribe_ok,
+        timeout=given.timeout or hint_programs.Request.timeout,
+    )
+    files.hints(files.mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
+
+
+NOTHING = f"no collective takes more than {LEAST_SHARE:.0%} of the time of that program: nothing to tune"
+
+
+def _say_places(out: Out, places: list[Heavy], how: str) -> None:
+    """Print what of the profile is tuned."""
+    if how == "csv":
+        return
+    if not places:
+        out.say(NOTHING)
+        return
+    out.say("collectives of the profile; waiting for late ranks is in their share, which no algorithm saves")
+    rows = [
+        {"collective": h.collective, "ranks": h.ranks, "bytes": h.nbytes, "share": h.share} for h in places
+    ]
+    out.say(render(rows, HEAVY, how))
+    out.say()
+
+
+def _folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written, before anything is measured."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise DiskError(f"{folder} cannot be made", "give another folder with --folder", code="E620")
+
+
+def _pictures(result: Tuning, folder: Path) -> list[Path]:
+    """Draw the result; returns the files."""
+    from subsalt_lab.collectives.pictures import collective_pictures
+
+    if not result.rows:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    s = result.settings
+    marked = "" if result.applicable else " · measured under load: never applied"
+    about = f"{s['mpi']} · {result.machine['cpu']} · {s['starts']} starts of {s['rounds']} rounds{marked}"
+    return collective_pictures(result.rows, folder, about)

@@ -1,0 +1,136 @@
+"""`subsalt lab io`: read the options, measure, print, write the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from subsalt_lab.cli.lab import Json, Table, lab
+
+if TYPE_CHECKING:
+    from subsalt_lab.io import Settings
+
+
+@lab.command(
+    name="io",
+    short_help="Input by every rank, against one that sends to all.",
+    epilog="Example: subsalt lab io --ranks 1,2,4; "
+    "subsalt lab io --grid 192,160,128 --ranks 2,24 --steps 50 --compute 0 --directory /scratch",
+)
+def io(
+    ranks: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Numbers of ranks, such as 1,2,4,24; 1, 2 and 4 by default. More than cores take turns."
+        ),
+    ] = None,
+    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the model.")] = "256,192,128",
+    steps: Annotated[
+        int, typer.Option(min=1, help="Time steps; a slice of two sets is read for each.")
+    ] = 100,
+    compute: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the steps whose wavefields are computed.")
+    ] = 1.0,
+    suffix: Annotated[str, typer.Option("--format", help="Of the model volumes: rsf or sgy.")] = "rsf",
+    cache: Annotated[
+        list[str] | None,
+        typer.Option(help="Page cache before each run: cold, warm or cold,warm; both when left out."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each way.")] = 5,
+    directory: Annotated[
+        Path, typer.Option(readable=False, help="Where the files are made: the file system to be measured.")
+    ] = Path("."),
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the files there.")] = False,
+    launcher: Annotated[
+        str | None,
+        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0,
+    table: Table = "text",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Measure initialisation, trace input and total of a migration: original (broadcast) against per-rank input."""
+    _measure(
+        _settings(ranks, grid, steps, compute, suffix, cache, repeats, directory, keep, launcher, timeout),
+        table,
+        out,
+        json,
+    )
+
+
+def _settings(
+    ranks: list[str] | None,
+    grid: str,
+    steps: int,
+    compute: float,
+    suffix: str,
+    cache: list[str] | None,
+    repeats: int,
+    directory: Path,
+    keep: bool,
+    launcher: str | None,
+    timeout: float,
+) -> Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    from subsalt_lab import asked
+    from subsalt_lab import io as measurement
+    from subsalt_lab.io_case import Case
+
+    formats = asked.choices("--format", [suffix], ("rsf", "sgy"), ())
+    case = Case(_grid(grid), steps, compute, f".{formats[0]}")
+    caches = asked.choices("--cache", cache, measurement.CACHES, measurement.CACHES)
+    return measurement.Settings(
+        case, _ranks(ranks), caches, repeats, directory.absolute(), keep, launcher, timeout
+    )
+
+
+def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, print the three tables, and write the result."""
+    from subsalt.cli.output import Out
+    from subsalt_lab import io as measurement
+    from subsalt_lab import io_tables
+    from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+
+    possible(file, how)
+    out = Out(as_json)
+    with nothing_kept():
+        result = measurement.measure(wanted, say=progress)
+    show(out, result, io_tables.tables(result.rows, how), how)
+    hand_over(out, result, file)
+
+
+def _ranks(given: list[str] | None) -> list[int]:
+    from subsalt_lab import asked
+
+    if given is None:
+        return [1, 2, 4]
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 100_000]
+    if bad or not found:
+        raise asked.wrong(
+            f"--ranks {' '.join(bad)}: not numbers of ranks", "use whole numbers, such as --ranks 1,2,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    from subsalt_lab import asked
+
+    words = text.replace("x", ",").split(",")
+    if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= 16 for w in words):
+        raise asked.wrong(
+            f"--grid {text}: not three numbers from 16 up", "use nx,ny,nz, such as --grid 256,192,128"
+        )
+    nx, ny, nz = (int(w) for w in words)
+    return nx, ny, nz

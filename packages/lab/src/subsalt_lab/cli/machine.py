@@ -1,0 +1,79 @@
+"""`subsalt lab machine` and `subsalt lab report`: read machine.json and results, print or write the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from subsalt_lab.cli.lab import Json, Table, lab
+
+
+@lab.command(
+    short_help="What is known of this machine, and what is missing.",
+    epilog="Example: subsalt lab machine; subsalt lab machine --section network --json",
+)
+def machine(
+    file: Annotated[
+        Path | None,
+        typer.Option("--machine", readable=False, help="machine.json; that of this machine when left out."),
+    ] = None,
+    section: Annotated[
+        list[str] | None, typer.Option(help="Only these sections, such as kernels,network.")
+    ] = None,
+    table: Table = "text",
+    json: Json = False,
+) -> None:
+    """Show what the lab measured on this machine, how old and how disturbed it is, and what nobody has measured."""
+    from subsalt.cli.output import Out
+    from subsalt.machine import machine_file as machines
+    from subsalt_lab import asked, machine_tables
+    from subsalt_lab.cli.commands import possible
+
+    possible(None, table)
+    path = file if file is not None else machines.default_path()
+    wanted = asked.choices("--section", section, machine_tables.names(), machine_tables.names())
+    known, out = machines.read(path), Out(json)
+    if table == "csv" and len(wanted) != 1:
+        raise asked.wrong("--table csv: a table for each section", "choose one with --section")
+    for line in machine_tables.lines(known, wanted, table, str(path)):
+        out.say(line)
+    out.json(machine_tables.content(known, wanted) | {"machine_file": str(path)})
+
+
+@lab.command(
+    short_help="One page of all that the lab measured.",
+    epilog="Example: subsalt lab report -o machine.html --with scaling.json --with profile.json",
+)
+def report(
+    out: Annotated[Path, typer.Option("--out", "-o", readable=False, help="HTML file.")] = Path(
+        "machine.html"
+    ),
+    with_: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", readable=False, help="Result of a measurement (--out), or a profile; repeat it."
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--machine", readable=False, help="machine.json; that of this machine when left out."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write one HTML page that needs nothing else: what machine.json knows, and the results given with it."""
+    from subsalt.cli.output import Out
+    from subsalt.machine import machine_file as machines
+    from subsalt_lab import machine_page as lab_page
+    from subsalt_lab.cli.commands import possible
+
+    results = with_ or []
+    possible(out, "text")
+    path = file if file is not None else machines.default_path()
+    said, known = Out(json), None
+    if path.exists() or not results or file is not None:
+        known = machines.read(path)
+    written = lab_page.write(out, known, path, results)
+    said.row("report", str(written))
+    said.json({"report": written})

@@ -1,0 +1,103 @@
+"""Layouts of a run: how many ranks, how many threads each, on which hardware threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from subsalt_lab.topology import Topology, format_list
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Ranks and threads of one run.
+
+    Parameters
+    ----------
+    ranks, threads : int
+        Of the run; threads are those of one rank.
+    per_core : int
+        Threads placed on each core: 1, or the hyperthreads of a core.
+    pins : tuple of tuple of int
+        Hardware threads of each rank; empty when the launcher and the system place them.
+    cores, nodes : int
+        Cores that work, and nodes; 0 until a start of this layout has told.
+    oversubscribed : bool
+        More threads than hardware threads: they take turns.
+    """
+
+    ranks: int
+    threads: int
+    per_core: int = 1
+    pins: tuple[tuple[int, ...], ...] = ()
+    cores: int = 0
+    nodes: int = 0
+    oversubscribed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Ranks x threads, with a mark for hyperthreads."""
+        return f"{self.ranks} x {self.threads}{' HT' if self.per_core > 1 else ''}"
+
+    @property
+    def pin_lists(self) -> str:
+        """What `subsalt_lab.pinned` takes."""
+        return ";".join(format_list(list(p)) for p in self.pins) or "-"
+
+    def where(self, hosts: Sequence[dict[str, Any]]) -> Layout:
+        """Return the layout with what its ranks saw: cores at work, nodes, and whether threads take turns.
+
+        Parameters
+        ----------
+        hosts : sequence of mapping
+            One per rank: its ``host``, the hardware threads ``cpus`` it may use, and how many of them share a core.
+        """
+        cores, crowded = 0, False
+        for host in sorted({h["host"] for h in hosts}):
+            here = [h for h in hosts if h["host"] == host]
+            cpus = {c for h in here for c in h["cpus"]}
+            wanted = len(here) * self.threads
+            crowded |= wanted > len(cpus)
+            # one thread a core as long as there are cores; hyperthreads share them
+            there = max(1, len(cpus) // max(1, min(h["per_core"] for h in here)))
+            cores += min(-(-wanted // self.per_core), there)
+        return replace(self, cores=cores, nodes=len({h["host"] for h in hosts}), oversubscribed=crowded)
+
+
+def layouts(
+    ranks: Sequence[int], threads: Sequence[int], topology: Topology, *, pin: bool, hyperthreads: bool
+) -> list[Layout]:
+    """Return every combination of ranks and threads, smallest first.
+
+    Parameters
+    ----------
+    ranks, threads : sequence of int
+        Numbers of each.
+    topology : Topology
+        Of this node.
+    pin : bool
+        Give each rank hardware threads of its own, as far as there are enough.
+    hyperthreads : bool
+        Beside each layout, where the machine has them, one with all hardware threads of the same cores; these two are
+        always pinned, for only so is it known what shares a core.
+    """
+    found: list[Layout] = []
+    for r, t in sorted(product(ranks, threads), key=lambda rt: (rt[0] * rt[1], rt[0])):
+        plain = topology.place(r, t)
+        both = topology.place(r, t * topology.per_core, topology.per_core)
+        paired = hyperthreads and topology.per_core > 1 and plain is not None and both is not None
+        found.append(Layout(r, t, pins=_pins(plain) if pin or paired else ()))
+        if paired:
+            found.append(Layout(r, t * topology.per_core, topology.per_core, _pins(both)))
+    return found
+
+
+def usual(cores: int) -> list[int]:
+    """Return 1, 2, 4, ... up to the cores, and the cores."""
+    return sorted({*(1 << k for k in range(cores.bit_length())), cores})
+
+
+def _pins(places: list[list[int]] | None) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(p) for p in places or ())

@@ -1,0 +1,200 @@
+"""The rows of `lab network`: medians over blocks, the line through the times of messages, and where it has a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from subsalt.machine.stats import fit_line, summary
+from subsalt_lab.network.lines import Answer, Block
+from subsalt_lab.network.places import Pairs, of_all
+
+Row = dict[str, Any]
+
+#: messages in flight at a time, as in `net.c`
+WINDOW = 64
+#: what is measured between two ranks
+BETWEEN_TWO = ("latency", "stream", "bidirectional", "message_rate")
+#: operations of all ranks
+COLLECTIVES = ("allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier")
+#: the largest message that tells how many a second there are, rather than how many bytes
+SMALL = 8
+#: points that a piece of a broken line needs: two for the line, one to be wrong by
+PIECE = 3
+#: logarithm of a ratio from where on a time counts as far off
+FAR = 0.2
+#: times as long as the shortest message the longest must take for a line through both
+LONGER = 2.0
+#: a step is one when it is this part of the time there
+STEP = 0.1
+
+UNITS = {
+    "bytes": "B",
+    "value": "unit of the row",
+    "a_s": "s",
+    "bytes_per_s": "B/s",
+    "spread": "1",
+    "worst": "1",
+    "seconds": "s",
+}
+
+
+def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[Row]:
+    """Return the rows of messages between two ranks.
+
+    Parameters
+    ----------
+    answer : Answer
+        What the ranks measured.
+    sets : sequence of Pairs
+        In the order of their numbers.
+    **more
+        Entries of every row.
+    """
+    found: list[Row] = []
+    for (group, test, nbytes), blocks in _cases(answer.blocks):
+        if group < 0:
+            continue
+        pairs = sets[group]
+        taken = [b.seconds for b in blocks]
+        common = {"where": pairs.where, "bytes": nbytes, "ranks": pairs.ranks, **more}
+        if test == "latency":
+            found.append(_row("latency", [s / 2 for s in taken], "s", common))
+            continue
+        ways = 2 if test == "both" else 1
+        messages = ways * WINDOW * len(pairs.pairs)
+        if nbytes:
+            rates = [messages * nbytes / s / 1e9 for s in taken]
+            found.append(_row("bidirectional" if ways == 2 else "stream", rates, "GB/s", common, taken))
+        if ways == 1 and 0 < nbytes <= SMALL:
+            found.append(_row("message_rate", [messages / s for s in taken], "1/s", common, taken))
+    return found
+
+
+def among_all(answer: Answer, **more: object) -> list[Row]:
+    """Return the rows of operations of all ranks; bytes are those of one rank, of alltoall those for one other."""
+    where = of_all(answer.ranks)
+    return [
+        _row(
+            test,
+            [b.seconds for b in blocks],
+            "s",
+            {"where": where, "bytes": nbytes, "ranks": len(answer.ranks), **more},
+        )
+        for (group, test, nbytes), blocks in _cases(answer.blocks)
+        if group < 0
+    ]
+
+
+def _cases(blocks: Sequence[Block]) -> list[tuple[tuple[int, str, int], list[Block]]]:
+    def key(b: Block) -> tuple[int, str, int]:
+        return b.group, b.test, b.nbytes
+
+    return [(k, list(some)) for k, some in groupby(sorted(blocks, key=key), key)]
+
+
+def _row(
+    what: str,
+    values: Sequence[float],
+    unit: str,
+    common: Mapping[str, object],
+    seconds: Sequence[float] | None = None,
+) -> Row:
+    middle = summary(values)
+    return {
+        "what": what,
+        **common,
+        "value": middle.median,
+        "unit": unit,
+        "spread": middle.spread,
+        "seconds": list(values if seconds is None else seconds),
+    }
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where the time of a message jumps.
+
+    Parameters
+    ----------
+    below, above : int
+        Bytes of the last message before and of the first after.
+    seconds : float
+        By how much, beyond what the bytes between them take.
+    """
+
+    below: int
+    above: int
+    seconds: float
+
+
+def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
+    """Fit t = a + s / b; return a in s, b in B/s, both positive, and the largest relative error.
+
+    Notes
+    -----
+    Least squares of log(a + s / b) - log(t), so that 8 bytes count as much as 4 MiB, and a time that is half of what it
+    should be as much as one that is twice that; one far off counts little (the loss grows like its distance).
+    """
+    s, t = np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+
+    def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        a, slope = np.exp(logs)
+        return np.asarray(np.log((a + s * slope) / t), dtype=np.float64)
+
+    begin = np.log([t.min(), t[s.argmax()] / s.max()])
+    fit = least_squares(off, begin, loss="soft_l1", f_scale=FAR, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    a, slope = np.exp(fit.x)
+    return float(a), float(1.0 / slope), float(np.abs(np.expm1(off(fit.x))).max())
+
+
+def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
+    """Return where two lines fit so much better than one that there is a jump between them, None where there is none.
+
+    A library sends short messages at once, and asks first before it sends long ones (eager, rendezvous): that shows as
+    a jump of the time at one size. A bend without a jump, as from a cache, is none.
+    """
+    best: tuple[float, Step] | None = None
+    for k in range(PIECE, len(sizes) - PIECE + 1):
+        low, high = fit_line(sizes[:k], seconds[:k]), fit_line(sizes[k:], seconds[k:])
+        worst = max(low.worst, high.worst)
+        # a bend between both sizes has no jump at one of them
+        jump = min(
+            high.intercept - low.intercept + s * (high.slope - low.slope) for s in (sizes[k - 1], sizes[k])
+        )
+        before = low.intercept + sizes[k] * low.slope
+        if before > 0 and jump > STEP * before and (best is None or worst < best[0]):
+            best = worst, Step(sizes[k - 1], sizes[k], jump)
+    if best is None or best[0] > line(sizes, seconds)[2] / 2:
+        return None
+    return best[1]
+
+
+def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the line through the half round trips of each place, pairs at a time and MPI."""
+    keys = ("where", "ranks", "mpi", "threads", "oversubscribed")
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for r in rows:
+        if r["what"] == "latency":
+            found.setdefault(tuple(r.get(k) for k in keys), []).append(r)
+    out = []
+    for values, some in found.items():
+        some = sorted(some, key=lambda r: r["bytes"])
+        sizes, seconds = [r["bytes"] for r in some], [r["value"] for r in some]
+        # where the longest takes about as long as the shortest, nothing is known of bytes per second
+        if len({*sizes}) < PIECE or max(seconds) < LONGER * min(seconds):
+            continue
+        a, b, worst = line(sizes, seconds)
+        jump = step(sizes, seconds)
+        row: Row = {"what": "point_to_point", "bytes": 0, **dict(zip(keys, values, strict=True))}
+        row |= {"a_s": a, "bytes_per_s": b, "worst": worst}
+        if jump is not None:
+            row |= {"step_from": jump.above, "step_s": jump.seconds}
+        out.append(row)
+    return out

@@ -1,0 +1,305 @@
+"""The built-in profile: MPI calls counted where Python makes them, for whoever has no compiler for the interposer.
+
+SUBSALT_MPI_PROFILE=FILE lets every communicator of a run count the calls made through it, and its requests too. What
+comes out is a profile like any other; it costs about a microsecond per call, and nothing where the variable is not set.
+The time of a call is that of the method of mpi4py, less what mpi4py itself takes for one that does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import statistics
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from subsalt.errors import DiskError, SubsaltError
+from subsalt.parallel.mpi_library import PROFILE
+from subsalt_lab.pmpi.carried import BLOCKING, MAKING, PERSISTENT, POSTED, REQUEST, Rule
+from subsalt_lab.pmpi.counts import Counts
+
+#: times that something is tried whose own cost is wanted; calls of which one has a probe before it: a prime, for bursts
+#: of looks have a length of their own
+TRIES, EVERY = 200, 17
+#: a call without communicator
+NO_COMM = ("", 0)
+
+
+def _call(method: str, of: str = "") -> str:
+    """Return the name in C of a method of mpi4py, of a communicator or a request."""
+    if method in MAKING or (not of and method == "Free"):
+        return f"MPI_Comm_{method.lower()}"
+    return "MPI_Request_free" if method == "Free" else f"MPI_{method}"
+
+
+class Wrapper:
+    """Counts what this process does in MPI, from here to `finish`.
+
+    Parameters
+    ----------
+    path : str
+        Where rank 0 writes the profile.
+    mpi : module, optional
+        mpi4py.MPI, started; None for a process alone.
+    version : str
+        What the library says of itself.
+    aside : callable, optional
+        Told `PROFILE` before calls of our own, for another profile of the same run, and the phase after them.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        mpi: Any | None = None,
+        version: str = "no MPI",
+        aside: Callable[[int], Any] | None = None,
+    ) -> None:
+        self.path, self.mpi, self.version = Path(path), mpi, version
+        self.aside = aside or (lambda number: None)
+        self.counts = Counts()
+        self.world: Any = None
+        self._refused = False
+        self._calls, self._main = 0, threading.main_thread().ident
+        self._idle: list[Any] = []
+        self._looks: dict[int, tuple[float, Callable[[], Any]]] = {}
+        if mpi is not None:
+            self._requests = _request_classes(self, mpi)
+            self._cost = _costs(mpi, self.counts.clock)
+            self._idle.append(_idle(mpi))
+            counted = _communicator(self, mpi, self._requests)
+            self.world = counted(mpi.COMM_WORLD)
+            self.world.told = ("world", mpi.COMM_WORLD.Get_size())
+
+    def tell(self, number: int) -> None:
+        """Begin a phase."""
+        self.counts.tell(number)
+
+    def error(self) -> SubsaltError | None:
+        """Return why nothing can be written, before anything is counted in vain."""
+        folder = self.path.parent
+        if self.path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            self._refused = True
+            return DiskError(
+                f"SUBSALT_MPI_PROFILE={self.path}: no file can be written there",
+                "name a file in a folder that exists and that you may write to",
+                code="E910",
+            )
+        return None
+
+    def timed(
+        self,
+        call: str,
+        comm: tuple[str, int],
+        free: float,
+        work: Callable[[], Any],
+        size: int | None = None,
+        probe: Callable[[], Any] | None = None,
+    ) -> Any:
+        """Do a call and count it; `free` seconds of it are not MPI's.
+
+        Now and then `probe`, a call of the same kind that does nothing, is timed before it: after a time step the code
+        around MPI is not in the caches, and takes several times as long as in a row of such calls.
+        """
+        clock = self.counts.clock
+        if probe is not None and self._turn():
+            self.aside(PROFILE)
+            begin = clock()
+            probe()
+            self.counts.probed(call, comm, clock() - begin - free)
+            self.aside(self.counts.phase)
+        begin = clock()
+        found = work()
+        self.counts.add(call, comm, clock() - begin - free, size)
+        return found
+
+    def _turn(self) -> bool:
+        """Return whether this call is one with a probe; those of other threads have none."""
+        self._calls += 1
+        return self._calls % EVERY == 0 and threading.get_ident() == self._main
+
+    def free_of(self, method: str) -> float:
+        """Return the seconds that mpi4py takes for a call that does nothing."""
+        return self._cost["test" if method in REQUEST else "post"]
+
+    def start_all(self, requests: Sequence[Any]) -> None:
+        """Start persistent requests, counted."""
+        work = partial(self.mpi.Prequest.Startall, requests)  # type: ignore[union-attr]
+        free, probe = self._nothing(len(requests))
+        self.timed("MPI_Startall", NO_COMM, free, work, probe=probe)
+
+    def test_all(self, requests: Sequence[Any]) -> bool:
+        """Return whether all requests are complete, counted."""
+        work = partial(self.mpi.Request.Testall, requests)  # type: ignore[union-attr]
+        free, probe = self._nothing(len(requests))
+        return bool(self.timed("MPI_Testall", NO_COMM, free, work, probe=probe))
+
+    def look(self) -> None:
+        """Look at a request of nothing."""
+        self._idle[0].Test()
+
+    def _nothing(self, count: int) -> tuple[float, Callable[[], Any]]:
+        """Return what mpi4py takes for so many requests of nothing, and a look at them."""
+        if count not in self._looks:
+            assert self.mpi is not None
+            self.aside(PROFILE)
+            while len(self._idle) < count:
+                self._idle.append(_idle(self.mpi))
+            look = partial(self.mpi.Request.Testall, self._idle[:count])
+            self._looks[count] = _typical(look, self.counts.clock), look
+            self.aside(self.counts.phase)
+        return self._looks[count]
+
+    def finish(self, pickup: Callable[[], None] = lambda: None) -> None:
+        """Write the profile; collective, at the end of the program.
+
+        Parameters
+        ----------
+        pickup : callable
+            Called once nothing is counted any more, before ranks send what they have.
+        """
+        comm = None if self.mpi is None else self.mpi.COMM_WORLD
+        rank = 0 if comm is None else comm.Get_rank()
+        own = self.counts.raw(rank, os.uname().nodename)
+        pickup()
+        ranks = [own] if comm is None else _gathered(comm, own)
+        if ranks is not None and not self._refused:
+            try:
+                self._write(ranks)
+            except (SubsaltError, OSError) as error:
+                print(f"warning: the MPI profile is not written: {error}", file=sys.stderr, flush=True)
+
+    def _write(self, ranks: list[dict[str, Any]]) -> None:
+        from subsalt.io.publish import publish_text
+        from subsalt_lab.pmpi.raw import SCHEMA, profile_of
+
+        command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+        found = profile_of({"schema": SCHEMA, "ranks": ranks}, command, self.version)
+        text = json.dumps(replace(found, source="wrapper").to_dict())
+        publish_text(self.path, text + "\n")
+
+
+def _gathered(comm: Any, own: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return what all ranks counted on rank 0; collective. By messages that nobody counts."""
+    import numpy as np
+
+    text = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    lengths = np.empty(comm.Get_size(), np.int64)
+    comm.Gather(np.array([len(text)], np.int64), lengths if comm.Get_rank() == 0 else None, 0)
+    if comm.Get_rank():
+        comm.Send(text, 0)
+        return None
+    parts: list[bytes | bytearray] = [text.tobytes()]
+    for rank, length in enumerate(lengths[1:].tolist(), 1):
+        parts.append(bytearray(length))
+        comm.Recv(parts[-1], rank)
+    return [json.loads(part) for part in parts]
+
+
+def _typical(work: Callable[[], Any], clock: Callable[[], float]) -> float:
+    """Return the median time of many tries."""
+    times = []
+    for _ in range(TRIES):
+        begin = clock()
+        work()
+        times.append(clock() - begin)
+    return statistics.median(times)
+
+
+def _idle(mpi: Any) -> Any:
+    """Return a request of nothing: a look at it takes mpi4py as long as any, and MPI returns at once.
+
+    A look at a persistent request that is not started would make the library look for messages, as every other look
+    does: that is the time which is to be counted, and must not be taken off.
+    """
+    return mpi.Request()
+
+
+def _costs(mpi: Any, clock: Callable[[], float]) -> dict[str, float]:
+    """Return the seconds that mpi4py takes around calls in which MPI has nothing to do.
+
+    Returns
+    -------
+    dict
+        ``test``: a look at a request of nothing; ``post``: a message to nobody.
+    """
+    idle = _idle(mpi)
+    return {
+        "test": _typical(idle.Test, clock),
+        "post": _typical(partial(mpi.COMM_SELF.Send, bytearray(8), mpi.PROC_NULL), clock),
+    }
+
+
+def _request_classes(wrapper: Wrapper, mpi: Any) -> tuple[type, type]:
+    """Return the classes of requests and persistent requests that are counted."""
+
+    def method(plain: Any, name: str) -> Any:
+        call, free = _call(name, "request"), None
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            nonlocal free
+            free = wrapper.free_of(name) if free is None else free
+            probe = wrapper.look if name == "Test" else None
+            return wrapper.timed(call, NO_COMM, free, partial(plain, self, *given, **named), probe=probe)
+
+        return counted
+
+    made = []
+    for base in (mpi.Request, mpi.Prequest):
+        names = [n for n in REQUEST if hasattr(base, n)]
+        made.append(type(f"Counted{base.__name__}", (base,), {n: method(getattr(base, n), n) for n in names}))
+    return made[0], made[1]
+
+
+def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> type:
+    """Return the class of communicators that are counted."""
+    base, (request, persistent) = mpi.Intracomm, requests
+
+    def method(name: str, rule: Rule | None, kind: type | None) -> Any:
+        plain, call = getattr(base, name), _call(name)
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            size = None if rule is None else rule(self, *given, **named)
+            free = wrapper.free_of(name)
+            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named), size)
+            return found if kind is None else kind(found)
+
+        return counted
+
+    def making(name: str) -> Any:
+        plain, call = getattr(base, name), _call(name)
+
+        def counted(self: Any, *given: Any, **named: Any) -> Any:
+            free = wrapper.free_of(name)
+            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named))
+            number, self.made = self.made, self.made + 1
+            if found == mpi.COMM_NULL:
+                return found
+            if not isinstance(found, kind):
+                found = kind(found)
+            # the name on which all its members agree, as the interposer gives it (comms.c)
+            first = found.Get_group().Translate_ranks([0], mpi.COMM_WORLD.Get_group())[0]
+            found.told = (f"{self.told[0]}/{number}.{first}", found.Get_size())
+            return found
+
+        return counted
+
+    methods: dict[str, Any] = {n: method(n, rule, None) for n, rule in BLOCKING.items()}
+    methods |= {n: method(n, rule, request) for n, rule in POSTED.items()}
+    methods |= {n: method(n, rule, persistent) for n, rule in PERSISTENT.items()}
+    methods |= {n: making(n) for n in MAKING}
+    methods |= {
+        "told": ("", 0),
+        "made": 0,
+        "nobody": mpi.PROC_NULL,
+        "is_in_place": staticmethod(
+            lambda given: given is mpi.IN_PLACE or (isinstance(given, int) and given == mpi.IN_PLACE)
+        ),
+    }
+    kind = type("CountedIntracomm", (base,), methods)
+    return kind

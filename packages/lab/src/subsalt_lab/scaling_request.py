@@ -1,0 +1,429 @@
+"""What the options of ``lab scaling`` ask for, checked before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subsalt.errors import DeviceError, MemoryPlanError
+from subsalt.host import machine_facts
+from subsalt.machine.launcher import ALONE, Launcher
+from subsalt.parallel import decomp
+from subsalt_lab import external, job_queue, scaling
+from subsalt_lab import time_migrations as time_migration
+from subsalt_lab import whole as migration
+from subsalt_lab.asked import instruction_sets, words, wrong
+from subsalt_lab.kernel_bench import bytes_needed
+from subsalt_lab.layouts import Layout, layouts, usual
+from subsalt_lab.scaling_worker import LAYER
+from subsalt_lab.topology import Topology
+from subsalt_lab.work_rule import WorkRule
+
+if TYPE_CHECKING:
+    from subsalt_lab.rf.campaign import ReFrame
+
+#: short and long names of the media
+MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}
+#: what makes the runs of a command: ReFrame where it is installed, ReFrame, or this process
+ENGINES = ("auto", "reframe", "own")
+#: what can be measured as a whole
+METHODS = ("rtm", "kirchhoff")
+#: of a made-up trace, which holds two pulses
+LEAST_SAMPLES = 50
+#: radius of the scheme of order 8
+RADIUS = 4
+#: part of the memory that the arrays may take
+MEMORY_SHARE = 0.8
+#: more ranks or threads than this are a slip of the pen
+MOST = 65536
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options as they came; `kernel`, `migrations`, `time_migrations` and `program` make settings of them."""
+
+    command: Sequence[str]
+    ranks: list[str] | None
+    threads: list[str] | None
+    grid: str | None
+    medium: str
+    steps: int | None
+    weak: bool
+    whole: bool
+    shots: int | None
+    ranks_per_shot: str
+    repeats: int
+    directory: Path | None
+    against: Path | None
+    cached: bool
+    pin: bool
+    hyperthreads: bool
+    launcher: str | None
+    time_from: str | None
+    timeout: float
+    method: str = "rtm"
+    job: time_migration.GivenJob | None = None
+    builds: list[str] | None = None
+    work: str | None = None
+    engine: str = "auto"
+    scheduler: str = "local"
+    access: str | None = None
+    cases: list[str] | None = None
+    jobs: int | None = None
+    nodes: list[str] | None = None
+    hosts: list[str] | None = None
+
+    @property
+    def is_kirchhoff(self) -> bool:
+        """Time migrations are asked for."""
+        return self.method == "kirchhoff" or self.job is not None
+
+    def check(self) -> None:
+        """Refuse options that do not belong together.
+
+        Raises
+        ------
+        ConfigError
+            E128, wrong use of the command line.
+        """
+        if self.method not in METHODS:
+            raise wrong(f"--method {self.method}: not known", f"choose from {', '.join(METHODS)}")
+        if self.is_kirchhoff:
+            self._check_kirchhoff()
+            return
+        if self.builds is not None:
+            raise wrong("--builds compares time migrations", "add --method kirchhoff, or leave it out")
+        given = {
+            "--shots": self.shots is not None,
+            "--ranks-per-shot": self.ranks_per_shot != "auto",
+        }
+        files = {
+            "--directory": self.directory is not None,
+            "--against": self.against is not None,
+            "--cached": self.cached,
+        }
+        for option, there in (given if self.command else given | files).items():
+            if there and not self.whole:
+                raise wrong(f"{option} belongs to whole migrations", "add --whole, or leave it out")
+        if self.against is not None and self.directory is None and self.command:
+            raise wrong("--against compares with --directory", "give both")
+        given = {
+            "--cases": self.cases is not None,
+            "--jobs": self.jobs is not None,
+            "--time-from": self.time_from is not None,
+            "--work": self.work is not None,
+            "--engine": self.engine != "auto",
+            "--scheduler": self.scheduler != "local",
+            "--access": self.access is not None,
+        }
+        for option, there in given.items():
+            if there and not self.command:
+                raise wrong(f"{option} belongs to a command", "put the command last, after --")
+        for option, some in (("--nodes", self.nodes), ("--hosts", self.hosts)):
+            if some is not None and self.jobs is None:
+                raise wrong(f"{option} belongs to a queue", "add --jobs, or leave it out")
+        if self.jobs is not None:
+            self._check_queue()
+        if self.command:
+            idle = {"--whole": self.whole, "--grid": self.grid is not None, "--steps": self.steps is not None}
+            idle |= {"--launcher": self.launcher is not None, "--pin": self.pin}
+            for option, there in idle.items():
+                if there:
+                    raise wrong(
+                        f"{option} is not for a command of your own",
+                        "write it into the command, or leave it out",
+                    )
+
+    def _check_queue(self) -> None:
+        """Refuse what jobs in a queue do not have."""
+        idle = {
+            "--ranks": self.ranks is not None,
+            "--weak": self.weak,
+            "--work": self.work is not None,
+            "--time-from": self.time_from is not None,
+            "--cases": self.cases is not None,
+            "--directory": self.directory is not None,
+            "--engine": self.engine != "auto",
+            "--scheduler": self.scheduler != "local",
+        }
+        for option, there in idle.items():
+            if there:
+                raise wrong(f"{option} is not for --jobs", "write it into the command, or leave it out")
+
+    def _check_kirchhoff(self) -> None:
+        """Refuse what a time migration does not have."""
+        idle = {
+            "--cases": self.cases is not None,
+            "--jobs": self.jobs is not None,
+            "--shots": self.shots is not None,
+            "--steps": self.steps is not None,
+            "--against": self.against is not None,
+            "--ranks-per-shot": self.ranks_per_shot != "auto",
+            "--medium": self.medium != "vti",
+            "a command": bool(self.command),
+            "--time-from": self.time_from is not None,
+        }
+        if self.job is not None:
+            idle |= {"--grid": self.grid is not None, "--weak": self.weak}
+        for option, there in idle.items():
+            if there:
+                what = "--job" if self.job is not None else "--method kirchhoff"
+                raise wrong(f"{option} is not for {what}", "leave it out")
+
+    def time_migrations(self) -> time_migration.Settings:
+        """Return what is measured of Kirchhoff time migrations.
+
+        Raises
+        ------
+        ConfigError
+            On a bad grid.
+        DeviceError
+            When an instruction set is not available here.
+        """
+        found = self.layouts()
+        if self.builds is None:  # the one in use and the oldest one, which may be the same
+            builds = list(dict.fromkeys([*instruction_sets(None), instruction_sets(["all"])[0]]))
+        else:
+            builds = instruction_sets(self.builds)
+        if len(builds) > 2:
+            raise wrong(f"--builds {','.join(builds)}: two stand side by side", "such as --builds v4,v2")
+        return time_migration.Settings(
+            found,
+            _grid_of_image(self.grid or "20,100,500"),
+            job=self.job,
+            builds=builds,
+            repeats=self.repeats,
+            weak=self.weak,
+            directory=self.directory,
+            cached=self.cached,
+            timeout=self.timeout,
+            launcher=self._launcher(found),
+        )
+
+    @property
+    def counts(self) -> tuple[list[int], list[int]]:
+        """Numbers of ranks and of threads."""
+        ranks = _counts("--ranks", self.ranks, usual(len(Topology.here().cores)))
+        return ranks, _counts("--threads", self.threads, [1])
+
+    def layouts(self, *, placed: bool = True) -> list[Layout]:
+        """Return the layouts; a foreign program is not placed by us."""
+        ranks, threads = self.counts
+        return layouts(
+            ranks,
+            threads,
+            Topology.here(),
+            pin=placed and self.pin,
+            hyperthreads=placed and self.hyperthreads,
+        )
+
+    def program(self) -> external.Settings:
+        """Return what is measured of a command."""
+        rule = (
+            WorkRule.read(self.work) if self.work is not None else WorkRule("ranks" if self.weak else "fixed")
+        )
+        settings = external.Settings(
+            self.command,
+            self.layouts(placed=False),
+            self.repeats,
+            self.time_from,
+            rule,
+            self.timeout,
+            cases=list(dict.fromkeys(words(self.cases))) if self.cases is not None else ("",),
+            places=[p.absolute() for p in (self.directory, self.against) if p is not None],
+            cached=self.cached,
+        )
+        if not settings.cases:
+            raise wrong("--cases is empty", "such as --cases small,large")
+        for place in settings.places:
+            if not place.is_dir():
+                raise wrong(f"{place} is no directory", "make it, with the files that the command reads")
+        external.check(settings)
+        for layout in settings.layouts:
+            rule.of(layout, 1)
+        return replace(settings, reframe=self._reframe())
+
+    def queue(self) -> job_queue.Settings:
+        """Return what is measured of jobs in a queue."""
+        _, threads = self.counts
+        if len(threads) > 1:
+            raise wrong(f"--threads {','.join(map(str, threads))}: jobs have one number", "give one")
+        if self.jobs is None or not 1 <= self.jobs <= MOST:
+            raise wrong(f"--jobs {self.jobs}: no number from 1 to {MOST}", "such as --jobs 40")
+        settings = job_queue.Settings(
+            self.command,
+            self.jobs,
+            _counts("--nodes", self.nodes, usual(len(Topology.here().cores))),
+            words(self.hosts) if self.hosts is not None else (),
+            threads[0],
+            self.repeats,
+            self.timeout,
+        )
+        job_queue.check(settings)
+        return settings
+
+    def _reframe(self) -> ReFrame | None:
+        """Return what makes the runs of a command; None for this process.
+
+        Raises
+        ------
+        ConfigError
+            When an option of it is not known (E128).
+        DeviceError
+            When ReFrame was asked for and cannot be used (E963).
+        """
+        from subsalt_lab.rf.campaign import SCHEDULERS, ReFrame, access_of
+
+        for option, given, known in (
+            ("--engine", self.engine, ENGINES),
+            ("--scheduler", self.scheduler, SCHEDULERS),
+        ):
+            if given not in known:
+                raise wrong(f"{option} {given}: not known", f"choose from {', '.join(known)}")
+        if self.scheduler == "local" and self.access is not None:
+            raise wrong("--access is for jobs of a scheduler", "add --scheduler slurm, or leave it out")
+        if self.directory is not None and not self.cached:
+            # the page cache is emptied between the runs, by what makes them
+            if self.engine == "reframe" or self.scheduler != "local":
+                raise wrong(
+                    "--directory without --cached needs --engine own", "add --cached, or leave ReFrame out"
+                )
+            return None
+        if self.engine == "own":
+            if self.scheduler != "local":
+                raise wrong("--scheduler slurm needs ReFrame", "leave --engine own out")
+            return None
+        try:
+            return ReFrame.find(self.scheduler, access_of(self.access))
+        except DeviceError as error:
+            if error.code != "E963" or self.engine == "reframe" or self.scheduler != "local":
+                raise
+            return None
+
+    def kernel(self) -> scaling.Settings:
+        """Return what is measured of time steps.
+
+        Raises
+        ------
+        ConfigError
+            On a bad grid or medium, or slabs thinner than their halo.
+        MemoryPlanError
+            When the arrays of the largest grid do not fit into the memory.
+        """
+        medium = _medium(self.medium)
+        grid = _grid(self.grid or "256,256,256")
+        found = self.layouts()
+        settings = scaling.Settings(
+            found,
+            medium,
+            grid,
+            self.steps or 40,
+            self.repeats,
+            self.weak,
+            self.timeout,
+        )
+        for layout in found:
+            nx = settings.grid_of(layout)[0]
+            most = decomp.largest_group(nx, medium, RADIUS, (LAYER, LAYER))
+            if layout.ranks > most:
+                raise wrong(
+                    f"--ranks {layout.ranks}: slabs of {nx} planes would be thinner than their halo",
+                    f"use --ranks {most} or less, or a longer --grid along x",
+                )
+        settings = replace(settings, launcher=self._launcher(found))
+        _refuse_too_large(settings)
+        return settings
+
+    def _launcher(self, found: Sequence[Layout]) -> Launcher:
+        """Return what starts the ranks; nothing is needed for single ones."""
+        needed = self.launcher is not None or any(x.ranks > 1 for x in found)
+        return Launcher.find(self.launcher) if needed else ALONE
+
+    def migrations(self) -> migration.Settings:
+        """Return what is measured of whole migrations."""
+        found = self.layouts()
+        if self.ranks_per_shot not in ("auto", "all") and not _is_count(self.ranks_per_shot):
+            raise wrong(
+                f"--ranks-per-shot {self.ranks_per_shot}: no number", "use auto, all, or a number from 1"
+            )
+        return migration.Settings(
+            found,
+            _medium(self.medium),
+            _grid(self.grid or "160,96,96"),
+            self.steps or 300,
+            self.shots or 4,
+            self.ranks_per_shot,
+            self.repeats,
+            self.weak,
+            self.directory,
+            self.against,
+            self.cached,
+            self.timeout,
+            self._launcher(found),
+        )
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and 1 <= int(word) <= MOST
+
+
+def _counts(option: str, given: list[str] | None, default: list[int]) -> list[int]:
+    """Return the numbers of an option, ascending, each once."""
+    if given is None:
+        return default
+    found = words(given)
+    bad = [w for w in found if not _is_count(w)]
+    if bad or not found:
+        raise wrong(
+            f"{option} {' '.join(bad) or 'is empty'}: not a list of numbers from 1", f"such as {option} 1,2,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _medium(name: str) -> str:
+    if name not in MEDIA:
+        raise wrong(f"--medium {name}: not known", "choose from iso, vti, tti")
+    return MEDIA[name]
+
+
+def _grid(text: str) -> tuple[int, int, int]:
+    """Return the points of ``nx,ny,nz``."""
+    found = text.replace("x", ",").split(",")
+    least = 2 * LAYER + 8
+    if len(found) != 3 or not all(_is_count(w.strip()) and int(w) >= least for w in found):
+        raise wrong(
+            f"--grid {text}: three numbers from {least} are needed, two layers of {LAYER} cells and a core",
+            "such as --grid 256,256,256",
+        )
+    nx, ny, nz = (int(w) for w in found)
+    return nx, ny, nz
+
+
+def _grid_of_image(text: str) -> tuple[int, int, int]:
+    """Return inlines, crosslines and samples of a time image."""
+    found = [w.strip() for w in text.replace("x", ",").split(",")]
+    if len(found) != 3 or not all(map(_is_count, found)) or int(found[2]) < LEAST_SAMPLES:
+        raise wrong(
+            f"--grid {text}: inlines, crosslines and samples of the image are needed, {LEAST_SAMPLES} samples or more",
+            "such as --grid 20,100,500",
+        )
+    ni, nj, nt = map(int, found)
+    return ni, nj, nt
+
+
+def _refuse_too_large(settings: scaling.Settings) -> None:
+    """Refuse a grid whose arrays the machine does not hold; in weak scaling that of the most ranks on this node."""
+    most = max(settings.grid_of(x)[0] for x in settings.layouts)
+    _, ny, nz = settings.grid
+    # arrays of a cube with as many points, and what ghosts and rows add
+    side = round((most * ny * nz) ** (1 / 3)) + 1
+    need, memory = bytes_needed(side, settings.medium, 8, False), machine_facts()["ram_bytes"]
+    if need > MEMORY_SHARE * memory and settings.launcher.on_this_node:
+        raise MemoryPlanError(
+            f"{most} x {ny} x {nz} points of {settings.medium} take {need / 1e9:.1f} GB of the {memory / 1e9:.1f} GB "
+            "of memory",
+            "choose a smaller --grid, or ranks on more nodes with --launcher",
+            code="E612",
+        )

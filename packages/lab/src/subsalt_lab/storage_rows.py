@@ -1,0 +1,273 @@
+"""The rows of `lab storage`: what moved, how, what it reached, and at which rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from subsalt.machine.stats import fit_line, ratio, summary
+from subsalt.machine.storage import HOW, Row, reached
+from subsalt_lab.fio import Answer
+from subsalt_lab.transfers import Taken
+
+#: seconds of a burst and of what follows it, of the founding documents' one minute
+LONG = 180
+#: resolution of the times of fio, s
+FIO_CLOCK = 1e-3
+#: part by which the store of the migrations may be slower than what does nothing else
+SLOWER = 0.1
+
+UNITS = {
+    "bytes": "B",
+    "moved": "B",
+    "rate": "GB/s",
+    "requests_per_s": "1/s",
+    "burst_per_s": "1/s, mean of the first minute, or of the first third",
+    "sustained_per_s": "1/s, mean of the last third",
+    "of_burst": "sustained over burst",
+    "against": "rate over that of the yardstick of the same rounds",
+    "service_median": "s",
+    "service_99": "s",
+    "busy": "s",
+    "stall": "s",
+    "spread": "1",
+    "from_storage": "1",
+    "seconds": "s",
+}
+
+
+def row(
+    what: str,
+    pattern: str,
+    size: int,
+    threads: int,
+    direct: bool,
+    taken: Sequence[Taken],
+    *,
+    durable: bool,
+) -> Row:
+    """Return the row of some samples of one test.
+
+    Parameters
+    ----------
+    what : str
+        ``"read"``, ``"write"`` or ``"mix"``.
+    pattern : str
+        ``"sequential"``, ``"random"`` or ``"service"``.
+    size : int
+        Bytes of a transfer.
+    threads : int
+        Transfers at a time.
+    direct : bool
+        Past the page cache.
+    taken : sequence of Taken
+        The samples.
+    durable : bool
+        The flush to storage was inside the time of the writes.
+    """
+    services = np.concatenate([t.services for t in taken])
+    return _tested(what, pattern, size, threads, direct, durable, taken) | {
+        "service_median": float(np.median(services)),
+        "service_99": float(np.percentile(services, 99)),
+    }
+
+
+def fio_row(
+    what: str, pattern: str, size: int, threads: int, direct: bool, answer: Answer, *, durable: bool
+) -> Row:
+    """Return the row of one test by fio; arguments as those of `row`."""
+    tested = _tested(what, pattern, size, threads, direct, durable, [answer])
+    return tested | {
+        "engine": "fio",
+        "service_median": answer.service(0.5),
+        "service_99": answer.service(0.99),
+    }
+
+
+def _tested(
+    what: str,
+    pattern: str,
+    size: int,
+    threads: int,
+    direct: bool,
+    durable: bool,
+    taken: Sequence[Taken | Answer],
+) -> Row:
+    """Return what rows of both engines have in common."""
+    rates = summary([t.nbytes / t.seconds for t in taken])
+    shares = [t.from_storage for t in taken if t.from_storage is not None]
+    reads = what == "read"
+    return {
+        "engine": "own",
+        "what": what,
+        "pattern": pattern,
+        "bytes": size,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": reached(shares) if reads else "durable" if durable else "cached",
+        "count": taken[0].count,
+        "moved": taken[0].nbytes,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "requests_per_s": rates.median / size,
+        "from_storage": median(shares) if reads and shares else None,
+        "seconds": [t.seconds for t in taken],
+    }
+
+
+def stream_row(
+    engine: str,
+    threads: int,
+    direct: bool,
+    durable: bool,
+    moved: int,
+    seconds: Sequence[float],
+    block: int,
+    against: Sequence[float] = (),
+) -> Row:
+    """Return the row of `threads` that wrote one file.
+
+    Parameters
+    ----------
+    engine : str
+        ``"fio"``, ``"own"``, or ``"snapshots"`` for the store of the migrations.
+    threads : int
+        Writers.
+    direct, durable : bool
+        Past the page cache; the flush to storage is inside the time.
+    moved : int
+        Bytes of the file.
+    seconds : sequence of float
+        Samples.
+    block : int
+        Bytes of a transfer.
+    against : sequence of float
+        Seconds of the yardstick for as many bytes, of the same rounds.
+    """
+    rates = summary([moved / s for s in seconds])
+    compared = ratio(against, seconds).median if against else None
+    # fio counts milliseconds
+    told = bool(against) and median(seconds) - median(against) > FIO_CLOCK
+    return {
+        "engine": engine,
+        "what": "write",
+        "pattern": "streams",
+        "bytes": block,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": "durable" if durable else "cached",
+        "count": moved // block,
+        "moved": moved,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "against": compared,
+        "marks": "slower" if compared is not None and compared < 1 - SLOWER and told else "",
+        "seconds": list(seconds),
+    }
+
+
+def sustained_row(
+    engine: str, rates: Sequence[float], moved: int, seconds: float, threads: int, direct: bool
+) -> Row:
+    """Return the row of random writes that went on for a while.
+
+    Parameters
+    ----------
+    engine : str
+        Which wrote.
+    rates : sequence of float
+        Transfers per second, of every second.
+    moved : int
+        Bytes.
+    seconds : float
+        Of the whole test, with its flush.
+    threads : int
+        Transfers at a time.
+    direct : bool
+        Past the page cache.
+
+    Notes
+    -----
+    Burst is the mean of the first minute, or of the first third of a shorter test; sustained that of the last third.
+    Founding document 004 calls the best of a minute the rate of its flash array, and found 26 to 29 % of it sustained.
+    """
+    third = max(1, len(rates) // 3)
+    burst, last = rates[: min(60, third)], rates[-third:]
+    first, end = sum(burst) / len(burst), sum(last) / len(last)
+    return {
+        "engine": engine,
+        "what": "write",
+        "pattern": "sustained",
+        "bytes": 4096,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": "durable" if direct else "cached",
+        "count": moved // 4096,
+        "moved": moved,
+        "rate": moved / seconds / 1e9,
+        "spread": summary(rates).spread,
+        "requests_per_s": moved / 4096 / seconds,
+        "burst_per_s": first,
+        "sustained_per_s": end,
+        "of_burst": end / first if first > 0 else None,
+        "per_second": list(rates),
+        "seconds": [seconds],
+    }
+
+
+def line_through(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float, float]:
+    """Fit t = a + s / b to service times; return a in s, b in B/s, and the largest relative error.
+
+    Notes
+    -----
+    Least squares of the relative errors: each row is divided by its time, so that 4 KiB counts as much as 1 MiB.
+    """
+    line = fit_line(sizes, seconds)
+    return line.intercept, 1.0 / line.slope, line.worst
+
+
+def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the line through the service times of each directory, for reads and for writes."""
+    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for r in rows:
+        if r["pattern"] == "service":
+            found.setdefault((r["directory"], r["what"], r["engine"]), []).append(r)
+    out = []
+    for (directory, what, engine), some in found.items():
+        a, b, worst = line_through([r["bytes"] for r in some], [r["service_median"] for r in some])
+        out.append({"directory": directory, "what": what, "engine": engine, "a": a, "b": b, "worst": worst})
+    return out
+
+
+def notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a reader of the numbers must know."""
+    out = [
+        f"{f['directory']}: a {f['what']} of s bytes takes {1e3 * f['a']:.3f} ms + s / {f['b'] / 1e6:.0f} MB/s "
+        f"(within {f['worst']:.0%}; {f['engine']})"
+        for f in fits(rows)
+    ]
+    memory = sorted(
+        {r["directory"] for r in rows if r["reaches"] == "memory" and r["file_system"] == "tmpfs"}
+    )
+    out += [f"{d} lies in memory: none of its speeds is that of a disk" for d in memory]
+    if any(r["reaches"] == "cached" or (r["reaches"] == "memory" and r["what"] == "get") for r in rows):
+        out.append("cached and memory are speeds of the page cache: no disk was waited for")
+    slower = sum(r.get("marks") == "slower" for r in rows)
+    if slower:
+        out.append(
+            f"slower: in {slower} rows the store of the migrations took over {SLOWER:.0%} longer than the plain writer"
+        )
+    short = [r for r in rows if r["pattern"] == "sustained" and len(r["per_second"]) < LONG]
+    if short:
+        out.append(f"writes that go on for less than {LONG} s may not have left the burst behind")
+    partly = sum(r["reaches"] == "partly memory" for r in rows)
+    if partly:
+        out.append(
+            f"{partly} rows had some of their bytes from memory: their storage is slower than they say"
+        )
+    if any(r["reaches"] == "unknown" for r in rows):
+        out.append("the system does not say which reads storage gave")
+    return out

@@ -1,0 +1,274 @@
+"""Bytes per second at which a directory puts and gets snapshots: measured, and looked up in ``machine.json``.
+
+Put and get are what a migration with snapshots on disk does. Every row says what its bytes reached: a write is
+*durable* when the flush to storage is inside the time, otherwise *cached*; a read came from *storage* when the system
+fetched its bytes while it ran, otherwise from *memory*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from subsalt import __version__
+from subsalt.errors import ConfigError
+from subsalt.host import usable_cores
+from subsalt.io.publish import free_bytes, human
+from subsalt.machine.load import Watch
+from subsalt.machine.machine_file import Machine
+from subsalt.machine.mounts import Mount, mount_of
+from subsalt.machine.records import SHARE, Passed, refuse, room_needed, trial
+from subsalt.machine.stats import summary
+
+Row = dict[str, Any]
+
+MIB = 1 << 20
+#: through or past the page cache
+HOW = {False: "buffered", True: "direct"}
+#: share of the bytes of a read that storage must have given for it to be a read from storage
+FROM_STORAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Bytes per second that a directory takes and gives.
+
+    Parameters
+    ----------
+    put, get : float
+        Durable, and from storage.
+    put_cached, get_cached : float, optional
+        To and from the page cache, where that was measured.
+    noisy : bool
+        Something else used the machine while they were measured.
+    """
+
+    put: float
+    get: float
+    put_cached: float | None = None
+    get_cached: float | None = None
+    noisy: bool = False
+
+
+def rates_of(
+    machine: Machine, directory: Path, *, direct: bool = False, threads: int | None = None
+) -> Rates | None:
+    """Return what is known of the file system of a directory; None when it was not measured.
+
+    Parameters
+    ----------
+    machine : Machine
+        Of machine.json.
+    directory : Path
+        It need not exist yet.
+    direct : bool
+        Past the page cache.
+    threads : int, optional
+        Number of threads; the fastest that was measured when None.
+    """
+    mount: Mount = mount_of(directory)
+    wanted: dict[str, Any] = {"mount": mount.point, "pattern": "record", "how": HOW[direct]}
+    if threads is not None:
+        wanted["threads"] = threads
+
+    def best(what: str, *reaches: str) -> Row | None:
+        found = [r for r in machine.find("storage", what=what, **wanted) if r["reaches"] in reaches]
+        quiet = [r for r in found if not r.get("noisy")]
+        return max(quiet or found, key=lambda r: float(r["rate"]), default=None)
+
+    def rate(row: Row | None) -> float | None:
+        return None if row is None else 1e9 * float(row["rate"])
+
+    # a file system in memory reaches nothing else; of one that fetched nothing its reads are all that is known
+    put = best("put", "durable") or best("put", "memory")
+    get = best("get", "storage") or best("get", "partly memory", "memory", "unknown")
+    if put is None or get is None:
+        return None
+    return Rates(
+        1e9 * float(put["rate"]),
+        1e9 * float(get["rate"]),
+        rate(best("put", "cached")),
+        rate(best("get", "memory")),
+        bool(put.get("noisy") or get.get("noisy")),
+    )
+
+
+def ways_measured(machine: Machine, directory: Path) -> list[tuple[int, bool]]:
+    """Return with which numbers of threads, and past the page cache or not, put and get of a directory are known."""
+    point = mount_of(directory).point
+    rows = machine.find("storage", mount=point, pattern="record")
+    found = {
+        (int(r["threads"]), direct)
+        for r in rows
+        for direct, how in HOW.items()
+        if r["how"] == how and rates_of(machine, directory, direct=direct, threads=int(r["threads"]))
+    }
+    return sorted(found, key=lambda way: (way[1], way[0]))
+
+
+def records(
+    directory: Path,
+    count: int,
+    record: int,
+    threads: int,
+    repeats: int = 1,
+    *,
+    direct: bool = False,
+    far: bool = False,
+) -> Iterator[Row]:
+    """Yield put and get: durable and from storage, then, unless only what is `far` counts, of the page cache.
+
+    Past the cache a put without the flush of the device is no other thing, and a file system in memory has no cache.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the files are made.
+    count, record : int
+        Snapshots, and bytes of each.
+    threads : int
+        Which move them.
+    repeats : int
+        Samples of each row.
+    direct : bool
+        Past the page cache.
+    far : bool
+        Leave out what the page cache takes and gives.
+
+    Raises
+    ------
+    ConfigError
+        When the file system has no access past the page cache (E788).
+    """
+    samples: dict[tuple[str, bool], list[Passed]] = {}
+    with trial(directory, count, record, threads, direct=direct) as run:
+        if direct and not run.direct:
+            raise no_direct(directory, "its files refuse O_DIRECT")
+        for _ in range(repeats):
+            for durable in (True,) if direct or far else (True, False):
+                samples.setdefault(("put", durable), []).append(run.put(durable=durable))
+                samples.setdefault(("get", durable), []).append(run.get(cold=durable))
+        run.verify()
+    for (what, durable), passed in samples.items():
+        yield record_row(what, record, count, threads, direct, passed, durable=durable)
+
+
+def record_row(
+    what: str,
+    size: int,
+    count: int,
+    threads: int,
+    direct: bool,
+    passed: Sequence[Passed],
+    *,
+    durable: bool,
+) -> Row:
+    """Return the row of some samples of putting or getting `count` records of `size` bytes."""
+    rates = summary([p.nbytes / p.seconds for p in passed])
+    shares = [min(1.0, p.fetched / p.nbytes) for p in passed if p.fetched is not None]
+    reads = what == "get"
+    return {
+        "engine": "snapshots",
+        "what": what,
+        "pattern": "record",
+        "bytes": size,
+        "threads": threads,
+        "how": HOW[direct],
+        "reaches": reached(shares) if reads else "durable" if durable else "cached",
+        "count": count,
+        "moved": passed[0].nbytes,
+        "rate": rates.median / 1e9,
+        "spread": rates.spread,
+        "busy": median(p.busy for p in passed),
+        "stall": median(p.stall for p in passed),
+        "from_storage": median(shares) if reads and shares else None,
+        "seconds": [p.seconds for p in passed],
+    }
+
+
+def reached(shares: Sequence[float]) -> str:
+    """Return where the bytes of a read came from, by the share that storage gave."""
+    if not shares:
+        return "unknown"
+    share = median(shares)
+    if share >= FROM_STORAGE:
+        return "storage"
+    return "memory" if share <= 1 - FROM_STORAGE else "partly memory"
+
+
+def labelled(found: Row, directory: str, mount: Mount) -> Row:
+    """Return a row with its directory in front; on a file system in memory nothing reaches storage."""
+    label = {"directory": directory, "file_system": mount.kind}
+    if mount.in_memory:
+        found = found | {"reaches": "memory"}
+    return label | found
+
+
+def machine_row(mount: str, row: Mapping[str, Any]) -> Row:
+    """Return a row as machine.json has it, without samples: by file system, in place of directory.
+
+    Rows of fio say so; those without an engine are our own, as they have always been.
+    """
+    left_out = ["seconds", "directory", "per_second", "marks"]
+    if row["engine"] != "fio" and row["pattern"] != "streams":
+        left_out.append("engine")
+    return {"mount": mount} | {k: v for k, v in row.items() if k not in left_out}
+
+
+def refuse_too_large(directory: Path, count: int, record: int) -> None:
+    """Refuse a directory in which `count` snapshots of `record` bytes cannot be measured.
+
+    Raises
+    ------
+    DiskError
+        When it is missing, refuses to be written, or has no room.
+    """
+    room = SHARE * free_bytes(directory)
+    smaller = f"use --size {human(0.9 * room).replace(' ', '')}, or " if room > MIB else "give "
+    refuse(directory, room_needed(count, record), f"{smaller}another directory")
+
+
+def no_direct(directory: Path, why: str) -> ConfigError:
+    """Return the error of a file system that has no access past the page cache."""
+    return ConfigError(
+        f"--direct: {directory} has no access past the page cache ({why})", "leave --direct out", code="E788"
+    )
+
+
+def measure_directory(
+    path: Path, nbytes: int = 256 * MIB, threads: int = 2, direct: bool = False, record: int = 32 * MIB
+) -> list[Row]:
+    """Return the rows that a plan needs of one directory, ready for ``machine_file.save(path, "storage", rows)``.
+
+    Parameters
+    ----------
+    path : Path
+        The directory.
+    nbytes : int
+        Put and got once for each row.
+    threads : int
+        Which move them.
+    direct : bool
+        Past the page cache.
+    record : int
+        Bytes of a snapshot.
+
+    Raises
+    ------
+    DiskError
+        When the directory is missing, refuses to be written or has no room.
+    """
+    count, mount = max(1, nbytes // record), mount_of(path)
+    refuse_too_large(path, count, record)
+    with Watch(usable_cores()) as watch:
+        found = list(records(path, count, record, threads, direct=direct, far=mount.in_memory))
+    common = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "version": __version__,
+        "noisy": watch.noisy,
+    }
+    return [machine_row(mount.point, labelled(row, str(path), mount)) | common for row in found]

@@ -1,0 +1,1 @@
+"""How long a shot and a survey take: arithmetic from rates of a machine."""
