@@ -15,9 +15,11 @@
     done = run(4, ["subsalt", "migrate", job, "--run", folder])     # the real command
 
 A program is the text of a Python script (indented as it stands in the test), a command is a list. What every rank
-prints is told apart: `out[rank]`, `err[rank]`; what mpiexec itself says is `mpiexec`. Each launch costs about a second:
-put several checks into one. Nothing outlives `run`: after `timeout` seconds mpiexec and all below it are killed, and
-`rc` is None. `Launched` is a run that goes on, to be struck: `ranks()` gives the process ids.
+prints is told apart: `out[rank]`, `err[rank]`; what mpiexec itself says is `mpiexec`. Ranks are forked from a process
+that has imported subsalt (`rank_server`); an interpreter of its own, with ``own_start=True``, costs each half a second
+of CPU more. Put several checks into one launch all the same. Nothing outlives `run`: after `timeout` seconds mpiexec
+and all below it are killed, and `rc` is None. `Launched` is a run that goes on, to be struck, by ranks that start on
+their own: `ranks()` gives the process ids.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -102,6 +105,7 @@ class Launched:
         env: Mapping[str, str] | None = None,
         threads: int = 1,
         per_rank_env: Mapping[str, str] | None = None,
+        own_start: bool = True,
     ) -> None:
         if isinstance(what, str):
             command = [sys.executable, "-c", textwrap.dedent(what)]
@@ -111,6 +115,9 @@ class Launched:
                 command[:1] = [sys.executable, "-m", "subsalt"]
         path = mpiexec()
         assert path is not None
+        environment = _environment(threads) | dict(env or {})
+        if not own_start and command[0] == sys.executable and command[1] in ("-c", "-m"):
+            command = _client(environment | dict(per_rank_env or {}), command)
         own = [x for name, value in (per_rank_env or {}).items() for x in ("-genv", name, value)]
         self.n = n
         self.begin = time.monotonic()
@@ -120,7 +127,7 @@ class Launched:
         self.process = subprocess.Popen(
             [path, *own, "-n", str(n), "/bin/sh", "-c", shell, self.folder.name, *command],
             cwd=cwd,
-            env=_environment(threads) | dict(env or {}),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -170,6 +177,7 @@ def run(
     env: Mapping[str, str] | None = None,
     threads: int = 1,
     per_rank_env: Mapping[str, str] | None = None,
+    own_start: bool = False,
 ) -> Done:
     """Run a program or a command on `n` ranks.
 
@@ -189,8 +197,52 @@ def run(
         OMP_NUM_THREADS.
     per_rank_env : mapping, optional
         Variables of the ranks alone, not of mpiexec: LD_PRELOAD.
+    own_start : bool
+        Start an interpreter for each rank, for tests of imports or memory; where variables act on the start it is so.
     """
-    return Launched(n, what, cwd=cwd, env=env, threads=threads, per_rank_env=per_rank_env).wait(timeout)
+    more = {"per_rank_env": per_rank_env, "own_start": own_start}
+    return Launched(n, what, cwd=cwd, env=env, threads=threads, **more).wait(timeout)
+
+
+def _client(environment: Mapping[str, str], command: list[str]) -> list[str]:
+    """Return the command of a rank that the server forks; the command itself where variables act on its start."""
+    server = _rank_server()
+    if _at_start(environment) != server.variables:
+        return command
+    client = str(Path(__file__).with_name("rank_client.py"))
+    return [sys.executable, "-S", "-E", client, server.name, *command[1:]]
+
+
+@dataclass
+class RankServer:
+    """A process that forks ranks; it ends with this one, whose end of a pipe it holds."""
+
+    name: str
+    variables: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+
+@cache
+def _rank_server() -> RankServer:
+    name = f"subsalt-ranks-{os.getpid()}-{time.monotonic_ns()}"
+    program = Path(__file__).with_name("rank_server.py")
+    environment = _environment(1)
+    process = subprocess.Popen(
+        [sys.executable, str(program), name],
+        env=environment | {"OPENBLAS_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return RankServer(name, _at_start(environment), process)
+
+
+def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the interpreter and libraries read once, at their start."""
+    early = r"(LD_|PYTHON(?!PATH$)|OMP_|GOMP_|OPENBLAS_|MALLOC|GLIBC|LC_|LANG|[A-Z]*SAN_)"
+    return {name: value for name, value in environment.items() if re.match(early, name)}
 
 
 def descendants(pid: int) -> list[int]:

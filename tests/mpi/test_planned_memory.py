@@ -52,7 +52,7 @@ def test_three_ranks_take_what_was_planned(tmp_path):
     arrays = plan.decision.need.arrays
     assert plan.decision.group_size == 3
     assert arrays["snapshots"] > arrays["program"]
-    done = run(3, ["subsalt", "migrate", job, "--run", tmp_path / "run", "--json"])
+    done = run(3, ["subsalt", "migrate", job, "--run", tmp_path / "run", "--json"], own_start=True)
     assert done.rc == 0, done
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     # the run planned the same before it allocated anything, and its report compares that with what it took

@@ -276,7 +276,7 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
     """
     found = {}
     for n in (1, 2, 4):
-        done = run(n, code, cwd=large)
+        done = run(n, code, cwd=large, own_start=True)
         assert done.rc == 0, done
         found[n] = [json.loads(text) for text in done.out]
     whole = 3 * 4 * 250 * 200 * 200

@@ -1,0 +1,180 @@
+"""Forks ranks from a process that has imported subsalt already: most of a rank's time is its imports otherwise.
+
+``python rank_server.py NAME`` waits at a socket of that name for `rank_client.py`, which stands for the rank below
+mpiexec. A fork takes over the arguments, variables, folder and open files of the client, runs the program, and ends as
+an interpreter does. MPI is not imported here, nor may OpenMP have threads. When the client goes, its rank is killed;
+when standard input ends, so does this.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import sys
+import types
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+
+#: packages of subsalt that ranks do not import
+LEFT_OUT = ("cli", "demo", "lab", "view")
+
+
+@dataclass
+class Request:
+    """What a client asks for."""
+
+    words: list[str]
+    environment: dict[str, str]
+    folder: str
+    numbers: list[int]
+    received: list[int]
+
+    @classmethod
+    def read(cls, client: socket.socket) -> Request:
+        """Return what a client sends first."""
+        head, received, _, _ = socket.recv_fds(client, 4, 8)
+        size, text = int.from_bytes(head, "big"), b""
+        while len(text) < size:
+            text += client.recv(size - len(text))
+        return cls(*marshal.loads(text), received=received)
+
+    def take_over(self) -> None:
+        """Give this process the variables, folder and open files of the client."""
+        high = [os.dup2(fd, 500 + i) for i, fd in enumerate(self.received)]
+        for fd in self.received:
+            os.close(fd)
+        for fd, number in zip(high, self.numbers, strict=True):
+            os.dup2(fd, number)
+            os.close(fd)
+        os.environ.clear()
+        os.environ.update(self.environment)
+        os.chdir(self.folder)
+
+    def run(self) -> None:
+        """Run the program as `python -c` or `python -m` would."""
+        sys.path[:1] = ["", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        kind, what, *arguments = self.words
+        sys.argv = [kind, *arguments]
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+            return
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), main.__dict__)
+
+
+def preload() -> None:
+    """Import what ranks import."""
+    import_module("subsalt.cli.app")
+    import_module("subsalt.cli.commands")
+    for package in pkgutil.iter_modules(import_module("subsalt").__path__):
+        if package.ispkg and package.name not in LEFT_OUT:
+            inside = import_module(f"subsalt.{package.name}")
+            for module in pkgutil.walk_packages(inside.__path__, inside.__name__ + "."):
+                import_module(module.name)
+    from subsalt.job.job import Job
+    from subsalt.methods.kirchhoff.job import KirchhoffJob
+
+    for job in (Job, KirchhoffJob):  # else each rank would build the validator
+        job.model_rebuild()
+    assert "mpi4py.MPI" not in sys.modules
+    tasks = os.listdir("/proc/self/task")
+    assert len(tasks) == 1, tasks  # a fork of a process with threads could hang
+    gc.freeze()
+
+
+class Server:
+    """Waits for clients, and watches over the ranks that it forked."""
+
+    def __init__(self, name: str) -> None:
+        self.ranks: dict[int, socket.socket] = {}
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.bind("\0" + name)
+        self.listener.listen(64)
+        self.wakes = socket.socketpair()
+        for end in self.wakes:
+            end.setblocking(False)
+        signal.set_wakeup_fd(self.wakes[1].fileno())
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        self.selector.register(self.listener, selectors.EVENT_READ, self.accept)
+        self.selector.register(self.wakes[0], selectors.EVENT_READ, self.reap)
+        self.selector.register(0, selectors.EVENT_READ, self.end)
+
+    def serve(self) -> Request:
+        """Return, in each child, what it was asked for."""
+        while True:
+            for key, _ in self.selector.select():
+                if (request := key.data()) is not None:
+                    return request
+
+    def accept(self) -> Request | None:
+        """Fork a rank."""
+        client, _ = self.listener.accept()
+        request = Request.read(client)
+        child = os.fork()
+        if child == 0:
+            self.forget(client)
+            return request
+        for fd in request.received:
+            os.close(fd)
+        self.ranks[child] = client
+        self.selector.register(client, selectors.EVENT_READ, lambda: self.hear(child))
+        return None
+
+    def forget(self, client: socket.socket) -> None:
+        """Close, in a child, what belongs to the server."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        self.selector.close()
+        for end in (client, self.listener, *self.wakes, *self.ranks.values()):
+            end.close()
+
+    def hear(self, rank: int) -> None:
+        """Give a rank the signals that its client got; it is killed when the client is gone."""
+        if rank not in self.ranks:  # reaped a moment ago
+            return
+        try:
+            said = self.ranks[rank].recv(64)
+        except ConnectionResetError:
+            said = b""
+        if not said:
+            self.selector.unregister(self.ranks[rank])
+        for number in said or [signal.SIGKILL]:
+            os.kill(rank, number)
+
+    def reap(self) -> None:
+        """Tell clients how their ranks ended."""
+        self.wakes[0].recv(4096)
+        while self.ranks:
+            rank, status = os.waitpid(-1, os.WNOHANG)
+            if rank == 0:
+                return
+            client = self.ranks.pop(rank)
+            if client in self.selector.get_map():
+                self.selector.unregister(client)
+            with suppress(OSError):  # the client was killed
+                client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            client.close()
+
+    def end(self) -> None:
+        """End when the tests have ended."""
+        for rank in self.ranks:
+            os.kill(rank, signal.SIGKILL)
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    preload()
+    server = Server(sys.argv[1])
+    print("ready", flush=True)
+    request = server.serve()
+    request.take_over()
+    request.run()
