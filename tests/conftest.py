@@ -1,6 +1,7 @@
 """Lets tests import the helper modules of this folder, and run commands in this process."""
 
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -25,6 +26,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Remove the folders of a module behind its last test, as pytest does those of tests, unless one of them failed."""
+    if fixturedef.scope != "module" or "tmp_path_factory" not in fixturedef.argnames:
+        return (yield)
+    base, session = request.getfixturevalue("tmp_path_factory").getbasetemp(), request.session
+    before, failed, made = set(base.iterdir()), session.testsfailed, set()
+
+    def remove():
+        for folder in made if session.testsfailed == failed else ():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    fixturedef.addfinalizer(remove)
+    try:
+        return (yield)
+    finally:
+        made |= {path for path in base.iterdir() if not path.is_symlink()} - before
 
 
 @pytest.fixture
