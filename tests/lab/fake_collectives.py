@@ -7,7 +7,7 @@ import numpy as np
 
 from subsalt.errors import SubsaltError
 from subsalt_lab.collectives.choice import DEFAULT, Algorithm
-from subsalt_lab.collectives.plan import Told
+from subsalt_lab.collectives.plan import Answer
 from subsalt_lab.collectives.sweep import Samples
 
 SIZES = (8, 32, 128, 512, 2048, 8192, 32768, 131072)
@@ -90,7 +90,7 @@ class Machine:
         if self.stop_at is not None and len(self.starts) == self.stop_at:
             raise KeyboardInterrupt
         self.starts.append((ranks, what, dict(variables)))
-        told = Told(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
+        told = Answer(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
         if what.what == "list":
             return dataclasses.replace(told, variables=self.variables)
         places = [

@@ -13,7 +13,7 @@ from subsalt_lab.collectives import knobs
 from subsalt_lab.collectives.calls import Call
 from subsalt_lab.collectives.choice import COLLECTIVES, DEFAULT, Algorithm
 from subsalt_lab.collectives.mpit import Variable, loaded_library, named_values
-from subsalt_lab.collectives.plan import Cell, Start, Told
+from subsalt_lab.collectives.plan import Answer, Cell, Start
 from subsalt_lab.collectives.request import Request, everything
 from subsalt_lab.collectives.sweep import Sweep, algorithms, starter, sweep, tried
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -197,10 +197,10 @@ def test_what_a_start_does_and_says_travels_as_text():
         "measure", (Cell("bcast", 8, (Algorithm("bcast", "chain", 2, {"a": "b"}),)),), 3, wanted=("x",)
     )
     assert Start.read(start.text()) == start
-    told = Told(
+    told = Answer(
         2, ("a", "b"), {"a": 1, "b": 1}, [{"name": "x"}], wrong=[(0, 1)], seconds={"0,0": [1e-6]}, floor=1e-7
     )
-    assert Told.read(told.text()) == told
+    assert Answer.read(told.text()) == told
 
 
 def test_the_library_is_the_one_that_is_mapped(tmp_path):

@@ -8,7 +8,7 @@ from fake_collectives import MPI, NAMES, Machine, variable
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.collectives.decide import decide
-from subsalt_lab.collectives.plan import Start, Told
+from subsalt_lab.collectives.plan import Answer, Start
 from subsalt_lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
 from subsalt_lab.collectives.room import cores_of_others, crowded
 from subsalt_lab.collectives.sweep import plain, starter
@@ -157,10 +157,10 @@ def test_more_ranks_than_idle_cores_are_refused_or_marked(cores, others, words):
 
 
 def test_cores_count_by_host():
-    told = Told(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
+    told = Answer(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
     # what others use of this host says nothing of two hosts
     assert crowded(told, others=3.0) == ""
-    assert crowded(Told(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
+    assert crowded(Answer(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
     assert cores_of_others() >= 0
 
 

@@ -15,7 +15,7 @@ from subsalt.view.movie import PERCENTILES
 from subsalt.view.movie_page import (
     SCRIPTS,
     decode,
-    player_script,
+    page_script,
     served_page,
     thinned,
     velocity_levels,
@@ -126,7 +126,7 @@ def test_all_scripts_are_in_the_page():
 
     names = {p.name for p in files("subsalt.view").joinpath("player").iterdir() if p.name.endswith(".js")}
     assert names == {f"{n}.js" for n in SCRIPTS}
-    script = player_script()
+    script = page_script()
     # nothing that runs text, reaches a network by itself, or makes markup of text
     assert not re.search(
         r"\beval\b|new Function|innerHTML|insertAdjacentHTML|XMLHttpRequest|WebSocket|https?://", script

@@ -16,6 +16,10 @@ TOLERATED_CORES = 0.1
 TOLERATED_STEAL = 0.02
 
 
+#: first word of the line of all processors together
+ALL = "cpu"
+
+
 @dataclass(frozen=True)
 class Usage:
     """Processor time of the whole system since it started, seconds; None where the system does not say."""
@@ -33,7 +37,7 @@ class Usage:
             words = stat.read_text().split("\n", 1)[0].split()
         except OSError:
             words = []
-        if words[:1] == ["cpu"] and len(words) > 8:
+        if words[:1] == [ALL] and len(words) > 8:
             user, nice, system, _, _, irq, softirq, steal = (float(w) for w in words[1:9])
             tick = os.sysconf("SC_CLK_TCK")
             busy, stolen = (user + nice + system + irq + softirq) / tick, steal / tick

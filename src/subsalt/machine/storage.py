@@ -97,7 +97,7 @@ def rates_of(
     )
 
 
-def ways_measured(machine: Machine, directory: Path) -> list[tuple[int, bool]]:
+def accesses_measured(machine: Machine, directory: Path) -> list[tuple[int, bool]]:
     """Return with which numbers of threads, and past the page cache or not, put and get of a directory are known."""
     point = mount_of(directory).point
     rows = machine.find("storage", mount=point, pattern="record")

@@ -202,7 +202,7 @@ def _block(key: str, data: bytes) -> str:
 
 def _shell(meta: dict[str, Any], may: str) -> Iterator[str | None]:
     """Yield the page in pieces; None stands where blocks of data go. `may` is what its policy allows besides."""
-    script, looks, body = player_script(), _asset("style.css"), _asset("page.html")
+    script, looks, body = page_script(), _asset("style.css"), _asset("page.html")
     policy = (
         f"default-src 'none'; img-src data:; script-src '{_hash(script)}'; style-src '{_hash(looks)}'; {may}"
         "base-uri 'none'; form-action 'none'"
@@ -221,7 +221,7 @@ def _shell(meta: dict[str, Any], may: str) -> Iterator[str | None]:
     yield f"<script>{script}</script>\n</body>\n</html>\n"
 
 
-def player_script() -> str:
+def page_script() -> str:
     """Return the player: all its files within one function."""
     parts = "".join(_asset(f"{name}.js") for name in SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'

@@ -182,7 +182,7 @@ class Kernel:
         model: Any = MadeModel(Made((work.n,) * 3, work.medium, 0, 0, threads))
         options = PropagationOptions(medium=work.medium, order=work.order)  # type: ignore[arg-type]
         self.steps = STEPS_PER_CALL[work.medium]
-        with self._as_told():
+        with self._pinned():
             self.prop = Propagator(model, options, model.choose_dt(work.order, None, 0.0))
             self.state = self.prop.new_state()
             self.noise = np.random.default_rng(0).random(self.prop.layout.shape3, dtype=np.float32)
@@ -197,7 +197,7 @@ class Kernel:
             digest.update(np.ascontiguousarray(self.prop.layout.view(field)).tobytes())
         self.field = digest.hexdigest()[:16]
 
-    def _as_told(self) -> Any:
+    def _pinned(self) -> Any:
         # what the wave has not reached is computed, too: noise is everywhere
         return self.forced(self.isa, threads=self.threads, front=False)
 
@@ -217,7 +217,7 @@ class Kernel:
 
     def run(self, begin: float, until: float) -> dict[str, Any]:
         """Run calls from `begin` on until one ends after `until`; return when the first began and each ended."""
-        with self._as_told():
+        with self._pinned():
             self.fill()
             time.sleep(max(0.0, begin - time.monotonic() - AWAKE))
             while time.monotonic() < begin:

@@ -76,7 +76,7 @@ class Outputs:
                 "--ignore belongs to standard output, and --outputs names files", "leave one of them out"
             )
 
-    def found(self, folder: Path) -> dict[str, Path]:
+    def files(self, folder: Path) -> dict[str, Path]:
         """Return the files that match now, by name; `folder` takes the place of `FOLDER`."""
         files: dict[str, Path] = {}
         for pattern in self.globs:
@@ -88,7 +88,7 @@ class Outputs:
 
     def stamps(self, folder: Path) -> dict[str, Stamp]:
         """Return what tells, after a run, which of the files it wrote."""
-        return {name: _stamp(path) for name, path in self.found(folder).items()}
+        return {name: _stamp(path) for name, path in self.files(folder).items()}
 
     def keep(self, printed: str, before: Mapping[str, Stamp], folder: Path, into: Path) -> dict[str, Path]:
         """Copy what a run left into a folder, by name.
@@ -117,7 +117,7 @@ class Outputs:
 
     def written(self, before: Mapping[str, Stamp], folder: Path) -> dict[str, Path]:
         """Return the matching files that were written since `before` was taken."""
-        return {n: p for n, p in self.found(folder).items() if before.get(n) != _stamp(p)}
+        return {n: p for n, p in self.files(folder).items() if before.get(n) != _stamp(p)}
 
     def text(self, printed: str, folder: Path) -> str:
         """Return what was printed without what may differ, its lines sorted: a launcher mixes those of ranks."""

@@ -46,7 +46,7 @@ def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: Non
     with Watch(usable_cores()) as watch:
         for directory in settings.directories:
             mount, name = mount_of(directory), settings.name(directory)
-            ways, why = _ways(directory, settings.direct)
+            ways, why = _accesses(directory, settings.direct)
             notes += [f"{directory}: no access past the page cache ({why})"] if why else []
             found = _measured(directory, settings, fio, mount, ways, say)
             rows += [storage.labelled(r, name, mount) for r in found]
@@ -137,7 +137,7 @@ def _sizes(settings: Settings, free: int) -> list[str]:
     ]
 
 
-def _ways(directory: Path, wanted: bool | None) -> tuple[list[bool], str]:
+def _accesses(directory: Path, wanted: bool | None) -> tuple[list[bool], str]:
     """Return through the page cache, past it, or both; and why not past it."""
     if wanted is False:
         return [False], ""

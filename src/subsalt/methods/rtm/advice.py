@@ -17,7 +17,7 @@ from subsalt.checkpoint.choice.footprint import disk_traffic
 from subsalt.io.publish import free_bytes
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.mounts import mount_of
-from subsalt.machine.storage import ways_measured
+from subsalt.machine.storage import accesses_measured
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.need import Needs
@@ -190,7 +190,7 @@ def _best(
     """Return a directory with the threads and the access that serve it best."""
     found = [
         _place(directory, replace(options, threads=threads, direct=direct), needs, world, job, machine)
-        for threads, direct in ways_measured(machine, directory)
+        for threads, direct in accesses_measured(machine, directory)
     ]
     if not found:
         mount = mount_of(directory)

@@ -18,7 +18,7 @@ from subsalt_lab.asked import wrong
 from subsalt_lab.barriers import attempt, tables
 from subsalt_lab.barriers.audit import UNITS, Site, result_of
 from subsalt_lab.barriers.chosen import ALL, chosen, read_sites
-from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import ranks_of
 from subsalt_lab.outputs import FOLDER, Outputs
@@ -90,12 +90,12 @@ def barriers(request: Request, how: str, file: Path | None, as_json: bool) -> No
     settings = request.settings()
     kept = read_sites(request.audit) if request.audit is not None else None
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         if kept is None:
             # standard output is ours where a program reads it
             result, sites = _audited(request, settings, aside=as_json or how == "csv")
         else:
-            result, sites = _from_kept(request, settings, kept), kept
+            result, sites = _from_sites(request, settings, kept), kept
         if request.attempt is not None:
             _tried(request, settings, result, sites)
     show(out, result, tables.tables(result, how), how)
@@ -122,7 +122,7 @@ def _audited(request: Request, settings: Settings, aside: bool) -> tuple[Result,
     return result_of(ran.profile, watch, request.text)
 
 
-def _from_kept(request: Request, settings: Settings, sites: Sequence[Site]) -> Result:
+def _from_sites(request: Request, settings: Settings, sites: Sequence[Site]) -> Result:
     """Return the result that a trial on the sites of an audit that was kept is added to."""
     chosen(request.attempt or ALL, sites)
     with Watch(1) as watch:

@@ -104,11 +104,11 @@ def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> No
     from subsalt.cli.output import Out
     from subsalt_lab import checkpoint as measurement
     from subsalt_lab import checkpoint_tables
-    from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+    from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 
     possible(file, how)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(wanted, say=progress)
     show(out, result, checkpoint_tables.tables(result.rows, how), how)
     hand_over(out, result, file)

@@ -16,7 +16,7 @@ from subsalt.io.publish import publish_text
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import choices, wrong
 from subsalt_lab.cli import collectives_files as files
-from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.collectives import hint_programs, tuning, writers
 from subsalt_lab.collectives import request as asked
 from subsalt_lab.collectives import verify as verification
@@ -166,7 +166,7 @@ def collectives(given: Asked, how: str, file: Path | None, as_json: bool) -> Non
             out.json({"measurement": "collectives", "rows": [], "choices": [], "notes": [NOTHING]})
             return
     mpi = files.mpi_for(given.command, given.launcher, given.mpi)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
     show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
     for path in _pictures(result, given.folder):
@@ -247,7 +247,7 @@ def _apply(given: Asked, folder: Path, how: str, file: Path | None, as_json: boo
     """Run a program with what an earlier measurement wrote, and without."""
     written = writers.read(folder)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         outcome = files.proven(files.mpi_for(given.command, given.launcher, given.mpi), written, progress)
     if how != "csv":
         for line in outcome.lines():

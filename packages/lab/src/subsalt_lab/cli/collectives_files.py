@@ -11,7 +11,7 @@ from subsalt.cli.output import Out
 from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import wrong
-from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.collectives import hint_verdicts, io_hints, prove, safety, writers
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Choice
@@ -202,7 +202,7 @@ def hints(mpi: MpiInUse, request: Request, how: str, file: Path | None, as_json:
     """Search hints of MPI-IO, print the table, write and prove what is faster; return it."""
     possible(file, how)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         compared, load, notes = io_hints.measure(mpi, request, say=progress)
         chosen = next((c for c in compared if c.switch), None)
         if load["noisy"] and chosen is not None:

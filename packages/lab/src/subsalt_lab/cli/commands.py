@@ -41,7 +41,7 @@ def memory(
     path = prepared(file, how)
     settings = measurement.Settings(asked.threads(threads), asked.instruction_sets(isa), rounds or 9)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(settings, say=progress)
     show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
     finish(out, result, path, "memory", measurement.for_machine(result))
@@ -90,7 +90,7 @@ def kernels(
         rounds or (3 if quick else 7),
     )
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(settings, say=progress)
     show(out, result, kernel_tables.tables(result.rows, how), how)
     finish(out, result, path, "kernels", measurement.for_machine(result))
@@ -134,7 +134,7 @@ def copies(
         0.5 if quick else 1.0,
     )
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(settings, say=progress)
     show(out, result, measurement.tables(result.rows, how), how)
     finish(out, result, path, "copies", measurement.for_machine(result))
@@ -165,7 +165,7 @@ def device_memory(
     _refuse_on_gpu(unused)
     path = prepared(file, how)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(measurement.Settings(rounds or 9), say=progress)
     show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
     finish(out, result, path, "device", measurement.for_machine(result))
@@ -216,7 +216,7 @@ def device_kernels(
         rounds or (3 if quick else 7),
     )
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(settings, say=progress)
     show(out, result, [render(result.rows, measurement.COLUMNS, how)], how)
     finish(out, result, path, "device_kernels", measurement.for_machine(result))
@@ -248,7 +248,7 @@ def hand_over(out: Out, result: Result, file: Path | None) -> None:
 
 
 @contextmanager
-def nothing_kept() -> Iterator[None]:
+def results_lost_on_stop() -> Iterator[None]:
     """Say on Ctrl-C that nothing was written: a measurement has no half."""
     try:
         yield

@@ -82,7 +82,7 @@ def _profile(
     from subsalt.cli.output import Out
     from subsalt.machine.load import Watch
     from subsalt_lab.asked import wrong
-    from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+    from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
     from subsalt_lab.launch_line import LaunchLine
     from subsalt_lab.pmpi import tables
     from subsalt_lab.pmpi.founding import table as founding_table
@@ -105,7 +105,7 @@ def _profile(
     out = Out(as_json)
     # standard output is ours where a program reads it: of the profiled one everything goes to standard error then
     aside = as_json or how == "csv"
-    with nothing_kept(), Watch(LaunchLine.of(words).ranks or 1) as watch:
+    with results_lost_on_stop(), Watch(LaunchLine.of(words).ranks or 1) as watch:
         stdout = sys.stderr if aside else None
         if built_in:
             ran = profile_built_in(words, stdout=stdout, say=progress)

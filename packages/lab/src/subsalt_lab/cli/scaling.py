@@ -183,7 +183,7 @@ def _measure(request: Request, how: str, file: Path | None, as_json: bool) -> No
     from subsalt.cli.output import Out
     from subsalt_lab import external, job_queue, scaling_tables, time_migrations, whole
     from subsalt_lab import scaling as kernel
-    from subsalt_lab.cli.commands import hand_over, nothing_kept, possible, progress, show
+    from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 
     possible(file, how)
     request.check()
@@ -192,27 +192,27 @@ def _measure(request: Request, how: str, file: Path | None, as_json: bool) -> No
     columns: Sequence[Column]
     if request.jobs is not None:
         queue = request.queue()
-        with nothing_kept():
+        with results_lost_on_stop():
             result = job_queue.measure(queue, say=progress)
         columns = scaling_tables.QUEUE
     elif request.command:
         program = request.program()
-        with nothing_kept():
+        with results_lost_on_stop():
             result = external.measure(program, say=progress)
         columns = scaling_tables.COMMAND
     elif request.is_kirchhoff:
         times = request.time_migrations()
-        with nothing_kept():
+        with results_lost_on_stop():
             result = time_migrations.measure(times, say=progress)
         columns = scaling_tables.TIME_MIGRATION
     elif request.whole:
         migrations = request.migrations()
-        with nothing_kept():
+        with results_lost_on_stop():
             result = whole.measure(migrations, say=progress)
         columns = scaling_tables.WHOLE
     else:
         steps = request.kernel()
-        with nothing_kept():
+        with results_lost_on_stop():
             result = kernel.measure(steps, say=progress)
         columns = scaling_tables.KERNEL
     titles = [] if how == "csv" else [scaling_tables.title(result)]

@@ -12,7 +12,7 @@ from subsalt.machine.records import refuse
 from subsalt_lab import asked, storage_founding, storage_tables
 from subsalt_lab import storage as measurement
 from subsalt_lab.cli import advice as lab_advice
-from subsalt_lab.cli.commands import finish, nothing_kept, prepared, progress, show
+from subsalt_lab.cli.commands import finish, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.storage_settings import ENGINES, STREAMS
 from subsalt_lab.transfers import PAGE
 
@@ -109,7 +109,7 @@ def storage(wanted: measurement.Settings, founding: bool, how: str, file: Path |
     """Measure, print the tables, and add the rows to machine.json."""
     path = prepared(file, how)
     out = Out(as_json)
-    with nothing_kept():
+    with results_lost_on_stop():
         result = measurement.measure(wanted, say=progress)
     found = list(storage_tables.tables(result.rows, how))
     if founding and how != "csv":
@@ -145,7 +145,7 @@ def advise(
             refuse(place, 0, "")
     else:
         wanted = replace(wanted, quick=True)
-        with nothing_kept():
+        with results_lost_on_stop():
             result = measurement.measure(wanted, say=progress)
         machine.save(path, "storage", measurement.for_machine(result, wanted))
         found += [] if how == "csv" else storage_tables.tables(result.rows, how)

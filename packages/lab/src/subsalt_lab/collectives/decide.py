@@ -199,7 +199,7 @@ def _verdict(
     collective, ranks, nbytes = place
     beside = _neighbours(place, found)
 
-    def told(best: Compared | None, why: str, switch: bool = False) -> Verdict:
+    def verdict(best: Compared | None, why: str, switch: bool = False) -> Verdict:
         return Verdict(collective, ranks, nbytes, default.us, best, switch, why)
 
     def agrees(c: Compared) -> bool:
@@ -212,7 +212,7 @@ def _verdict(
 
     order = sorted(found[place], key=lambda c: c.us)
     if not order:
-        return told(None, "no change: no other comes near the library's own choice")
+        return verdict(None, "no change: no other comes near the library's own choice")
     convincing = [c for c in order if c.convinces(floor)]
     allowed = [c for c in convincing if not writable(c.algorithm)]
     good = [c for c in allowed if agrees(c)]
@@ -221,19 +221,19 @@ def _verdict(
         beside_names = {o.algorithm.name for near in beside for o in found[near] if o.convinces(floor)}
         equals = [c for c in good if c.us <= AS_GOOD * good[0].us]
         kept = [c for c in equals if c.algorithm.name in beside_names]
-        return told((kept or good)[0], "switch", switch=True)
+        return verdict((kept or good)[0], "switch", switch=True)
     if allowed:
-        return told(allowed[0], "no change: no neighbouring size agrees")
+        return verdict(allowed[0], "no change: no neighbouring size agrees")
     if convincing:
-        return told(convincing[0], f"no change: {writable(convincing[0].algorithm)}")
+        return verdict(convincing[0], f"no change: {writable(convincing[0].algorithm)}")
     best = order[0]
     if not best.is_faster:
-        return told(best, "no change: the library's own choice is as good")
+        return verdict(best, "no change: the library's own choice is as good")
     if best.p > LEVEL:
-        return told(best, f"no change: may be chance, with {len(order)} candidates (p = {best.p:.2g})")
+        return verdict(best, f"no change: may be chance, with {len(order)} candidates (p = {best.p:.2g})")
     if best.paired.ratio_low <= LEAST_RATIO:
-        return told(best, f"no change: not sure to be {LEAST_RATIO - 1:.0%} faster")
-    return told(best, "no change: less than the clock can tell")
+        return verdict(best, f"no change: not sure to be {LEAST_RATIO - 1:.0%} faster")
+    return verdict(best, "no change: less than the clock can tell")
 
 
 def choices(found: Sequence[Verdict]) -> list[Choice]:

@@ -90,7 +90,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Told:
+class Answer:
     """What one start said.
 
     Parameters
@@ -124,7 +124,7 @@ class Told:
         return ANSWER + json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
-    def read(cls, line: str) -> Told:
+    def read(cls, line: str) -> Answer:
         """Return what a line carried."""
         plain = json.loads(line[len(ANSWER) :])
         return cls(**plain | {"hosts": tuple(plain["hosts"]), "wrong": [(i, k) for i, k in plain["wrong"]]})

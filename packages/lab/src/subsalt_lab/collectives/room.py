@@ -7,7 +7,7 @@ from collections import Counter
 
 from subsalt.errors import SubsaltError
 from subsalt.machine.load import TOLERATED_CORES, Watch
-from subsalt_lab.collectives.plan import Told
+from subsalt_lab.collectives.plan import Answer
 
 #: seconds for which others are watched
 WATCHED = 0.5
@@ -20,12 +20,12 @@ def cores_of_others() -> float:
     return watch.others if watch.others is not None else watch.average
 
 
-def crowded(told: Told, others: float) -> str:
+def crowded(told: Answer, others: float) -> str:
     """Return what is wrong with the room of these ranks, in words; empty when each has an idle core.
 
     Parameters
     ----------
-    told : Told
+    told : Answer
         Where the ranks were found.
     others : float
         Cores that others use, if all ranks are on this host; of other hosts nothing is known.

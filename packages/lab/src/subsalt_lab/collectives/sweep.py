@@ -21,7 +21,7 @@ from subsalt.machine.launcher import Launcher
 from subsalt_lab.collectives import knobs
 from subsalt_lab.collectives.choice import DEFAULT, Algorithm
 from subsalt_lab.collectives.mpit import Variable
-from subsalt_lab.collectives.plan import ANSWER, WHY, Cell, Start, Told
+from subsalt_lab.collectives.plan import ANSWER, WHY, Answer, Cell, Start
 from subsalt_lab.collectives.request import Request
 from subsalt_lab.collectives.room import cores_of_others, crowded, refused
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 #: gives what a start said: ranks, what they do, variables of the environment
-Starter = Callable[[int, Start, Mapping[str, str]], Told]
+Starter = Callable[[int, Start, Mapping[str, str]], Answer]
 
 #: seconds that a start without timing may take, and what each thing it tries adds
 TRY_SECONDS, TRY_EACH = 60.0, 0.1
@@ -127,7 +127,7 @@ class Sweep:
 def starter(mpi: MpiInUse, request: Request) -> Starter:
     """Return what starts the worker under the launcher of an MPI."""
 
-    def start(ranks: int, what: Start, variables: Mapping[str, str]) -> Told:
+    def start(ranks: int, what: Start, variables: Mapping[str, str]) -> Answer:
         program = [request.python, "-m", "subsalt_lab.collectives.worker", what.text()]
         limit = request.timeout
         if what.what != "measure":
@@ -142,7 +142,7 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
         lines = [line for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
         if not lines:
             raise launcher.failed(f"the start of {ranks} ranks printed no answer", ran.stderr)
-        told = Told.read(lines[-1])
+        told = Answer.read(lines[-1])
         if told.ranks != ranks:
             raise _not_together(ranks, len(lines), mpi.launcher)
         return told
@@ -160,7 +160,7 @@ def _not_together(ranks: int, worlds: int, by: Launcher) -> SubsaltError:
     return error
 
 
-def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[str, list[Algorithm]], Told]:
+def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[str, list[Algorithm]], Answer]:
     """Return the algorithms by collective, the library's own choice first, and what the largest start told.
 
     Raises
@@ -262,7 +262,7 @@ def _add(
     times: dict[tuple[int, str, int, str], list[tuple[float, ...]]],
     ranks: int,
     what: Start,
-    told: Told,
+    told: Answer,
 ) -> None:
     """Take the times of one start; an algorithm with a wrong answer gets none."""
     wrong = set(told.wrong)

@@ -1,7 +1,7 @@
 """One rank of ``subsalt lab collectives``: lists what the MPI has, tries it, or times it.
 
 ``python -m subsalt_lab.collectives.worker START`` with START one JSON object (`plan.Start`); rank 0 prints one line
-(`plan.Told`). Needs NumPy and mpi4py only, so that any Python with an MPI can be measured.
+(`plan.Answer`). Needs NumPy and mpi4py only, so that any Python with an MPI can be measured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from subsalt.io.publish import show_text
 from subsalt_lab.collectives.calls import Call
 from subsalt_lab.collectives.choice import Algorithm
 from subsalt_lab.collectives.mpit import Tool, loaded_library
-from subsalt_lab.collectives.plan import WHY, Cell, Start, Told
+from subsalt_lab.collectives.plan import WHY, Answer, Cell, Start
 
 #: calls before the first timed one of an algorithm: connections are made, pages touched
 WARM = 3
@@ -106,7 +106,7 @@ class Worker:
         self.wrong: list[tuple[int, int]] = []
         self.log = start.log if self.rank == 0 else ""
 
-    def told(self, **more: Any) -> Told | None:
+    def answer(self, **more: Any) -> Answer | None:
         """Return what rank 0 prints, None elsewhere; collective."""
         self.select.reset()
         facts = self.control.gather((os.uname().nodename, sorted(os.sched_getaffinity(0))), 0)
@@ -114,7 +114,7 @@ class Worker:
             return None
         hosts = tuple(host for host, _ in facts)
         cores = {host: len({c for h, cpus in facts if h == host for c in cpus}) for host in hosts}
-        return Told(self.ranks, hosts, cores, wrong=self.wrong, **more)
+        return Answer(self.ranks, hosts, cores, wrong=self.wrong, **more)
 
     def begin(self, number: int) -> None:
         """Note what is begun, where it survives an end of the program."""
@@ -142,10 +142,10 @@ class Worker:
         """Return the buffers of a cell."""
         return Call(self.mpi, cell.collective, cell.nbytes, self.ranks, self.rank)
 
-    def names(self) -> Told | None:
+    def names(self) -> Answer | None:
         """Tell which control variables there are; collective."""
         found = self.tool.variables(self.start.wanted) if self.tool is not None else []
-        return self.told(
+        return self.answer(
             variables=[
                 {
                     "name": v.name,
@@ -158,15 +158,15 @@ class Worker:
             ]
         )
 
-    def probe(self) -> Told | None:
+    def probe(self) -> Answer | None:
         """Do everything once; collective."""
         for number, (i, k) in enumerate(self.start.work()):
             self.begin(number)
             cell = self.start.cells[i]
             self.tried(self.call(cell), i, k, cell.algorithms[k])
-        return self.told()
+        return self.answer()
 
-    def measure(self) -> Told | None:
+    def measure(self) -> Answer | None:
         """Time everything; collective."""
         # the same on all ranks
         order = random.Random(self.start.seed)
@@ -179,7 +179,7 @@ class Worker:
             seconds |= self._cell(i, order)
             gc.collect()
         floor = sorted(self._slowest([self._block(lambda: None, 1, self.control) for _ in range(EMPTY)]))
-        return self.told(seconds=seconds, floor=floor[EMPTY // 2])
+        return self.answer(seconds=seconds, floor=floor[EMPTY // 2])
 
     def _cell(self, i: int, order: random.Random) -> dict[str, list[float]]:
         """Time the algorithms of one cell, all of them in every round; collective."""

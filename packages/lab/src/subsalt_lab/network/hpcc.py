@@ -47,7 +47,7 @@ Start = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class HpccResult:
     """What HPC Challenge gave.
 
     Parameters
@@ -107,7 +107,7 @@ def measure(
     say: Callable[[str], None] = lambda text: None,
     start: Start | None = None,
     cache: int | None = None,
-) -> Found:
+) -> HpccResult:
     """Run HPC Challenge on this node.
 
     Parameters
@@ -146,7 +146,7 @@ def measure(
     cache = cache or max(cache_bytes().values(), default=USUAL_CACHE)
     rows = hpcc_output.rows(summary, cache)
     each = next(r["value"] for r in rows if r["test"] == "DGEMM" and r["who"] == "each")
-    return Found(
+    return HpccResult(
         rows,
         [*hpcc_output.notes(summary, cache), *notes],
         each * ranks if math.isfinite(each) and each > 0 else None,

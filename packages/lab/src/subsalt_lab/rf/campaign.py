@@ -122,7 +122,7 @@ class ReFrame:
 
     def _run_in(self, folder: Path, runs: Sequence[Mapping[str, Any]], timeout: float) -> list[report.Run]:
         plan, settings, answer = folder / "campaign.json", folder / "settings.json", folder / "report.json"
-        told = [_told(run, folder / f"error-{i}.json", timeout) for i, run in enumerate(runs)]
+        told = [_record_of(run, folder / f"error-{i}.json", timeout) for i, run in enumerate(runs)]
         publish_text(plan, json.dumps({"runs": told}))
         publish_text(settings, json.dumps(self.settings(folder)))
         # ReFrame names a test's module by its path from the current folder: a copy, run beside it, has a plain one
@@ -160,7 +160,7 @@ class ReFrame:
             raise
 
 
-def _told(run: Mapping[str, Any], error: Path, timeout: float) -> dict[str, Any]:
+def _record_of(run: Mapping[str, Any], error: Path, timeout: float) -> dict[str, Any]:
     """Return a run as the ReFrame test takes it."""
     work = {k: run[k] for k in ("words", "what", "time_from")} | {
         "timeout": timeout,
