@@ -264,7 +264,7 @@ def test_internal_errors_write_a_bug_report(run, monkeypatch, tmp_path):
         raise RuntimeError("odd")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("subsalt.cli.commands.explain", broken)
+    monkeypatch.setattr("subsalt.messages.lookup", broken)
     code, _, err = run("explain", "E412")
     assert code == 70
     assert "Traceback" not in err
@@ -285,7 +285,7 @@ def test_system_errors_have_their_exit_codes(run, monkeypatch, error, code):
     def broken(*args):
         raise error
 
-    monkeypatch.setattr("subsalt.cli.commands.explain", broken)
+    monkeypatch.setattr("subsalt.messages.lookup", broken)
     assert run("explain", "E412")[0] == code
     assert code in EXIT_CODES
 
