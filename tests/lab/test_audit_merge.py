@@ -12,7 +12,7 @@ from subsalt_lab.barriers.classes import judge
 from subsalt_lab.barriers.records import BarrierRecord, barriers
 from subsalt_lab.compiled import compiled
 
-PMPI = Path(__file__).parents[2] / "src" / "subsalt" / "lab" / "pmpi"
+PMPI = Path(__file__).parents[2] / "packages" / "lab" / "src" / "subsalt_lab" / "pmpi"
 HERE = Path(__file__).parent
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror", "-I", str(PMPI)]
 
