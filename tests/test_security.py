@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import subsalt
+import subsalt_lab
 
-PACKAGE = Path(subsalt.__file__).parent
+PACKAGE, LAB = Path(subsalt.__file__).parent, Path(subsalt_lab.__file__).parent
 
 MODULES = {
     *("pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"),
@@ -39,7 +40,7 @@ OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
 
 
 #: what starts the programs that the user asks to be measured; a shell is forbidden there too
-LAUNCHER = PACKAGE / "lab" / "launcher.py"
+LAUNCHER = PACKAGE / "machine" / "launcher.py"
 #: what listens on 127.0.0.1, for `play --serve`
 SERVER = PACKAGE / "view" / "movie_server.py"
 #: where a profile of MPI calls is looked for that was loaded before; it opens nothing
@@ -47,12 +48,12 @@ MPI_LIBRARY = PACKAGE / "parallel" / "mpi_library.py"
 #: asks that library whether it reaches GPUs
 GPU_MESSAGES = MPI_LIBRARY.with_name("gpu_messages.py")
 #: what measures copies of a kernel at the same time: it makes copies of itself and starts no other program
-COPIES = PACKAGE / "lab" / "copies_worker.py"
+COPIES = LAB / "copies_worker.py"
 #: where the MPI library of a process is asked about its algorithms (MPI_T), which mpi4py cannot
-MPI_TOOLS = PACKAGE / "lab" / "collectives" / "mpit.py"
+MPI_TOOLS = LAB / "collectives" / "mpit.py"
 #: where names of call sites are quoted for a variable of the environment
 CUDA = PACKAGE / "kernels" / "cuda"
-QUOTED = PACKAGE / "lab" / "barriers" / "chosen.py"
+QUOTED = LAB / "barriers" / "chosen.py"
 
 
 def _forbidden(tree: ast.AST, allowed: frozenset[str] = frozenset()) -> Iterator[int]:
@@ -113,7 +114,9 @@ def test_the_search_finds(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.relative_to(PACKAGE).as_posix()
+    "path",
+    sorted(p for package in (PACKAGE, LAB) for p in package.rglob("*.py")),
+    ids=lambda p: p.relative_to(LAB.parent if LAB in p.parents else PACKAGE).as_posix(),
 )
 def test_no_code_from_data(path: Path) -> None:
     exceptions = {
