@@ -78,14 +78,15 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
     # an error in the middle of the work, where nobody agrees with anybody
     program = f"""
         import sys
-        from subsalt.cli import commands, main
+        from subsalt.cli import main
         from subsalt.parallel import comm
-        def migrate(*arguments):
+        from subsalt.run import migrate as engine
+        def migrate(*arguments, **options):
             world = comm.world()
             if world.rank == {failing}:
                 raise RuntimeError("planted")
             world.allgather(1)
-        commands.migrate = migrate
+        engine.migrate_job = migrate
         main(["migrate", "job.toml"] + {["--debug"] if debug else []})
     """
     done = run(3, program, cwd=folder, timeout=60)
