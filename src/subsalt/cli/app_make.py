@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from subsalt.cli import ranks
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
+from subsalt.cli.options import spread
 from subsalt.cli.output import Out, finding_dict
 from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
@@ -119,31 +121,47 @@ def scan(
         raise typer.Exit(65)
 
 
+@dataclass(frozen=True)
+class DepthModel:
+    """What a depth migration is started with."""
+
+    vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None
+    epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None
+    delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None
+    theta: Annotated[
+        str | None, typer.Option(help='Tilt of the symmetry axis: a file, degrees, or "0.5 rad".')
+    ] = None
+    phi: Annotated[str | None, typer.Option(help="Azimuth of the tilt: a file or degrees.")] = None
+    f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None
+
+
+@dataclass(frozen=True)
+class TimeModel:
+    """What a time migration is started with."""
+
+    vrms: Annotated[str | None, typer.Option(help="kirchhoff: rms velocity in time, a file or a number.")] = (
+        None
+    )
+    cdp_spacing: Annotated[
+        str | None, typer.Option(help="kirchhoff: distance of CDPs of a line without coordinates.")
+    ] = None
+
+
 @app.command(
     short_help="Write a job file from what the files say.",
     epilog=example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15")
     + "; subsalt init time.toml --from line.sgy --method kirchhoff --vrms vrms.txt",
 )
+@spread
 def init(
     job: JobFile,
+    *,
     from_: Annotated[
         list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")
     ] = None,
-    vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None,
-    theta: Annotated[
-        str | None, typer.Option(help='Tilt of the symmetry axis: a file, degrees, or "0.5 rad".')
-    ] = None,
-    phi: Annotated[str | None, typer.Option(help="Azimuth of the tilt: a file or degrees.")] = None,
-    f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None,
+    depth: DepthModel,
     method: Annotated[str, typer.Option(help="rtm, or kirchhoff: prestack time migration.")] = "rtm",
-    vrms: Annotated[
-        str | None, typer.Option(help="kirchhoff: rms velocity in time, a file or a number.")
-    ] = None,
-    cdp_spacing: Annotated[
-        str | None, typer.Option(help="kirchhoff: distance of CDPs of a line without coordinates.")
-    ] = None,
+    time: TimeModel,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
     files: Annotated[
@@ -155,8 +173,7 @@ def init(
     from subsalt.methods import method_of
 
     shots = [*(from_ or []), *(files or [])]
-    model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi, "f0": f0}
-    given = {"rtm": model, "kirchhoff": {"vrms": vrms, "cdp_spacing": cdp_spacing}}
+    given = {"rtm": asdict(depth), "kirchhoff": asdict(time)}
     out = Out(json)
     _refuse_options(method, given)
     if not shots:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from subsalt import extensions
+
+if TYPE_CHECKING:
+    from subsalt.run.resume import ResumeOptions
 
 #: sub-commands that other packages bring, with what the help says of them; the package is imported when one is named
 BROUGHT = {"lab": "Measure this machine, and programs on it."}
@@ -60,25 +64,54 @@ Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
 
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)]
+Shots = Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')]
 NewRunDir = Annotated[
     Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
 ]
-Shots = Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')]
-RetryQuarantined = Annotated[
-    bool, typer.Option("--retry-quarantined", help="Try shots again that were set aside.")
-]
-AcceptChangedInputs = Annotated[
-    bool,
-    typer.Option(
-        "--accept-changed-inputs", help="Keep finished shots although files of traces have changed since."
-    ),
-]
-TimeLimit = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME", help="Stop cleanly (exit code 75) after so long: 90s, 45m, 3h, 2d or 1:30:00."
-    ),
-]
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a run is started with."""
+
+    run: NewRunDir = None
+    shots: Shots = None
+    recompute: Annotated[
+        bool,
+        typer.Option(
+            "--recompute", help="Set the result of a changed job aside in RUN/previous, start anew."
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Again:
+    """Options of a run that may have been started before."""
+
+    strict: Strict = False
+    json: Json = False
+    retry_quarantined: Annotated[
+        bool, typer.Option("--retry-quarantined", help="Try shots again that were set aside.")
+    ] = False
+    accept_changed_inputs: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changed-inputs", help="Keep finished shots although files of traces have changed since."
+        ),
+    ] = False
+    time_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Stop cleanly (exit code 75) after so long: 90s, 45m, 3h, 2d or 1:30:00."
+        ),
+    ] = None
+
+    def options(self) -> ResumeOptions:
+        """Return what a start does with what an earlier one left, and when it stops."""
+        from subsalt.cli.commands import seconds_of
+        from subsalt.run.resume import ResumeOptions
+
+        return ResumeOptions(self.retry_quarantined, self.accept_changed_inputs, seconds_of(self.time_limit))
 
 
 def example(*lines: str) -> str:

@@ -60,15 +60,6 @@ def seconds_of(text: str | None) -> float | None:
     return seconds
 
 
-def resume_options(
-    retry_quarantined: bool, accept_changed_inputs: bool, time_limit: str | None
-) -> ResumeOptions:
-    """Return what a start does with what an earlier one left, and when it stops."""
-    from subsalt.run.resume import ResumeOptions
-
-    return ResumeOptions(retry_quarantined, accept_changed_inputs, seconds_of(time_limit))
-
-
 def migrate_here(
     job: BaseJob, run: Path, strict: bool, out: Out, how: ResumeOptions, recompute: bool = False
 ) -> None:

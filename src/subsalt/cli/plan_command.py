@@ -3,75 +3,154 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.app_root import NewRunDir, Shots
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+    from subsalt.job.job import Job
     from subsalt.plan import Device
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one machine is asked about, as it was typed."""
+
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks to be started.")] = 1
+    memory_per_rank: Annotated[
+        str | None,
+        typer.Option(help="Such as 16GB; what is free on this machine over the ranks when left out."),
+    ] = None
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of each rank; the cores over the ranks when left out.")
+    ] = None
+    machine: Annotated[
+        Path | None,
+        typer.Option(
+            help="machine.json of the machine that will run it; that of this one when left out.",
+            readable=False,
+        ),
+    ] = None
+    run: NewRunDir = None
+    shots: Shots = None
+
+    def job(self, path: Path) -> Job:
+        """Return the job, with the shots that were chosen."""
+        from subsalt.job.job import Job
+
+        job = Job.from_toml(path)
+        return job if self.shots is None else job.with_shots(self.shots)
+
+    def memory(self) -> int | None:
+        """Return the memory of a rank in bytes, None when it was left out."""
+        return None if self.memory_per_rank is None else memory_bytes(self.memory_per_rank)
+
+    def refuse_ranks(self) -> None:
+        """Refuse ``--ranks`` beside ``--nodes``."""
+        if self.ranks != 1:
+            raise ConfigError(
+                f"--ranks {self.ranks} beside --nodes",
+                "give --ranks-per-node, or leave --nodes out",
+                code="E971",
+            )
 
 
 @dataclass(frozen=True)
 class Cluster:
     """The nodes that ``--nodes`` asks about, as they were typed."""
 
-    nodes: str
-    ranks_per_node: int
-    memory_per_rank: str | None
-    threads: int | None
-    network: str | None
-    files: str | None
+    nodes: Annotated[
+        str | None,
+        typer.Option(
+            help="Extrapolate to these numbers of nodes like this one, such as 24,100,1000: a model."
+        ),
+    ] = None
+    ranks_per_node: Annotated[int, typer.Option(help="With --nodes: ranks of each.")] = 1
+    network: Annotated[
+        str | None,
+        typer.Option(help="With --nodes: between nodes, 20 (GB/s), 100Gbit/s or 20GB/s,2us; as measured."),
+    ] = None
+    files: Annotated[
+        str | None,
+        typer.Option(help="With --nodes: what the file system gives to all together, such as 2.7GB/s."),
+    ] = None
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            readable=False,
+            help="With --nodes: a run, or a result of lab scaling, that the model is held against; repeat it.",
+        ),
+    ] = None
+
+    def refuse_alone(self) -> None:
+        """Refuse options that belong to ``--nodes`` without it."""
+        given = {
+            "--ranks-per-node": self.ranks_per_node != 1,
+            "--network": self.network,
+            "--files": self.files,
+            "--measured": self.measured,
+        }
+        names = [name for name, value in given.items() if value]
+        if names:
+            raise ConfigError(
+                f"{' and '.join(names)} without --nodes",
+                "add such as --nodes 24,100,1000, or leave it out",
+                code="E971",
+            )
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What ``--device``, ``--gpu`` and ``--gpu-memory`` say."""
+    """The device that a plan is for, as it was typed."""
 
-    name: str | None
-    gpu: str | None
-    memory: str | None
+    device: Annotated[
+        str | None, typer.Option(help="Plan for auto, cpu or cuda; the device of the job when left out.")
+    ] = None
+    gpu: Annotated[
+        str | None, typer.Option(help="Plan for a GPU that need not be here: h200, h100, a100, ...")
+    ] = None
+    gpu_memory: Annotated[str | None, typer.Option(help="Its memory, such as 80GiB; as usual.")] = None
 
-    def device(self, job: BaseJob) -> Device:
+    def refuse_with_nodes(self) -> None:
+        """Refuse what names a device beside ``--nodes``."""
+        given = {"--device": self.device, "--gpu": self.gpu, "--gpu-memory": self.gpu_memory}
+        names = [name for name, value in given.items() if value is not None]
+        if names:
+            raise ConfigError(
+                f"{' and '.join(names)} beside --nodes",
+                "the model of many nodes is of processors: plan one node, or leave it out",
+                code="E971",
+            )
+
+    def of(self, job: BaseJob) -> Device:
         """Return the device to plan for: a GPU that is named means cuda."""
         from subsalt.plan import Device
 
-        memory = None if self.memory is None else memory_bytes(self.memory, "--gpu-memory")
+        memory = None if self.gpu_memory is None else memory_bytes(self.gpu_memory, "--gpu-memory")
         known = ("auto", "cpu", "cuda", "reference")
-        if self.name is not None and self.name not in known:
-            raise ConfigError(f"--device {self.name}", f"use one of {', '.join(known)}", code="E104")
+        if self.device is not None and self.device not in known:
+            raise ConfigError(f"--device {self.device}", f"use one of {', '.join(known)}", code="E104")
         given = "cuda" if self.gpu is not None or memory is not None else job.parallel.device  # type: ignore[attr-defined]
-        return Device(self.name or given, self.gpu, memory)
+        return Device(self.device or given, self.gpu, memory)
 
 
-def plan(
-    job_file: Path,
-    ranks: int,
-    memory: str | None,
-    threads: int | None,
-    machine: Path | None,
-    run: Path | None,
-    shots: str | None,
-    as_json: bool,
-    measure: bool,
-    asked: Asked,
-) -> None:
+def plan(job_file: Path, here: Layout, asked: Asked, as_json: bool, measure: bool) -> None:
     """Plan a job."""
-    from subsalt.job.job import Job
     from subsalt.plan import plan_job
 
     out = Out(as_json)
-    size = None if memory is None else memory_bytes(memory)
-    job = Job.from_toml(job_file)
-    if shots is not None:
-        job = job.with_shots(shots)
-    result = plan_job(job, ranks, size, threads, machine, run, measure, out.say, asked.device(job))
+    size = here.memory()
+    job = here.job(job_file)
+    result = plan_job(
+        job, here.ranks, size, here.threads, here.machine, here.run, measure, out.say, asked.of(job)
+    )
     for line in result.lines():
         out.say(line)
     out.findings(result.findings)
@@ -80,37 +159,30 @@ def plan(
         raise typer.Exit(result.error.exit_code)
 
 
-def nodes(
-    job_file: Path,
-    cluster: Cluster,
-    machine: Path | None,
-    run: Path | None,
-    shots: str | None,
-    seen: Sequence[Path],
-    as_json: bool,
-    measure: bool,
-) -> None:
+def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure: bool) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
-    from subsalt.job.job import Job
     from subsalt.plan import plan_job_on_nodes
     from subsalt.plan.model import network as links
 
     out = Out(as_json)
-    counts = counts_of(cluster.nodes)
-    given = cluster.memory_per_rank
+    counts = counts_of(cluster.nodes or "")
     asked: dict[str, Any] = {
         "ranks_per_node": cluster.ranks_per_node,
-        "threads": cluster.threads,
-        "memory_per_rank": None if given is None else memory_bytes(given),
+        "threads": here.threads,
+        "memory_per_rank": here.memory(),
         "link": None if cluster.network is None else links.given(cluster.network),
+        "seen": cluster.measured or [],
     }
     if cluster.files is not None:
         asked["files"] = links.given(cluster.files, "--files").rate
-    job = Job.from_toml(job_file)
-    if shots is not None:
-        job = job.with_shots(shots)
     result = plan_job_on_nodes(
-        job, counts, machine=machine, run_dir=run, measure=measure, seen=seen, say=out.say, **asked
+        here.job(job_file),
+        counts,
+        machine=here.machine,
+        run_dir=here.run,
+        measure=measure,
+        say=out.say,
+        **asked,
     )
     for line in result.lines():
         out.say(line)
@@ -136,36 +208,6 @@ def counts_of(text: str, option: str = "--nodes") -> list[int]:
             code="E971",
         )
     return sorted({int(w) for w in found})
-
-
-def no_ranks(ranks: int) -> None:
-    """Refuse ``--ranks`` beside ``--nodes``."""
-    if ranks != 1:
-        raise ConfigError(
-            f"--ranks {ranks} beside --nodes", "give --ranks-per-node, or leave --nodes out", code="E971"
-        )
-
-
-def no_gpu(**given: object) -> None:
-    """Refuse what names a device beside ``--nodes``."""
-    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
-    if names:
-        raise ConfigError(
-            f"{' and '.join(names)} beside --nodes",
-            "the model of many nodes is of processors: plan one node, or leave it out",
-            code="E971",
-        )
-
-
-def alone(**given: object) -> None:
-    """Refuse options that belong to ``--nodes`` without it."""
-    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
-    if names:
-        raise ConfigError(
-            f"{' and '.join(names)} without --nodes",
-            "add such as --nodes 24,100,1000, or leave it out",
-            code="E971",
-        )
 
 
 def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:

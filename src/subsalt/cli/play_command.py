@@ -8,7 +8,9 @@ import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from subsalt.cli.output import Out
 from subsalt.cli.plan_command import memory_bytes
@@ -25,18 +27,41 @@ PAGE_BYTES, SERVED_BYTES = "50MB", "4GB"
 class Options:
     """What was asked for besides the run."""
 
-    shot: int | None
-    out: Path | None
-    fields: str
-    every: int | None
-    size: int | None
-    start: str | None
-    stop: str | None
-    max_size: str | None
-    serve: bool
-    port: int | None
-    open: bool
-    force: bool
+    shot: Annotated[
+        int | None, typer.Option(help="Id of the shot; the first one with something to show.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="HTML file; RUN-shotN.html in this folder when left out."
+        ),
+    ] = None
+    fields: Annotated[str, typer.Option(help="What to show.")] = "source,receiver,image"
+    every: Annotated[
+        int | None, typer.Option(min=1, help="A frame every so many imaged samples; as fits when left out.")
+    ] = None
+    size: Annotated[
+        int | None,
+        typer.Option(min=2, help="Most grid points along an axis; as many as fit when left out."),
+    ] = None
+    start: Annotated[str | None, typer.Option("--from", help='First time, such as "0.5 s" or "500 ms".')] = (
+        None
+    )
+    stop: Annotated[str | None, typer.Option("--to", help="Last time.")] = None
+    max_size: Annotated[
+        str | None,
+        typer.Option(help="Most bytes of frames, unpacked: 50MB, and 4GB with --serve, when left out."),
+    ] = None
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Write no file; show it from a server on this machine alone.")
+    ] = False
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the server; a free one when left out.")
+    ] = None
+    open: Annotated[bool, typer.Option("--open", help="Open what is served in the desktop's browser.")] = (
+        False
+    )
+    force: Annotated[bool, typer.Option("--force", help="Serve on a node of a batch system too.")] = False
 
 
 def play(run: Path, asked: Options, as_json: bool) -> None:

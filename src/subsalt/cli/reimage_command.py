@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from subsalt.cli.app_root import Shots
 from subsalt.cli.commands import end_with_holes, show_result
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
@@ -18,12 +21,56 @@ if TYPE_CHECKING:
     from subsalt.methods.rtm.reuse import Times
 
 
-def reimage(run: Path, target: Path | None, as_json: bool, time_range: str | None, **asked: Any) -> None:
+@dataclass(frozen=True)
+class Options:
+    """What the new image is to be, as it was typed."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="Run directory of the new image; beside RUN when left out."
+        ),
+    ] = None
+    condition: Annotated[
+        str | None,
+        typer.Option(help="source-normalised, cross-correlation or inverse-scattering; that of RUN."),
+    ] = None
+    filter: Annotated[str | None, typer.Option("--filter", help="none or laplacian; that of RUN.")] = None
+    normalise: Annotated[
+        float | None, typer.Option(help="Stabilisation, relative to the mean illumination.")
+    ] = None
+    top_mute: Annotated[
+        str | None, typer.Option(help='Depth above which the image is zero: 200, "0.2 km".')
+    ] = None
+    illumination: Annotated[
+        str | None, typer.Option(help="survey or shot: divide the sums, or shot by shot.")
+    ] = None
+    region: Annotated[
+        str | None,
+        typer.Option(help="Only this part, m of the local frame: x0:x1,z0:z1 or x0:x1,y0:y1,z0:z1."),
+    ] = None
+    shots: Shots = None
+    time_range: Annotated[
+        str | None, typer.Option(help="Only samples between these times, s: 0.5:2; kept wavefields alone.")
+    ] = None
+    image_step: Annotated[
+        int | None, typer.Option(min=1, help="Time steps between samples: a multiple of that of RUN.")
+    ] = None
+    wavefields: Annotated[
+        bool,
+        typer.Option(
+            "--from-wavefields", help="Sum anew from kept wavefields even what partial images hold."
+        ),
+    ] = False
+
+
+def reimage(run: Path, asked: Options, as_json: bool) -> None:
     """Make a new image from what a run has kept."""
     from subsalt.methods.rtm.reimage import Wish
 
-    wish = Wish(times=None if time_range is None else times_of(time_range), **asked)
-    make(run, target or default_name(run, wish), wish, as_json)
+    given = {f.name: getattr(asked, f.name) for f in fields(asked) if f.name not in ("out", "time_range")}
+    wish = Wish(times=None if asked.time_range is None else times_of(asked.time_range), **given)
+    make(run, asked.out or default_name(run, wish), wish, as_json)
 
 
 def go_on(folder: Path, as_json: bool) -> bool:

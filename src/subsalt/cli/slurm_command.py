@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
+
+if TYPE_CHECKING:
+    from subsalt.cli.app_root import Again, Start
 
 #: taken for the memory of a node that nobody named: all of the job then fits, and the script asks for what it needs
 ANY_MEMORY = 1 << 50
@@ -21,18 +26,37 @@ DAY = "24:00:00"
 class Options:
     """The options of `migrate` that are for Slurm, as they came."""
 
-    nodes: int | None = None
-    ranks_per_node: int | None = None
-    threads: int | None = None
-    memory_per_node: str | None = None
-    time: str | None = None
-    partition: str | None = None
-    account: str | None = None
-    mpi: str | None = None
-    mpi_library: str | None = None
-    sbatch: Sequence[str] | None = None
-    out: Path | None = None
-    print: bool = False
+    slurm: Annotated[bool, typer.Option("--slurm", help="Write a batch script for Slurm, start nothing.")] = (
+        False
+    )
+    nodes: Annotated[int | None, typer.Option(help="Slurm: nodes.")] = None
+    ranks_per_node: Annotated[int | None, typer.Option(help="Slurm: ranks on each node; 1.")] = None
+    threads: Annotated[
+        int | None, typer.Option(help="Slurm: threads of each rank; whole nodes when left out.")
+    ] = None
+    memory_per_node: Annotated[
+        str | None, typer.Option(help="Slurm: such as 64GB; what the plan needs when left out.")
+    ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(help="Slurm: limit, hh:mm:ss or days-hh:mm:ss; 24:00:00. Queued again after it."),
+    ] = None
+    partition: Annotated[str | None, typer.Option(help="Slurm: partition.")] = None
+    account: Annotated[str | None, typer.Option(help="Slurm: account.")] = None
+    mpi: Annotated[
+        str | None, typer.Option(help="Slurm: srun, srun:pmix (a type of srun --mpi), or mpiexec; srun.")
+    ] = None
+    mpi_library: Annotated[
+        str | None, typer.Option(help="Slurm: the MPI library of the site, for MPI4PY_LIBMPI.")
+    ] = None
+    sbatch: Annotated[
+        list[str] | None, typer.Option(help="Slurm: one more option of sbatch, such as --sbatch=--qos=long.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="Slurm: the script; JOB.sbatch beside the job."),
+    ] = None
+    print: Annotated[bool, typer.Option("--print", help="Slurm: print the script, write no file.")] = False
 
     def refuse_alone(self) -> None:
         """Refuse options of a batch script when none is asked for.
@@ -48,9 +72,7 @@ class Options:
             raise _wrong(f"{option} is for a batch script", "add --slurm, or leave it out")
 
 
-def write(
-    options: Options, job_file: Path, run: Path | None, shots: str | None, strict: bool, as_json: bool
-) -> None:
+def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
     """Write the batch script of a migration, or print it; nothing is submitted.
 
     Raises
@@ -79,18 +101,18 @@ def write(
     if options.print and options.out is not None:
         raise _wrong("--print writes no file, --out names one", "leave one of them out")
     # the script is all that --print prints
-    out = Out(as_json or options.print)
+    out = Out(again.json or options.print)
     job = Job.from_toml(job_file)
-    if shots is not None:
-        job = job.with_shots(shots)
-    check_or_stop(job, out, strict)
+    if start.shots is not None:
+        job = job.with_shots(start.shots)
+    check_or_stop(job, out, again.strict)
     if job.data is None:
         raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-    run_dir = (run or job.default_run_dir).resolve()
+    run_dir = (start.run or job.default_run_dir).resolve()
     library = options.mpi_library or os.environ.get("MPI4PY_LIBMPI")
     batch = Batch(
         job.name,
-        _command(job_file, run_dir, shots, strict),
+        _command(job_file, run_dir, start.shots, again.strict),
         job.base.resolve(),
         run_dir,
         options.nodes,

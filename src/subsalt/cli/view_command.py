@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError, SubsaltError
@@ -18,16 +20,32 @@ if TYPE_CHECKING:
 class Options:
     """Options of the command; those that no other kind of picture knows are for time images."""
 
-    clip: float = 99.0
-    key: str | None = None
-    at: list[str] | None = None
-    every: int | None = None
-    velocity: bool = False
-    gain: float = 0.0
-    draw: str = "auto"
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", readable=False, help="PNG file; beside the input when left out."),
+    ] = None
+    clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0
+    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Where to cut and whose gathers to draw: inline,crossline[,time] of a time image (the CDP of a "
+            "line), repeat it for more gathers; x,y,z in m of a depth volume.",
+        ),
+    ] = None
+    gathers_every: Annotated[
+        int | None, typer.Option(metavar="N", help="Image gathers at every N locations of the inline.")
+    ] = None
+    velocity: Annotated[
+        bool, typer.Option("--velocity", help="Lay the rms velocity over the time image.")
+    ] = False
+    gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0
+    draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto"
+    open: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False
 
 
-def view(what: Path, target: Path | None, asked: Options, show: bool, as_json: bool) -> None:
+def view(what: Path, asked: Options, as_json: bool) -> None:
     """Draw a run or a file."""
     from subsalt.cli.commands import must_exist
 
@@ -37,17 +55,17 @@ def view(what: Path, target: Path | None, asked: Options, show: bool, as_json: b
         raise ConfigError(
             f"--clip {asked.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
         )
-    paths = [Path(p) for p in _made(what, target, asked, out)]
+    paths = [Path(p) for p in _made(what, asked, out)]
     for path in paths:
         out.row("picture", str(path))
-    if show:
+    if asked.open:
         import webbrowser
 
         webbrowser.open(paths[0].resolve().as_uri())
     out.json({"pictures": paths})
 
 
-def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Path]:
+def _made(what: Path, asked: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
     from subsalt.io.export import is_time_volume
     from subsalt.view.reading import is_gathers, named
@@ -58,15 +76,20 @@ def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Pat
     if what.is_dir() and what.suffix != ".zarr" and is_time_run(what):
         run = read_time_run(what)
         velocity = _velocity(what, run, asked.velocity, out)
-        drawn |= {"places": places, "every": asked.every, "gain": asked.gain, "overlay": asked.velocity}
-        return pictures.time_pictures(run, named(what, target), velocity=velocity, **drawn)
+        drawn |= {
+            "places": places,
+            "every": asked.gathers_every,
+            "gain": asked.gain,
+            "overlay": asked.velocity,
+        }
+        return pictures.time_pictures(run, named(what, asked.out), velocity=velocity, **drawn)
     if what.is_file() and is_gathers(what):
-        drawn |= {"places": places, "every": asked.every, "gain": asked.gain}
-        return pictures.gather_file(what, named(what, target), **drawn)
+        drawn |= {"places": places, "every": asked.gathers_every, "gain": asked.gain}
+        return pictures.gather_file(what, named(what, asked.out), **drawn)
     if what.is_file() and is_time_volume(what):
         at = places[0] if places else None
-        return pictures.time_file(what, named(what, target), at=at, clip=asked.clip, gain=asked.gain)
-    for name, given in (("--gathers-every", asked.every is not None), ("--velocity", asked.velocity)):
+        return pictures.time_file(what, named(what, asked.out), at=at, clip=asked.clip, gain=asked.gain)
+    for name, given in (("--gathers-every", asked.gathers_every is not None), ("--velocity", asked.velocity)):
         if given:
             raise ConfigError(
                 f"{what} is no time migration, for which {name} is", f"leave {name} out", "E836"
@@ -74,7 +97,7 @@ def _made(what: Path, target: Path | None, asked: Options, out: Out) -> list[Pat
     if len(places) > 1:
         raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E836")
     at = places[0] if places else None
-    return pictures.picture(what, target, key=asked.key, at=at, **drawn)
+    return pictures.picture(what, asked.out, key=asked.key, at=at, **drawn)
 
 
 def place_of(text: str) -> tuple[float, ...]:

@@ -14,7 +14,8 @@ from subsalt.errors import ConfigError
 from subsalt.methods import method_of
 
 if TYPE_CHECKING:
-    from subsalt.run.resume import ResumeOptions
+    from subsalt.cli.app_root import Again, Start
+    from subsalt.cli.app_run import Scan
     from subsalt.run.vscan import VelocityScan
 
 #: locations whose gathers are drawn when nobody says where
@@ -23,13 +24,13 @@ PLACES = 1
 BALANCE = 0.5
 
 
-def refuse_with(vscan: str | None, at: Sequence[str] | None, **others: str | None) -> None:
+def refuse_with(scan: Scan, **others: str | None) -> None:
     """Refuse --at without --vscan, and --vscan with options that it does not go with."""
-    if vscan is None and at:
+    if scan.vscan is None and scan.at:
         raise ConfigError(
             "--at says where --vscan draws gathers", "add --vscan, or leave --at out", code="E834"
         )
-    for name in (n for n in others.values() if n and vscan is not None):
+    for name in (n for n in others.values() if n and scan.vscan is not None):
         raise ConfigError(
             f"--vscan does not go with {name}",
             f"leave {name} out; in a batch script call `subsalt migrate JOB --vscan ...` itself",
@@ -37,33 +38,19 @@ def refuse_with(vscan: str | None, at: Sequence[str] | None, **others: str | Non
         )
 
 
-def vscan(
-    job_file: Path,
-    text: str,
-    at: Sequence[str] | None,
-    run: Path | None,
-    strict: bool,
-    as_json: bool,
-    how: ResumeOptions,
-    recompute: bool = False,
-) -> None:
-    """Migrate at every scale, each into a run of its own, then measure and draw.
-
-    Parameters
-    ----------
-    text : str
-        The scales, first:last:step.
-    at : sequence of str, optional
-        Places whose gathers are drawn.
-    run : Path, optional
-        Run directory of the job, beside which the folder of the scan lies.
-    """
+def vscan(job_file: Path, scan: Scan, start: Start, again: Again) -> None:
+    """Migrate at every scale, each into a run of its own, then measure and draw."""
+    from subsalt.cli.commands import check_or_stop
     from subsalt.cli.view_command import place_of
-    from subsalt.run.vscan import folder_of, scales_of
+    from subsalt.run import progress
+    from subsalt.run.migrate import migrate_job
+    from subsalt.run.vscan import folder_of, measure, migrate_scales, scales_of
+    from subsalt.view.time_sections import indices_at
 
-    out = Out(as_json)
-    scales = scales_of(text)
-    places = [place_of(p) for p in at or []]
+    how = again.options()
+    out = Out(again.json)
+    scales = scales_of(scan.vscan or "")
+    places = [place_of(p) for p in scan.at or []]
     with ranks.on_all_ranks(job_file, out) as found:
         job: Any = found
         if method_of(job.method).domain != "time":
@@ -72,51 +59,32 @@ def vscan(
                 'set method = "kirchhoff", with [velocity] in place of [model]',
                 code="E834",
             )
-        folder = folder_of(run or job.default_run_dir)
-        _scan(job, scales, folder, places, strict, out, how, recompute)
+        check_or_stop(job, out, again.strict)
+        with ranks.together():
+            grid = job.image_grid(job.open_table())
+            for place in places:
+                indices_at(grid, place)
+
+        def migrate(scaled: Any, run: Path, word: str) -> None:
+            out.say(f"{word}: {run}")
+            with progress.for_stream("migrating", units="blocks") as bar:
+                migrate_job(scaled, run, bar, resume=how, say=out.say, recompute=start.recompute)
+
+        folder = folder_of(start.run or job.default_run_dir)
+        runs = migrate_scales(job, scales, folder, migrate)
+        with ranks.together():
+            if not out.quiet:
+                _show(measure(folder, scales, runs), places, job.title or job.name, out)
 
 
-def _scan(
-    job: Any,
-    scales: tuple[float, ...],
-    folder: Path,
-    places: Sequence[Sequence[float]],
-    strict: bool,
-    out: Out,
-    how: ResumeOptions,
-    recompute: bool,
-) -> None:
-    """Migrate on all ranks; measure and draw on one."""
-    from subsalt.cli.commands import check_or_stop
-    from subsalt.parallel.comm import world
-    from subsalt.run import progress
-    from subsalt.run.migrate import migrate_job
-    from subsalt.run.vscan import measure, migrate_scales
-    from subsalt.view.time_sections import indices_at
-
-    check_or_stop(job, out, strict)
-    with ranks.together():
-        grid = job.image_grid(job.open_table())
-        for place in places:
-            indices_at(grid, place)
-
-    def migrate(scaled: Any, run: Path, word: str) -> None:
-        out.say(f"{word}: {run}")
-        with progress.for_stream("migrating", units="blocks") as bar:
-            migrate_job(scaled, run, bar, resume=how, say=out.say, recompute=recompute)
-
-    runs = migrate_scales(job, scales, folder, migrate)
-    with world().together():
-        if out.quiet:
-            return
-        scan = measure(folder, scales, runs)
-        pictures = draw(scan, places, job.title or job.name)
-        for line in table(scan):
-            out.say(line)
-        for path in pictures:
-            out.row("picture", str(path))
-        out.row("runs", str(folder))
-        out.json(scan.to_dict() | {"pictures": pictures})
+def _show(scan: VelocityScan, places: Sequence[Sequence[float]], title: str, out: Out) -> None:
+    pictures = draw(scan, places, title)
+    for line in table(scan):
+        out.say(line)
+    for path in pictures:
+        out.row("picture", str(path))
+    out.row("runs", str(scan.folder))
+    out.json(scan.to_dict() | {"pictures": pictures})
 
 
 def table(scan: VelocityScan) -> list[str]:
