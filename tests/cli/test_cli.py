@@ -389,7 +389,7 @@ def test_stopped_in_the_middle_of_a_shot_and_continued(tmp_path, number, code):
     status, _, err = finish(process)
     assert status == code, err
     assert "Traceback" not in err
-    assert "the same command goes on" in err
+    assert "the same command resumes from there" in err
     assert not list(run_dir.rglob("*.tmp*")) + list(run_dir.rglob(".*tmp*"))
     assert not (run_dir / "image.sgy").exists()
     from subsalt.run.ledger import peek

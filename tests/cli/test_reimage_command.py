@@ -133,4 +133,4 @@ def test_migrate_says_what_it_uses_again_and_what_it_sets_aside(survey, subsalt_
     assert code == 78
     assert "both wavefields of every shot" in err
     code, out, _ = subsalt_command("migrate", path, "--run", run, "--recompute")
-    assert (code, "the old result is set aside in" in out) == (0, True)
+    assert (code, "the old result is now in" in out) == (0, True)

@@ -118,7 +118,7 @@ def test_recompute_sets_the_old_result_aside(survey, tmp_path):
     assert new.sha256 != old.sha256
     assert new.sha256 == migrate_job(slower, tmp_path / "fresh").sha256
     (aside,) = (run / "previous").iterdir()
-    assert said[0] == f"the old result is set aside in {aside}"
+    assert said[0] == f"the old result is now in {aside}"
     assert (aside / "image.sgy").read_bytes() == image
     assert (run / "my notes.txt").read_text() == "mine"
     # it is a run like any other, its kept wavefields included

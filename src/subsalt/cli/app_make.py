@@ -50,7 +50,7 @@ def doctor(
         "."
     ),
 ) -> None:
-    """Say what this machine offers, and test that the program computes rightly on it."""
+    """Report what this machine offers, and test that the program computes correctly on it."""
     from subsalt import mpi_doctor
     from subsalt.doctor import examine
     from subsalt.parallel import comm

@@ -78,9 +78,7 @@ class Start:
     shots: Shots = None
     recompute: Annotated[
         bool,
-        typer.Option(
-            "--recompute", help="Set the result of a changed job aside in RUN/previous, start anew."
-        ),
+        typer.Option("--recompute", help="Move the result of a changed job to RUN/previous and start anew."),
     ] = False
 
 
@@ -91,7 +89,7 @@ class Again:
     strict: Strict = False
     json: Json = False
     retry_quarantined: Annotated[
-        bool, typer.Option("--retry-quarantined", help="Try shots again that were set aside.")
+        bool, typer.Option("--retry-quarantined", help="Retry shots that were quarantined.")
     ] = False
     accept_changed_inputs: Annotated[
         bool,

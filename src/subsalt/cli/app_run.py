@@ -53,7 +53,7 @@ def migrate(
     batch: slurm_command.Options,
     scan: Scan,
 ) -> None:
-    """Migrate [data] to a depth or time image, as method says; the same command goes on where a run was stopped."""
+    """Migrate [data] to a depth or time image, as method says; the same command resumes a run that was stopped."""
     from subsalt.cli import vscan_command
 
     if batch.slurm:
@@ -74,7 +74,7 @@ def migrate(
 
 
 @app.command(
-    short_help="Go on with a run that was stopped or killed.",
+    short_help="Resume a run that was stopped or killed.",
     epilog=example("subsalt resume survey.run", "mpiexec -n 4 subsalt resume survey.run"),
 )
 @spread
@@ -82,7 +82,7 @@ def resume(
     run: RunDir,
     again: Again,
 ) -> None:
-    """Go on with a run from its directory alone, on any number of ranks: the same as its first command again."""
+    """Resume a run from its directory alone, on any number of ranks: the same as its first command again."""
     from subsalt.cli import reimage_command
     from subsalt.run.job_of_run import job_of_run
     from subsalt.run.stopping import known_run
@@ -101,7 +101,7 @@ def resume(
 
 
 @app.command(
-    short_help="Ask a run to stop; it can go on later.",
+    short_help="Ask a run to stop; it can be resumed later.",
     epilog=example("subsalt stop survey.run", "subsalt stop survey.run --finish-shots"),
 )
 def stop(
@@ -118,7 +118,7 @@ def stop(
     ] = 60.0,
     json: Json = False,
 ) -> None:
-    """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can go on."""
+    """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can be resumed."""
     from subsalt.run.stopping import ask
 
     if not wait >= 0:
@@ -129,7 +129,7 @@ def stop(
         dead = f" ({answer.owner} is gone)" if answer.owner else ""
         out.say(f"nobody works in {run}{dead}: nothing to stop")
     elif answer.stopped:
-        out.say(f"stopped after {answer.seconds:.1f} s; subsalt resume {run} goes on")
+        out.say(f"stopped after {answer.seconds:.1f} s; resume it with subsalt resume {run}")
     out.json(answer)
 
 

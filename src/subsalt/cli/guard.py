@@ -26,11 +26,11 @@ EXIT_CODES = {
     70: "internal error: please report it",
     73: "an output cannot be created",
     74: "reading or writing failed, or the disk is full",
-    75: "stopped (subsalt stop, --time-limit, SIGTERM, SIGUSR1); the same command goes on",
+    75: "stopped (subsalt stop, --time-limit, SIGTERM, SIGUSR1); the same command resumes it",
     78: "the job file is wrong",
-    130: "interrupted (Ctrl-C); the same command goes on",
+    130: "interrupted (Ctrl-C); the same command resumes it",
     141: "the reader of the output went away",
-    143: "terminated (SIGTERM), in a command that has nothing to go on with",
+    143: "terminated (SIGTERM), in a command that cannot be resumed",
 }
 
 # typer brings its own copy of click in some versions: take the classes from what it exports
@@ -141,7 +141,7 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
 
 def _stopped(stop: BaseException, out: Any, code: int, word: str, command: str) -> int:
     if command in (*GO_ON, "demo"):
-        what, fix = "what was finished is kept", "the same command goes on from there"
+        what, fix = "what was finished is kept", "the same command resumes from there"
     else:
         what, fix = "no file is left half-written", "start the command again"
     error = SubsaltError(f"{word}; {what}", fix, code="E801")

@@ -1,4 +1,4 @@
-"""`[checkpoint]` of a job file: how the source wavefield is had again, and where its snapshots and states lie."""
+"""`[checkpoint]` of a job file: how the source wavefield is recovered, and where its snapshots and states lie."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ OffSteps = Annotated[
 
 
 class CheckpointSection(Section):
-    """How the source wavefield is had again when the receiver wavefield needs it."""
+    """How the source wavefield is recovered when the receiver wavefield needs it."""
 
     strategy: Strategy = Field(
         CheckpointOptions.strategy,

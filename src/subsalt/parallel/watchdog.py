@@ -270,7 +270,7 @@ class Watchdog:
         elif now - self._asked > GRACE + TURN * min(self.comm.rank, 4):
             error = SubsaltError(
                 f"stopped by {signal.Signals(number).name}; what was finished is kept",
-                "the same command goes on from there",
+                "the same command resumes from there",
                 code="E801",
             )
             error.exit_code = STOPPING[signal.Signals(number)]
@@ -298,7 +298,7 @@ class Watchdog:
         error = ParallelError(
             f"no sign of life from {who} for {seconds:.0f} s ({doing}); noticed by rank {self.comm.rank} on "
             f"{self.comm.host}{f', at: {here}' if here else ''}",
-            "what was finished is kept; the same command goes on from there, on any number of ranks",
+            "what was finished is kept; the same command resumes from there, on any number of ranks",
             code="E713",
         )
         self._speak_and_end(error)
@@ -307,7 +307,7 @@ class Watchdog:
         self._speak_and_end(
             ParallelError(
                 "the launcher that started the ranks has died",
-                "what was finished is kept; the same command goes on from there",
+                "what was finished is kept; the same command resumes from there",
                 code="E715",
             )
         )

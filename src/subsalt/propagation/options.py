@@ -155,7 +155,7 @@ class ImagingOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """How the source wavefield is had again when the receiver wavefield needs it.
+    """How the source wavefield is recovered when the receiver wavefield needs it.
 
     Parameters
     ----------

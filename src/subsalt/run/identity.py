@@ -140,7 +140,7 @@ def begin_run(
             maker = "reimage" if "reimage" in before else "migrate"
             raise ConfigError(
                 f"{ledger.folder} holds an image that `subsalt {maker}` has made",
-                f"choose another directory with {option}; subsalt resume {ledger.folder} goes on with what is there",
+                f"choose another directory with {option}; subsalt resume {ledger.folder} continues what is there",
                 code="E810",
             )
         changes = differences(_of_the_fields(before), _of_the_fields(json.loads(json.dumps(key))))
@@ -162,7 +162,7 @@ def begin_run(
             raise ConfigError(
                 f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{rest}. What is there stays "
                 f"as it is; the new image takes {needs} again",
-                f"{way_out}{', or set the old result aside with --recompute' if option == '--run' else ''}",
+                f"{way_out}{', or move the old result away with --recompute' if option == '--run' else ''}",
                 code="E810",
             )
         kept = ledger.get(PLACE)

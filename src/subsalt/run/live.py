@@ -166,7 +166,7 @@ class Live:
     def _stopped(self, request: Request, how: str) -> RunStopped:
         return RunStopped(
             f"stopped ({request.why}): {how}; what was finished is kept",
-            f"the same command, or subsalt resume {self.folder}, goes on from there",
+            f"the same command, or subsalt resume {self.folder}, resumes from there",
         )
 
     # -- the thread

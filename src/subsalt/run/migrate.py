@@ -316,7 +316,7 @@ def migrate_job(
     strict : bool
         Warnings of the checks stop the run too.
     resume : ResumeOptions, optional
-        What to do with shots that were set aside and inputs that have changed, and when to stop.
+        What to do with quarantined shots and inputs that have changed, and when to stop.
     say : callable, optional
         Told what is used again of what the directory holds, before the first shot.
     recompute : bool

@@ -146,7 +146,7 @@ def open_run(
             raise
         old = ledger.get("run_id") or ""
         ledger.close()
-        say(f"the old result is set aside in {set_aside(folder, old)}")
+        say(f"the old result is now in {set_aside(folder, old)}")
         ledger = stack.enter_context(Ledger(folder))
         begin(ledger)
     return ledger

@@ -1,4 +1,4 @@
-"""Shots that fail: tried once more at the end of the survey, then set aside with all that is needed to look into them.
+"""Shots that fail: tried once more at the end of the survey, then quarantined with all that is needed to examine them.
 
 A failure belongs to the shot when trying again may help or nothing else is touched: traces that are wrong or cannot be
 read, a wavefield that blows up, too little memory. What cannot be written stops the run: the next shot would meet it

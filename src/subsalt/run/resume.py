@@ -17,7 +17,7 @@ class ResumeOptions:
     Parameters
     ----------
     retry_quarantined : bool
-        Shots that were set aside are tried again.
+        Quarantined shots are tried again.
     accept_changed_inputs : bool
         Finished shots are kept although files of traces have changed.
     limit : float, optional
@@ -62,7 +62,7 @@ def _note(ledger: Ledger, shot: int, reason: str, more: dict[str, object]) -> No
 
 
 def units_to_do(ledger: Ledger) -> list[int]:
-    """Return the units that are neither done nor set aside, suspects last."""
+    """Return the units that are neither done nor quarantined, suspects last."""
     suspects = set(ledger.suspects())
     planned = [r["id"] for r in ledger.rows() if r["state"] == "planned"]
     return sorted(planned, key=lambda shot: shot in suspects)

@@ -1,4 +1,4 @@
-"""The batch script of a run under Slurm: requeued, told before its time is over, going on where it stopped."""
+"""The batch script of a run under Slurm: requeued, told before its time is over, resuming where it stopped."""
 
 from __future__ import annotations
 
@@ -217,11 +217,11 @@ done
 # 75 without having been told comes from `subsalt stop` or `scancel`: somebody wants it to end
 if [[ $code -ne 0 && -n $asked ]]; then
     if (( $(finished) > before )) || [[ $(restarts) != "$restarts_before" ]]; then
-        echo "stopped before the end of the time; queued again, it goes on from here"
+        echo "stopped before the end of the time; queued again, it resumes from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75
     fi
     echo "no shot or block was finished within the time limit: ask for more --time, or more ranks," >&2
-    echo "or let long ones go on in the middle: [checkpoint] restart_every, [kirchhoff] save_every" >&2
+    echo "or let long ones resume in the middle: [checkpoint] restart_every, [kirchhoff] save_every" >&2
     exit 75
 fi
 exit "$code\"""".splitlines()

@@ -25,7 +25,7 @@ LOOK = 0.1
 
 
 class RunStopped(SubsaltError):
-    """A run ended before its time because somebody wanted it; the same command goes on."""
+    """A run was stopped on request; the same command resumes it."""
 
     exit_code = 75
     default_code = "E801"

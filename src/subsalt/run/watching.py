@@ -69,7 +69,7 @@ class View:
     scratch, free : int
         Bytes of snapshots, and free on the disk of the run.
     quarantined : list of dict
-        Shots that were set aside, and why.
+        Quarantined shots, and why.
     said : str
         When the run spoke last, UTC.
     by : str
@@ -254,8 +254,8 @@ def lines(view: View) -> list[str]:
     if view.phase and not view.running:
         out.append(f"phase     {view.phase}")
     share = f"  ({100 * n['done'] / n['total']:.1f} %)" if n["total"] else ""
-    aside = f", {n['quarantined']} set aside" if n["quarantined"] else ""
-    again = f", {n['failed']} to be tried again" if n["failed"] else ""
+    aside = f", {n['quarantined']} quarantined" if n["quarantined"] else ""
+    again = f", {n['failed']} to be retried" if n["failed"] else ""
     units = f"{view.unit}s"
     out.append(f"{units:<9} {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
     for r in view.running:
@@ -274,7 +274,7 @@ def lines(view: View) -> list[str]:
         )
     out.append(f"disk      {human(view.scratch)} of scratch, {human(view.free)} free")
     for hole in view.quarantined[:10]:
-        out.append(f"aside     shot {hole['shot']}: {hole['reason']}")
+        out.append(f"failed    shot {hole['shot']}: {hole['reason']}")
     return out + _cure(view)
 
 

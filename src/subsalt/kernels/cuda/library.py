@@ -254,7 +254,7 @@ def check(lib: Any, status: int) -> None:
     if status in LOST:
         raise DeviceError(
             f"the GPU was lost ({said})",
-            "a run goes on where it stood: start it again; subsalt doctor says whether the GPU is back",
+            "a run resumes where it stood: start it again; subsalt doctor says whether the GPU is back",
             code="E984",
         )
     raise DeviceError(

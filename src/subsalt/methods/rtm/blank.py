@@ -80,7 +80,7 @@ def _emptied(total: ImageSum, steps: list[tuple[str, Contents]], at: int) -> Sub
         what, cure = f"condition {total.setup.imaging.condition!r}", "choose another [imaging] condition"
     return ConfigError(
         f"the image is zero throughout: the step {name} ({what}) leaves nothing; {had}",
-        f"{cure}; partial images of all shots are kept: the same run directory goes on from them",
+        f"{cure}; partial images of all shots are kept: the same run directory resumes from them",
         code="E844",
     )
 

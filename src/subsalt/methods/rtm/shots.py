@@ -1,7 +1,7 @@
 """The shots of a migration: every group of ranks takes the next one that is not done, until none is left.
 
 A shot counts as done only after all ranks of its group have published their planes of its partial image. One that
-fails (bad traces, a wavefield that blows up) is tried once more at the end, then set aside, and the survey goes on.
+fails (bad traces, a wavefield that blows up) is tried once more at the end, then quarantined, and the survey continues.
 
 Which planes and receivers of a shot a rank has is known before anything is read (`share_of`).
 """
