@@ -23,6 +23,7 @@ from subsalt.kernels.packing import pack
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
+from thorough import pairs
 
 DEPTHS = [1, 2, 3, 4, 5, 6]
 
@@ -69,9 +70,7 @@ def test_every_order(order: int, ndim: int) -> None:
     assert same(run(problem, 9, native=True), run(problem, 9, native=False))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 5])
-@pytest.mark.parametrize("rows", [0, 1, 3, 7, 20, 52])
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize(("threads", "rows", "depth"), pairs([1, 2, 3, 5], [0, 1, 3, 7, 20, 52], DEPTHS))
 def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: int, depth: int) -> None:
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, depth))
     problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
@@ -80,10 +79,10 @@ def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: 
         assert same(run(problem, 11, native=True), want)
 
 
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
-@pytest.mark.parametrize("boundary", ["none", "damping", "pml"])
-@pytest.mark.parametrize("order", [2, 4, 8])
-@pytest.mark.parametrize("free_surface", [False, True])
+@pytest.mark.parametrize(
+    ("medium", "boundary", "order", "free_surface"),
+    pairs(["vti", "isotropic"], ["pml", "damping", "none"], [8, 4, 2], [True, False]),
+)
 def test_deep_passes(
     monkeypatch: pytest.MonkeyPatch, medium: str, boundary: str, order: int, free_surface: bool
 ) -> None:

@@ -1,6 +1,11 @@
 """How much of what could be tried is tried: a sample in ``make test``, all of it in ``make test-all``."""
 
 import os
+from collections.abc import Callable, Iterable
+from itertools import combinations, product
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 #: every strike, form and number of ranks, by ``SUBSALT_TESTS=all``
 ALL = os.environ.get("SUBSALT_TESTS") == "all"
@@ -9,3 +14,33 @@ ALL = os.environ.get("SUBSALT_TESTS") == "all"
 def sample(few: int, every: int) -> int:
     """Return how many to try: few in ``make test``, every one in ``make test-all``."""
     return every if ALL else few
+
+
+def some(items: Iterable[Item], few: int) -> list[Item]:
+    """Return items to try: `few`, evenly spread, the first and the last among them; every one in ``make test-all``."""
+    every = list(items)
+    if ALL or few >= len(every):
+        return every
+    return [every[round(i * (len(every) - 1) / max(1, few - 1))] for i in range(few)]
+
+
+def pairs(
+    *values: Iterable[object], without: Callable[..., bool] = lambda *row: False
+) -> list[tuple[object, ...]]:
+    """Return combinations of values to try: some in which every pair of values of two lists occurs together, as few as
+    a greedy search finds; every combination in ``make test-all``. None of those that `without` names.
+    """
+    every = [row for row in product(*values) if not without(*row)]
+    if ALL:
+        return every
+    left = {pair for row in every for pair in _pairs_of(row)}
+    chosen = []
+    while left:
+        row = max(every, key=lambda row: len(left & _pairs_of(row)))
+        chosen.append(row)
+        left -= _pairs_of(row)
+    return [row for row in every if row in chosen]
+
+
+def _pairs_of(row: tuple[object, ...]) -> set[object]:
+    return {((i, a), (j, b)) for (i, a), (j, b) in combinations(enumerate(row), 2)}

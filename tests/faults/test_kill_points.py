@@ -10,7 +10,7 @@ import pytest
 from strikes import KILL, TORN, spread
 from struck_survey import Case
 
-from thorough import sample
+from thorough import sample, some
 
 #: strikes of this module, over operations and parts of the run
 POINTS = 50
@@ -61,7 +61,7 @@ def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
     assert left[-1] == 0
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize("share", some([0.6, 0.3, 0.95], 1))
 def test_the_installed_program_is_killed(case: Case, share: float) -> None:
     """The same with a program that was started anew, not forked."""
     case.fresh()

@@ -38,8 +38,8 @@ def jobs(request: pytest.FixtureRequest, case: Case) -> Case:
 def test_killed_with_records_on_two_disks(jobs: Case) -> None:
     inside = [p for p in jobs.points if p.part == "scratch"]
     points = [
-        *inside[:: len(inside) // sample(9, 18)],
-        *spread([p for p in jobs.points if p.part != "scratch"], sample(4, 8)),
+        *inside[:: len(inside) // sample(6, 18)],
+        *spread([p for p in jobs.points if p.part != "scratch"], sample(3, 8)),
     ]
     jobs.striker.struck.clear()
     faults = []
@@ -48,7 +48,7 @@ def test_killed_with_records_on_two_disks(jobs: Case) -> None:
         faults += [f"{point}: {fault}"] if fault else []
     assert not faults, "\n".join(faults)
     assert sum(jobs.striker.struck.values()) == len(points)
-    assert sum(n for (_, part), n in jobs.striker.struck.items() if part == "scratch") >= sample(9, 18)
+    assert sum(n for (_, part), n in jobs.striker.struck.items() if part == "scratch") >= sample(6, 18)
 
 
 def test_killed_again_with_records_on_two_disks(jobs: Case) -> None:
@@ -83,7 +83,7 @@ def test_a_killed_shot_goes_on_from_its_restart_point(jobs: Case) -> None:
 def test_records_that_cannot_be_written(jobs: Case, number: int, mode: int) -> None:
     """The threads behind the stores included."""
     inside = [p for p in jobs.points if p.part == "scratch"]
-    chosen = inside[:: max(1, len(inside) // 14)]
+    chosen = inside[:: max(1, len(inside) // sample(7, 14))]
     results = [failed(jobs, point.k, number, mode) for point in chosen]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)

@@ -16,6 +16,7 @@ from job_files import MIGRATE, survey, write_files
 from subsalt.run.ledger import peek
 from subsalt.run.stopping import ask
 from subsalt.run.watching import view_of
+from thorough import some
 
 pytestmark = MPI
 
@@ -73,18 +74,19 @@ def started(folder, job, name, n):
     return launched, launched.ranks(), descendants(launched.process.pid)
 
 
-@pytest.mark.parametrize(
-    ("job", "number", "struck", "code", "said"),
-    [
-        ("job.toml", signal.SIGSTOP, 0, 69, "no sign of life from rank 0 "),
-        ("slabs.toml", signal.SIGSTOP, 1, 69, "no sign of life from rank 1 "),
-        ("job.toml", signal.SIGKILL, 2, None, None),
-        ("job.toml", signal.SIGKILL, 0, None, None),
-        ("slabs.toml", signal.SIGTERM, "mpiexec", 75, "error E801  stopped"),
-        ("job.toml", signal.SIGINT, "mpiexec", 130, "error E801  interrupted"),
-        ("job.toml", signal.SIGUSR1, 2, 75, "error E801  stopped"),
-    ],
-)
+#: the job, the signal, who gets it, the exit code, what is said
+STRIKES = [
+    ("slabs.toml", signal.SIGSTOP, 1, 69, "no sign of life from rank 1 "),
+    ("job.toml", signal.SIGSTOP, 0, 69, "no sign of life from rank 0 "),
+    ("job.toml", signal.SIGKILL, 0, None, None),
+    ("job.toml", signal.SIGKILL, 2, None, None),
+    ("slabs.toml", signal.SIGTERM, "mpiexec", 75, "error E801  stopped"),
+    ("job.toml", signal.SIGUSR1, 2, 75, "error E801  stopped"),
+    ("job.toml", signal.SIGINT, "mpiexec", 130, "error E801  interrupted"),
+]
+
+
+@pytest.mark.parametrize(("job", "number", "struck", "code", "said"), some(STRIKES, 4))
 def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
     folder = folders(LONG if number == signal.SIGSTOP else SHORT)
     name = f"{job}-{number}-{struck}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.ndimage import gaussian_filter
 
 from subsalt import PropagationOptions, Survey, dot_test, forward, ricker, rtm_operator
 from subsalt.methods.rtm.operators import ModellingOperator
+from thorough import pairs
 
 #: physics page, section 9
 SINGLE_TOLERANCE, DOUBLE_TOLERANCE = 1e-6, 1e-12
@@ -83,9 +83,8 @@ def positions(model, seed, count):
 
 
 def cases(boundaries, too_many_points):
-    """Return every boundary, medium, dimension and precision but those that NumPy would take long for."""
-    everything = itertools.product(boundaries, MEDIA, (2, 3), ("float64", "float32"))
-    return [c for c in everything if not too_many_points(*c)]
+    """Return boundaries, media, dimensions and precisions but those that NumPy would take long for."""
+    return pairs(boundaries, MEDIA, (2, 3), ("float64", "float32"), without=too_many_points)
 
 
 # damping in 3-D has 96^3 points: float64 sees its lines in 2-D, the compiled kernels run it in 3-D

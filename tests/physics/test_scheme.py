@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from subsalt import EarthModel, Grid, PropagationOptions, Survey, analytic, forw
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.numerics import stencil
 from subsalt.propagation.propagator import Propagator
+from thorough import some
 
 # physics page, section 3: S, and v dt / h of the bound in 2-D and 3-D
 TABLE = {
@@ -159,8 +161,7 @@ def test_reciprocity():
     assert misfit(first, second) < 1e-12
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("ndim", "precision"), some(product([3, 2], ["float32", "float64"]), 2))
 def test_vti_without_anisotropy_is_isotropic(ndim, precision):
     rng = np.random.default_rng(7)
     shape = (40, 36) if ndim == 2 else (22, 20, 24)

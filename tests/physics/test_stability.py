@@ -11,11 +11,12 @@ from subsalt.errors import ModelError, NumericalFailure, StabilityError
 from subsalt.kernels.work import FINITE_EVERY
 from subsalt.propagation import tapers
 from subsalt.propagation.propagator import Propagator
+from thorough import pairs
 
 
-@pytest.mark.parametrize("boundary", ["none", "damping", "pml"])
-@pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+@pytest.mark.parametrize(
+    ("medium", "ndim", "boundary"), pairs(["tti", "vti", "isotropic"], [3, 2], ["pml", "damping", "none"])
+)
 def test_a9_ten_thousand_steps(boundary, medium, ndim):
     # every node has its own velocity, 1500 to 4500 m/s, its own epsilon and delta, and its own axis
     shape, order = (44, 40) if ndim == 2 else (16, 14, 15), 8

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from physics_tools import DEVICE, DOUBLE, misfit, random_tti
 
 from subsalt import EarthModel, Grid, Survey, analytic, forward, ricker
+from thorough import some
 
 VP, E, D = 2000.0, 0.25, 0.1
 
@@ -51,8 +53,7 @@ def test_without_tilt_it_is_vti_to_the_order_of_the_scheme(order):
     assert np.max(differences[1]) < (0.12 if order == 2 else 0.02)
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(("ndim", "precision"), some(product([3, 2], ["float32", "float64"]), 2))
 def test_without_anisotropy_it_is_isotropic(ndim, precision):
     # p and q stay equal whatever the axes do, and the sum of both operators is the Laplacian, in the PML, too
     shape = (56, 52) if ndim == 2 else (36, 35, 37)

@@ -17,6 +17,7 @@ from subsalt.methods.rtm.memory import allocated, layer_bytes
 from subsalt.physics import MEDIA
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
+from thorough import some
 
 JOB = """
 import json, sys
@@ -52,16 +53,19 @@ print(json.dumps([plan, status("VmHWM") - before]))
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc/self/status")
 @pytest.mark.parametrize(
     "job",
-    [
-        ([601, 301], 2, 100, 200, "vti", "f32"),
-        ([601, 301], 2, 100, 200, "tti", "f32"),
-        ([301, 101], 2, 2000, 500, "isotropic", "f32"),
-        ([101, 81, 81], 1, 50, 60, "isotropic", "f32"),
-        ([151, 121, 101], 2, 50, 40, "isotropic", "u16"),
-        ([151, 121, 101], 2, 50, 40, "vti", "f32"),
-        ([151, 121, 101], 2, 50, 40, "vti", "u16"),
-        ([121, 121, 81], 2, 50, 40, "tti", "f32"),
-    ],
+    some(
+        [
+            ([121, 121, 81], 2, 50, 40, "tti", "f32"),
+            ([601, 301], 2, 100, 200, "vti", "f32"),
+            ([601, 301], 2, 100, 200, "tti", "f32"),
+            ([301, 101], 2, 2000, 500, "isotropic", "f32"),
+            ([151, 121, 101], 2, 50, 40, "isotropic", "u16"),
+            ([101, 81, 81], 1, 50, 60, "isotropic", "f32"),
+            ([151, 121, 101], 2, 50, 40, "vti", "f32"),
+            ([151, 121, 101], 2, 50, 40, "vti", "u16"),
+        ],
+        5,
+    ),
     ids=lambda job: f"{len(job[0])}-D {job[4]} {job[5]}, {job[2]} traces",
 )
 def test_the_plan_is_within_five_percent_of_the_peak(job) -> None:
