@@ -8,7 +8,7 @@ import pytest
 from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.machine import publishing
+from subsalt.machine import storage
 from subsalt.machine.machine_file import Machine
 from subsalt_lab import machine_tables as tables
 
@@ -104,16 +104,16 @@ def test_wrong_input_is_named(file, capsys, args, code, named):
 
 
 def test_what_a_published_file_takes(tmp_path):
-    assert publishing.known(None, tmp_path) is None
-    assert publishing.known(Machine({}, {}), tmp_path) is None
-    rows = publishing.measure(tmp_path)
+    assert storage.publishing_known(None, tmp_path) is None
+    assert storage.publishing_known(Machine({}, {}), tmp_path) is None
+    rows = storage.measure_publishing(tmp_path)
     assert list(tmp_path.iterdir()) == []
     machine = Machine({}, {}).merged("storage", rows)
     assert len(machine.sections["storage"]) == 2
-    seconds, rate = publishing.known(machine, tmp_path / "not there yet")
+    seconds, rate = storage.publishing_known(machine, tmp_path / "not there yet")
     assert seconds > 0
     assert rate > 0
     small, large = rows
     # what is left of a large file when that of a small one is taken away
     rest = large["seconds_median"] - small["seconds_median"]
-    assert rate == pytest.approx(publishing.LARGE / max(rest, 1e-6))
+    assert rate == pytest.approx(storage.LARGE / max(rest, 1e-6))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from subsalt.errors import ConfigError
 from subsalt.machine.machine_file import Machine
-from subsalt.plan.model import cut, network, shot, survey
+from subsalt.plan.model import cut, network, shot
 from subsalt.plan.model.network import Link
 from subsalt.plan.model.shot import Files, Problem, predict
 
@@ -88,15 +88,12 @@ def test_blocks_exchange_no_more_than_slabs(shape, n):
 
 
 def test_shots_dealt_to_groups():
-    assert survey.groups_of(100, 24, 50) == 4
-    assert survey.groups_of(10, 24, 50) == 1
-    assert survey.groups_of(1000, 1, 50) == 50
     # 13 shots over 4 groups: four rounds, three places of sixteen empty
-    assert survey.survey_seconds(13, 4, 10.0) == 40.0
-    assert survey.tail_loss(13, 4) == pytest.approx(3 / 16)
+    assert shot.survey_seconds(13, 4, 10.0) == 40.0
+    assert shot.tail_loss(13, 4) == pytest.approx(3 / 16)
     # all partial images are read once, whoever reads them; the file system may be what limits
-    assert survey.sum_seconds(100, 3, 2, 10.0, None, 1) == pytest.approx(4 * 300 / 20)
-    assert survey.sum_seconds(100, 3, 2, 10.0, Files(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
+    assert shot.sum_seconds(100, 3, 2, 10.0, None, 1) == pytest.approx(4 * 300 / 20)
+    assert shot.sum_seconds(100, 3, 2, 10.0, Files(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
 
 
 def test_links_come_from_what_was_measured():

@@ -112,8 +112,8 @@ def draw(scan: VelocityScan, places: Sequence[Sequence[float]], title: str) -> l
     from subsalt import view
     from subsalt.view.image_gathers import MUTED
     from subsalt.view.time_pictures import locations_of
+    from subsalt.view.time_run import TraceVolume, grid_of_traces
     from subsalt.view.time_sections import indices_at, line_name
-    from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
     first = scan.runs[0]
     grid = grid_of_traces(first.image)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from subsalt.machine import publishing
 from subsalt.machine.machine_file import Machine
+from subsalt.machine.storage import publishing_known
 from subsalt.plan.model import network
 from subsalt.plan.model.network import Link
 from subsalt.plan.model.shot import Files
@@ -94,7 +94,7 @@ class Surroundings:
         limit : float
             Bytes per second that files take and give to all ranks together.
         """
-        publish, write = publishing.known(machine, folder) or (PUBLISH, WRITE)
+        publish, write = publishing_known(machine, folder) or (PUBLISH, WRITE)
         return cls(Network.of(machine, link), Files(READ, write, limit), publish)
 
 

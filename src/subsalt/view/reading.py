@@ -17,9 +17,8 @@ from subsalt.view.records import Draw, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
 from subsalt.view.time_pictures import draw_gathers, locations_of, time_pictures
-from subsalt.view.time_run import gathers_of, is_time_run, read_time_run
+from subsalt.view.time_run import TraceVolume, gathers_of, grid_of_traces, is_time_run, read_time_run
 from subsalt.view.time_sections import time_sections
-from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn

@@ -43,7 +43,7 @@ class KirchhoffTimeMigration:
 
     def draw_map(self, job: KirchhoffJob, result: CheckResult, place: Callable[[], Path]) -> Path | None:
         """Draw midpoints, fold and sources on the image grid, and the offsets."""
-        from subsalt.view.midpoint_map import midpoint_map
+        from subsalt.view.fold_maps import midpoint_map
 
         context = result.context
         if context.table is None:

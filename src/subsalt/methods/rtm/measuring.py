@@ -9,7 +9,7 @@ from typing import Any
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machines
-from subsalt.machine import publishing, shot_rates, storage
+from subsalt.machine import shot_rates, storage
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -68,8 +68,8 @@ def measured(
                 lambda p=place, t=threads: storage.measure_directory(p, FOLDER_BYTES, t, options.direct),  # type: ignore[misc]
             )
             machine = machine_if_known() or machine
-    if run_dir is not None and publishing.known(machine, home := existing(run_dir)) is None:
-        _measured("storage", lambda: publishing.measure(home))
+    if run_dir is not None and storage.publishing_known(machine, home := existing(run_dir)) is None:
+        _measured("storage", lambda: storage.measure_publishing(home))
     return machine_if_known()
 
 

@@ -23,10 +23,9 @@ from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.gpu import LAUNCHES, PIN
-from subsalt.plan.model.front import reached
+from subsalt.plan.model.cut import reached
 from subsalt.plan.model.network import Link
-from subsalt.plan.model.shot import exposed
-from subsalt.plan.model.survey import sum_seconds, survey_seconds
+from subsalt.plan.model.shot import exposed, sum_seconds, survey_seconds
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.plan.surroundings import (
     HERE,

@@ -23,7 +23,7 @@ from subsalt.methods.rtm.totals import Totals, of_shot, of_survey
 from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.duration import Duration
-from subsalt.plan.model.survey import tail_loss
+from subsalt.plan.model.shot import tail_loss
 from subsalt.plan.planning import PlanRequest
 from subsalt.plan.rates import machine_of
 from subsalt.plan.surroundings import Surroundings

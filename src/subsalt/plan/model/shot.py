@@ -1,4 +1,4 @@
-"""Seconds of one shot by phase on some nodes that share it: kernel, halo, input, image.
+"""Seconds of one shot by phase on some nodes that share it (kernel, halo, input, image), and of a survey.
 
 What everything rests on, for the block of the node that has most of it::
 
@@ -7,6 +7,8 @@ What everything rests on, for the block of the node that has most of it::
     init    = model arrays * 4 bytes of block and ghost planes / min(rate of a node, limit / nodes)
     traces  = 2 steps * 4 bytes of its surface with ghost planes / the same
     image   = image arrays * 4 bytes of its block / the same
+
+A survey deals its shots to groups of nodes: rounds, what is lost behind the last ones, the sum of their images.
 """
 
 from __future__ import annotations
@@ -16,6 +18,46 @@ from dataclasses import dataclass, field
 
 from subsalt.plan.model.cut import Blocks, Shape
 from subsalt.plan.model.network import Link
+
+
+def tail_loss(shots: int, groups: int) -> float:
+    """Return the part of the groups' time that is lost behind the last shots when all shots take alike."""
+    return 1.0 - shots / (groups * math.ceil(shots / groups))
+
+
+def survey_seconds(shots: int, groups: int, shot: float) -> float:
+    """Return the seconds of a survey whose shots take `shot` each: rounds of one shot per group."""
+    return math.ceil(shots / groups) * shot
+
+
+def sum_seconds(
+    points: int, shots: int, workers: int, summed: float, files: Files | None, nodes: int
+) -> float:
+    """Return the seconds of summing the images of all shots in shot order.
+
+    Every worker sums planes of its own over all shots, so that all partial images are read once, whatever the number
+    of workers; that is no reduction over a tree, which would be faster and would depend on the number of ranks.
+
+    Parameters
+    ----------
+    points : int
+        Of the partial images of a shot, all accumulators together.
+    shots : int
+        Images.
+    workers : int
+        Ranks that sum.
+    summed : float
+        Bytes that a worker reads, checks and adds per second.
+    files : Files, optional
+        Limits what the nodes read together.
+    nodes : int
+        Of the workers.
+    """
+    rate = workers * summed
+    if files is not None:
+        rate = min(rate, nodes * files.reading(nodes))
+    return FLOAT * points * shots / rate
+
 
 #: bytes of a number of a wavefield, a model and an image
 FLOAT = 4
