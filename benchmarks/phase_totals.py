@@ -24,7 +24,7 @@ from facts import machine
 from plan_against_measured import BIN, write_case
 
 from subsalt.report.table import Column, render
-from subsalt_lab.made_traces import MadeTraces
+from subsalt_lab.time_migrations import MadeTraces
 
 BAR = 0.02
 COLUMNS = (

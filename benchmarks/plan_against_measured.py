@@ -37,7 +37,7 @@ from subsalt.job.job import Job
 from subsalt.plan import plan_job
 from subsalt.report.comparison import MATTERS
 from subsalt.report.comparison import compare as against
-from subsalt_lab.made_traces import MadeTraces
+from subsalt_lab.time_migrations import MadeTraces
 
 BIN = Path(sys.executable).parent
 PUBLISHED = Path(__file__).parents[1] / "docs" / "performance" / "plan-against-measured.json"

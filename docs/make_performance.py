@@ -303,7 +303,7 @@ def bars(found: Sequence[Result]) -> str:
 
 def checkpoint_lab(found: Sequence[Result]) -> str:
     """Return the tables of `subsalt lab checkpoint`."""
-    from subsalt_lab.checkpoint_tables import tables as made
+    from subsalt_lab.cli.checkpoint import tables as made
 
     parts = []
     for r in found:

@@ -10,8 +10,7 @@ from subsalt.machine.launcher import Launcher
 from subsalt_lab.collectives.decide import decide
 from subsalt_lab.collectives.plan import Answer, Start
 from subsalt_lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
-from subsalt_lab.collectives.room import cores_of_others, crowded
-from subsalt_lab.collectives.sweep import plain, starter
+from subsalt_lab.collectives.sweep import cores_of_others, crowded, plain, starter
 from subsalt_lab.collectives.sweep import sweep as real_sweep
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 

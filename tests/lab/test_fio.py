@@ -10,9 +10,10 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab import fio, storage, storage_fio, storage_founding, storage_own, storage_rows, storage_tables
+from subsalt_lab import fio, storage, storage_fio, storage_founding, storage_own, storage_rows
+from subsalt_lab.cli import storage as storage_tables
+from subsalt_lab.storage import Slabs
 from subsalt_lab.storage_settings import Settings
-from subsalt_lab.streams import Slabs
 
 SAMPLES = Path(__file__).with_name("samples")
 #: 50-50 reads and writes of 4 KiB, four under way, for a tenth of a second, by fio 3.33

@@ -11,8 +11,9 @@ from subsalt.errors import ConfigError, SubsaltError
 from subsalt.machine.mounts import Mount
 from subsalt.machine.records import Passed
 from subsalt.methods.rtm.rtm import migrate_shot
-from subsalt_lab import checkpoint, checkpoint_rows, checkpoint_tables
+from subsalt_lab import checkpoint, checkpoint_rows
 from subsalt_lab.checkpoint_case import Case
+from subsalt_lab.cli import checkpoint as checkpoint_tables
 
 GRID, SAMPLES = (40, 40, 44), 60
 

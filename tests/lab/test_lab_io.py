@@ -8,9 +8,9 @@ from launch import needs_mpi
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError, SubsaltError
 from subsalt_lab import io as measurement
 from subsalt_lab import io_files
+from subsalt_lab.cli.io import tables
+from subsalt_lab.io import notes, rows_of
 from subsalt_lab.io_case import VOLUMES, Case
-from subsalt_lab.io_rows import notes, rows_of
-from subsalt_lab.io_tables import tables
 
 
 @pytest.fixture

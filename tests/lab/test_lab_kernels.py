@@ -10,7 +10,8 @@ from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
 from subsalt.machine import operations
 from subsalt.machine.machine_file import KEYS
-from subsalt_lab import kernel_answers, kernel_bench, kernel_cases, kernel_tables, kernels
+from subsalt_lab import kernel_bench, kernel_cases, kernel_tables, kernels
+from subsalt_lab import kernels as kernel_answers
 
 NATIVE = Path(__file__).resolve().parents[2] / "native" / "kernels"
 HEADS = {"isotropic": "iso_step.hpp", "vti": "vti_step.hpp", "tti": "tti_step.hpp"}

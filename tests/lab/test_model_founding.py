@@ -9,7 +9,7 @@ from subsalt.cli.app_root import app
 from subsalt.plan.model import cut, shot
 from subsalt.plan.model.network import Link
 from subsalt_lab.model import founding
-from subsalt_lab.model.founding_data import MEASURED
+from subsalt_lab.model.founding import MEASURED
 
 
 def run(capsys, *args):

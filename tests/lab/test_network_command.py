@@ -10,7 +10,8 @@ from launch import needs_mpi
 from subsalt.errors import DeviceError
 from subsalt.machine import machine_file as machine
 from subsalt.machine.launcher import Launcher
-from subsalt_lab.network import imb, measure
+from subsalt_lab.network import imb
+from subsalt_lab.network import rows as measure
 from subsalt_lab.network.messages import fits_launcher, messages, program
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 

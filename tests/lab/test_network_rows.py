@@ -4,11 +4,13 @@ import pytest
 
 from subsalt.errors import ConfigError, MemoryPlanError, SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab.network import asked, rows, tables
+from subsalt_lab.cli import network as asked
+from subsalt_lab.cli import network as tables
+from subsalt_lab.network import rows
 from subsalt_lab.network.lines import Answer, Block, Rank
-from subsalt_lab.network.measure import for_machine, measure
 from subsalt_lab.network.messages import Settings
 from subsalt_lab.network.places import Pairs
+from subsalt_lab.network.rows import for_machine, measure
 
 RANKS = (Rank("a", 8, frozenset(range(8)), (0,)),) * 4
 SETS = [Pairs("socket", ((0, 1),)), Pairs("socket", ((0, 1), (2, 3)))]

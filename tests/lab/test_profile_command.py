@@ -17,8 +17,8 @@ from openmpi_environment import openmpi  # noqa: F401
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher
-from subsalt_lab.pmpi import build
 from subsalt_lab.pmpi import program as programs
+from subsalt_lab.pmpi import run as build
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse, family_of
 from subsalt_lab.pmpi.records import load
 

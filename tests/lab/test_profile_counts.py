@@ -5,10 +5,9 @@ import threading
 import numpy as np
 
 from subsalt.timing import number_of
-from subsalt_lab.pmpi.carried import BLOCKING, POSTED, size_of
-from subsalt_lab.pmpi.counts import Counts
 from subsalt_lab.pmpi.raw import SCHEMA, profile_of
 from subsalt_lab.pmpi.records import SizeBin
+from subsalt_lab.pmpi.wrapper import BLOCKING, POSTED, Counts, size_of
 
 WORLD = ("world", 2)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subsalt_lab import scaling_tables
+from subsalt_lab.cli import scaling as scaling_tables
 from subsalt_lab.scaling_rows import Timed, add_rates, rows
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from subsalt.io.prestack.table import open_traces
-from subsalt_lab import scaling_tables, time_migrations
+from subsalt_lab import time_migrations
+from subsalt_lab.cli import scaling as scaling_tables
 from subsalt_lab.layouts import Layout
-from subsalt_lab.made_traces import MadeTraces
 from subsalt_lab.scaling_request import Request
-from subsalt_lab.time_migrations import Answer, GivenJob, Settings
+from subsalt_lab.time_migrations import Answer, GivenJob, MadeTraces, Settings
 
 LAYOUTS = [Layout(1, 1, cores=1, nodes=1), Layout(1, 2, cores=2, nodes=1), Layout(2, 1, cores=2, nodes=1)]
 

@@ -15,8 +15,8 @@ import pytest
 
 from subsalt.errors import DeviceError
 from subsalt_lab.launch_line import preload
-from subsalt_lab.pmpi.build import interposer
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.run import interposer
 
 CACHE = Path(__file__).parents[2] / "build" / "test-cache"
 

@@ -9,10 +9,9 @@ from launch import MPI, mpiexec, run
 
 from job_files import MIGRATE, write_files
 from subsalt.errors import SubsaltError
-from subsalt_lab.pmpi.build import interposer
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import Profile
-from subsalt_lab.pmpi.run import profile
+from subsalt_lab.pmpi.run import interposer, profile
 from subsalt_lab.pmpi.wrapper_run import profile_built_in
 
 pytestmark = MPI

@@ -3,13 +3,15 @@
 The case of the founding code: three model volumes, then a plane of source and of receiver samples per time step. Both
 ways run interleaved under one launcher start per number of ranks, on the same files, through the reader of the product;
 the image must be the same bytes, whichever way and however many ranks.
+
+From the samples of `lab io` to rows: time and bytes of each way, by phase, ranks and state of the cache.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +22,161 @@ from subsalt.io.publish import human, publish_text
 from subsalt.machine.launcher import Launcher, run
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
+from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group
 from subsalt_lab.asked import wrong
-from subsalt_lab.io_case import GHOSTS, Case
+from subsalt_lab.io_case import GHOSTS, WAYS, Case
 from subsalt_lab.io_files import files, refuse_too_large
-from subsalt_lab.io_rows import UNITS, notes, rows_of
 from subsalt_lab.result import Result
+
+#: table -> (seconds, phase of the bytes): the founding document's three
+TABLES = {"init": ("init", "init"), "trace": ("trace", "steps"), "total": ("total", None)}
+#: share of the bytes read that may come from storage when a row counts as cached, and from which on it does not
+CACHED, NOT_CACHED = 0.1, 0.9
+
+UNITS = {
+    "broadcast_s": "s, median over repeats of the slowest rank; trace: what the time steps waited for slices",
+    "per_rank_s": "as broadcast_s",
+    "ratio": "median over repeats of broadcast over per-rank of the same repeat",
+    "ratio_spread": "half the interquartile range over the median",
+    "wanted": "bytes of samples that all ranks together asked for",
+    "broadcast_moved": "bytes read from files and received from other ranks, all ranks, counted",
+    "per_rank_moved": "as broadcast_moved",
+    "broadcast_redundancy": "bytes moved over bytes wanted",
+    "per_rank_redundancy": "as broadcast_redundancy",
+    "broadcast_gb_s": "bytes wanted over broadcast_s",
+    "per_rank_gb_s": "bytes wanted over per_rank_s; trace: over per_rank_reading_s",
+    "broadcast_formula": "bytes moved over those of the formula",
+    "per_rank_formula": "as broadcast_formula",
+    "broadcast_from_storage": "share of the bytes read from files that storage delivered; the page cache did the rest",
+    "per_rank_from_storage": "as broadcast_from_storage",
+    "per_rank_reading_s": "s that the thread that reads ahead was busy, slowest rank",
+    "reading_ratio": "median over repeats of broadcast over per_rank_reading_s: the ratio if nothing were hidden",
+}
+
+
+def key_of(way: str) -> str:
+    """Return the beginning of the columns of a way."""
+    return way.replace("-", "_")
+
+
+def rows_of(case: Case, launched: Mapping[str, Any], cores: int) -> list[dict[str, Any]]:
+    """Return the rows of one number of ranks.
+
+    Parameters
+    ----------
+    case : Case
+        What was read.
+    launched : mapping
+        What `io_worker` printed: ranks, nodes, samples.
+    cores : int
+        Cores that the ranks could use.
+
+    Raises
+    ------
+    SubsaltError
+        When two samples made different images: no time is given then.
+    """
+    samples: Sequence[Mapping[str, Any]] = launched["samples"]
+    if len({s["image"] for s in samples}) != 1:
+        raise wrong_answer(f"lab io on {launched['ranks']} ranks: the image depends on how input was read")
+    out = []
+    for table in TABLES:
+        for cold in sorted({s["cold"] for s in samples}, reverse=True):
+            chosen = [s for s in samples if s["cold"] == cold]
+            row = _row(case, table, launched["ranks"], chosen)
+            row |= {"cache": "cold" if cold else "warm", "nodes": launched["nodes"]}
+            row["oversubscribed"] = launched["ranks"] > cores
+            out.append(row)
+    return out
+
+
+def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    seconds_key, phase = TABLES[table]
+    row: dict[str, Any] = {"table": table, "ranks": ranks}
+    taken: dict[str, list[float]] = {}
+    for way in WAYS:
+        mine = sorted((s for s in samples if s["way"] == way), key=lambda s: s["round"])
+        name = key_of(way)
+        taken[way] = [s["seconds"][seconds_key] for s in mine]
+        row[f"{name}_seconds"] = taken[way]
+        row[f"{name}_s"] = summary(taken[way]).median
+        row[f"{name}_spread"] = summary(taken[way]).spread
+        row |= _bytes(case, name, way, ranks, phase, mine[-1], row[f"{name}_s"])
+    middle = ratio(taken[WAYS[0]], taken[WAYS[1]])
+    row["ratio"], row["ratio_spread"] = middle.median, middle.spread
+    if table == "trace":
+        # what reading ahead hides is read all the same: the rate is that of the thread
+        ahead = [s["seconds"]["reading"] for s in samples if s["way"] == WAYS[1]]
+        row["per_rank_reading_s"] = reading = summary(ahead).median
+        row["per_rank_gb_s"] = row["wanted"] / reading / 1e9 if reading > 0 else None
+        row["reading_ratio"] = ratio(taken[WAYS[0]], ahead).median
+    return row
+
+
+def _bytes(
+    case: Case, name: str, way: str, ranks: int, phase: str | None, sample: Mapping[str, Any], seconds: float
+) -> dict[str, Any]:
+    """Return what one way moved in a phase, or in all of them."""
+    phases = ("init", "steps") if phase is None else (phase,)
+    counts = [sample["traffic"][p] for p in phases]
+    wanted, read, received = (sum(c[k] for c in counts) for k in ("wanted", "read", "received"))
+    formula = case.formula(way, ranks)
+    expected = sum(formula.values()) if phase is None else formula["init" if phase == "init" else "trace"]
+    fetched = [sample["storage"][p] for p in phases]
+    out: dict[str, Any] = {
+        "wanted": wanted,
+        f"{name}_moved": read + received,
+        f"{name}_read": read,
+        f"{name}_redundancy": (read + received) / wanted,
+        # of the total most is no input
+        f"{name}_gb_s": wanted / seconds / 1e9 if phase is not None and seconds > 0 else None,
+        # who opens SEG-Y reads the headers of all traces: no share of the samples
+        f"{name}_formula": None
+        if case.suffix == ".sgy" and phase != "steps"
+        else (read + received) / expected,
+    }
+    if None not in fetched and read:
+        out[f"{name}_from_storage"] = sum(fetched) / read
+    return out
+
+
+def notes(rows: Sequence[Mapping[str, Any]], dropped: bool) -> list[str]:
+    """Return what a reader of the tables must know."""
+    out = [
+        "broadcast: rank 0 reads everything and sends it to all, all wait (the original); "
+        "per-rank: each rank reads nx / n + 8 planes, slices ahead of the step",
+        "seconds are those of the slowest rank, medians over repeats; trace input is what the steps waited for slices",
+    ]
+    found = [r[f"{key_of(w)}_formula"] for r in rows for w in WAYS if r["table"] != "total"]
+    off = 100 * max(abs(f - 1) for f in found if f is not None)
+    of_all = (
+        "" if None not in found else " (traces; model volumes in SEG-Y: every reader reads all trace headers)"
+    )
+    out.append(
+        f"bytes moved are counted where they move: within {off:.1f} % of nx / n + 8 planes per rank, or of everything "
+        f"n times{of_all}; the first and the last rank need 4 planes less, headers are a little more"
+    )
+    cold = [r for r in rows if r["cache"] == "cold"]
+    if cold:
+        shares = [r.get(f"{key_of(w)}_from_storage") for r in cold for w in WAYS if r["table"] == "total"]
+        known = [s for s in shares if s is not None]
+        if not dropped:
+            out.append(
+                "the system would not drop the files from its page cache: cold rows are cached as well"
+            )
+        elif known and min(known) < NOT_CACHED:
+            out.append(
+                f"cold rows: at least {100 * min(known):.0f} % of what was read came from storage, the rest was cached"
+            )
+    many = sorted({r["ranks"] for r in rows if r["oversubscribed"]})
+    if many:
+        out.append(
+            f"{', '.join(map(str, many))} ranks take turns on the cores (oversubscribed): "
+            "their bytes count, their times do not compare"
+        )
+    return out
+
 
 #: states of the page cache
 CACHES = ("cold", "warm")

@@ -15,9 +15,10 @@ from subsalt.errors import DataError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.machine.load import Watch
 from subsalt_lab.asked import wrong
-from subsalt_lab.barriers import attempt, tables
+from subsalt_lab.barriers import attempt
 from subsalt_lab.barriers.audit import UNITS, Site, result_of
 from subsalt_lab.barriers.chosen import ALL, chosen, read_sites
+from subsalt_lab.cli.barriers import tables
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import ranks_of
@@ -98,7 +99,7 @@ def barriers(request: Request, how: str, file: Path | None, as_json: bool) -> No
             result, sites = _from_sites(request, settings, kept), kept
         if request.attempt is not None:
             _tried(request, settings, result, sites)
-    show(out, result, tables.tables(result, how), how)
+    show(out, result, tables(result, how), how)
     trial = result.more["trial"]
     if trial and not trial["identical"]:
         hand_over(Out(), result, file)

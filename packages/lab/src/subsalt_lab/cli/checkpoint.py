@@ -1,17 +1,73 @@
-"""`subsalt lab checkpoint`: read the options, measure, print, write the result."""
+"""`subsalt lab checkpoint`: read the options, measure, print, write the result.
+
+The table of `lab checkpoint`, in the shape of the founding documents with what they left out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.report.table import Column, render
+from subsalt_lab.checkpoint_rows import compared
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.cli.storage import Directories, IoThreads, Names
 
 if TYPE_CHECKING:
     from subsalt_lab.checkpoint import Settings
+
+
+HEADS = {
+    "bare": "Bare: records put, then got, nothing else done",
+    "overlapped": "Overlapped: a shot in a VTI medium, its checkpoints on disk",
+}
+
+COLUMNS = [
+    Column("checkpoints", "checkpoints", "d"),
+    Column("threads", "threads", "d"),
+    Column("directory", "directory"),
+    Column("how", "access"),
+    Column("put_reaches", "put to"),
+    Column("puts", "puts", "d"),
+    Column("put_bytes", "MB", ".0f", 1e-6),
+    Column("put_seconds", "put s", ".3f"),
+    Column("put_rate", "GB/s", ".3g"),
+    Column("get_reaches", "got from"),
+    Column("gets", "gets", "d"),
+    Column("get_bytes", "MB", ".0f", 1e-6),
+    Column("get_seconds", "get s", ".3f"),
+    Column("get_rate", "GB/s", ".3g"),
+    Column("total_seconds", "total s", ".3f"),
+    Column("stall_seconds", "waited s", ".3f"),
+    Column("over_first", "x first directory", ".2f"),
+    Column("over_one", "x fewest threads", ".2f"),
+    Column("shot_seconds", "shot s", ".3f"),
+    Column("of_memory", "of all in memory", ".3f"),
+]
+
+
+def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
+    """Yield heading and table of each mode; with CSV one table of all rows.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `checkpoint.measure`.
+    how : str
+        As of `table.render`.
+    """
+    shown = compared(rows)
+    if how == "csv":
+        yield render(shown, [Column("mode", "mode"), *COLUMNS], how)
+        return
+    for mode, head in HEADS.items():
+        some = [r for r in shown if r["mode"] == mode]
+        if some:
+            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, COLUMNS, how)
+
 
 #: of the founding documents
 CHECKPOINTS = (80, 400, 800)
@@ -103,7 +159,7 @@ def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> No
     """Measure, print the tables, and write the result."""
     from subsalt.cli.output import Out
     from subsalt_lab import checkpoint as measurement
-    from subsalt_lab import checkpoint_tables
+    from subsalt_lab.cli import checkpoint as checkpoint_tables
     from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 
     possible(file, how)

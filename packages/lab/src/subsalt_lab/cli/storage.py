@@ -1,13 +1,203 @@
-"""The options of `subsalt lab storage`. What it does is in `lab_storage_commands`."""
+"""The options of `subsalt lab storage`. What it does is in `lab_storage_commands`.
+
+What `subsalt lab storage --advise JOB` says: where the checkpoints of a job should go, and how.
+
+The tables of `lab storage`: put and get, the tests of the founding documents, one stream against many.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.machine import machine_file as machine
+from subsalt.report.table import Column, render
+from subsalt_lab import asked
 from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+    from subsalt.methods.rtm.advice import Advice
+
+
+_WHERE = [Column("directory", "directory"), Column("what", "what")]
+_HOW = [Column("how", "access"), Column("reaches", "reaches"), Column("threads", "threads", "d")]
+_BY = Column("engine", "by")
+_RATE = [Column("rate", "GB/s", ".3g"), Column("spread", "± %", ".0f", 100)]
+_SERVICE = [
+    Column("service_median", "median ms", ".3g", 1e3),
+    Column("service_99", "99 % ms", ".3g", 1e3),
+]
+
+#: pattern of the rows -> heading, columns
+TABLES: dict[str, tuple[str, list[Column]]] = {
+    "record": (
+        "Snapshots: put and get",
+        [
+            *_WHERE,
+            *_HOW,
+            Column("count", "snapshots", "d"),
+            Column("bytes", "MB each", ".1f", 1e-6),
+            *_RATE,
+            Column("busy", "busy s", ".3f"),
+            Column("stall", "waited s", ".3f"),
+            Column("from_storage", "from storage %", ".0f", 100),
+        ],
+    ),
+    "sequential": (
+        "1 MiB in sequence",
+        [*_WHERE, _BY, *_HOW, Column("moved", "MB", ".0f", 1e-6), *_RATE[:1], *_SERVICE],
+    ),
+    "random": (
+        "4 KiB at random; threads are the transfers under way at a time",
+        [*_WHERE, _BY, *_HOW, Column("requests_per_s", "per second", ".0f"), *_RATE[:1], *_SERVICE],
+    ),
+    "service": (
+        "Service time by transfer size, one at a time, at random",
+        [*_WHERE, _BY, *_HOW[:2], Column("bytes", "KiB", ".0f", 1 / 1024), *_SERVICE, *_RATE[:1]],
+    ),
+    "streams": (
+        "One stream against many: threads that write one file; snapshots: the store of the migrations",
+        [
+            _WHERE[0],
+            *_HOW[:2],
+            _HOW[2],
+            _BY,
+            Column("moved", "MB", ".0f", 1e-6),
+            *_RATE,
+            Column("against", "x plain", ".2f"),
+            Column("marks", ""),
+        ],
+    ),
+    "sustained": (
+        "4 KiB at random that go on: burst is the first minute or third, sustained the last third",
+        [
+            _WHERE[0],
+            _BY,
+            *_HOW,
+            Column("lasted", "s", ".0f"),
+            Column("requests_per_s", "per second", ".0f"),
+            Column("burst_per_s", "burst", ".0f"),
+            Column("sustained_per_s", "sustained", ".0f"),
+            Column("of_burst", "of burst %", ".0f", 100),
+        ],
+    ),
+}
+
+
+def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
+    """Yield heading and table of each pattern; with CSV one table of all rows.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `storage.measure`.
+    how : str
+        As of `table.render`.
+    """
+    if how == "csv":
+        keys = ["directory", "file_system", "engine", "pattern", "what", "how", "reaches", "bytes", "threads"]
+        numbers = [c for _, columns in TABLES.values() for c in columns if c.form and c.key not in keys]
+        yield render(rows, [*(Column(k, k) for k in keys), *{c.key: c for c in numbers}.values()], how)
+        return
+    for pattern, (head, columns) in TABLES.items():
+        some = [dict(r) | {"lasted": sum(r["seconds"])} for r in rows if r["pattern"] == pattern]
+        if some:
+            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, columns, how)
+
+
+COLUMNS = (
+    Column("number", "#", "d"),
+    Column("directory", "directory"),
+    Column("file_system", "file system"),
+    Column("strategy", "strategy"),
+    Column("puts", "puts", "d"),
+    Column("gets", "gets", "d"),
+    Column("put_bytes", "put GB", ".3g", 1e-9),
+    Column("get_bytes", "get GB", ".3g", 1e-9),
+    Column("access", "access"),
+    Column("threads", "threads", "d"),
+    Column("put_seconds", "put s", ".3g"),
+    Column("get_seconds", "get s", ".3g"),
+    Column("kernel_seconds", "steps s", ".3g"),
+    Column("again", "again s", ".3g"),
+    Column("waits", "waits s", ".3g"),
+    Column("needed", "needs GB", ".3g", 1e-9),
+    Column("free", "room GB", ".3g", 1e-9),
+)
+
+
+def job_of(path: Path) -> Job:
+    """Return the job that is advised, read before anything is measured.
+
+    Raises
+    ------
+    ConfigError
+        When it is of a method without checkpoints, or only models (E128).
+    """
+    from subsalt.job.job import Job
+    from subsalt.job.read import read_job
+
+    found = read_job(path)
+    if not isinstance(found, Job):
+        raise asked.wrong(
+            f"--advise {path}: its method is {found.method}, which keeps no checkpoints",
+            'give a job with method = "rtm"',
+        )
+    if found.data is None:
+        raise asked.wrong(
+            f"--advise {path}: it has no [data], and modelling keeps no checkpoints",
+            "give a job that migrates",
+        )
+    return found
+
+
+def advice_of(job: Job, directories: Sequence[Path], ranks: int, known: Path) -> Advice:
+    """Return the directories in their order, from the rates in machine.json."""
+    from subsalt.errors import MissingInputError
+    from subsalt.methods.rtm.advice import advise
+    from subsalt.plan.world import World
+
+    try:
+        rates = machine.read(known)
+    except MissingInputError:
+        rates = machine.Machine.here()
+    world = World.planned(ranks, None, job.propagation_options.threads)
+    return advise(job, directories, world, rates)
+
+
+def lines(advice: Advice, how: str) -> Iterator[str]:
+    """Yield the table, why each directory stands where it does, and what belongs into the job file."""
+    rows: list[dict[str, Any]] = [
+        vars(p) | {"number": i, "access": "direct" if p.direct else "buffered"}
+        for i, p in enumerate(advice.places, 1)
+    ]
+    for row in rows:
+        if row["problem"] and not row["strategy"]:
+            # nothing was predicted
+            for key in ("puts", "gets", "put_bytes", "get_bytes", "put_seconds", "get_seconds", "threads"):
+                row[key] = None
+            row |= {"kernel_seconds": None, "again": None, "waits": None, "needed": None, "access": ""}
+    if how == "csv":
+        yield render(rows, [*COLUMNS, Column("problem", "problem")], how)
+        return
+    head = f"Checkpoints of {advice.job}, largest shot, all ranks of this node; a model from measured rates"
+    yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(rows, COLUMNS, how)
+    told = [f"{i}. {p.directory}: {p.reason}" for i, p in enumerate(advice.places, 1)]
+    if advice.needs_none:
+        told.append(
+            f"as it stands the job keeps nothing on disk ({advice.as_it_stands}): this is what it would do there"
+        )
+    if advice.kernels == "assumed":
+        told.append("time steps are assumed, and slow: measure them with subsalt lab kernels")
+    yield "\n".join(told)
+    wanted = advice.lines()
+    if wanted:
+        yield "for the job file:\n" + "\n".join(f"  {line}" for line in wanted)
+
 
 Directories = Annotated[
     list[Path] | None,

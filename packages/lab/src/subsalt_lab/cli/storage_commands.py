@@ -9,9 +9,9 @@ from pathlib import Path
 from subsalt.cli.output import Out
 from subsalt.machine import machine_file as machine
 from subsalt.machine.records import refuse
-from subsalt_lab import asked, storage_founding, storage_tables
+from subsalt_lab import asked, storage_founding
 from subsalt_lab import storage as measurement
-from subsalt_lab.cli import advice as lab_advice
+from subsalt_lab.cli import storage as lab_advice
 from subsalt_lab.cli.commands import finish, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.storage_settings import ENGINES, STREAMS
 from subsalt_lab.transfers import PAGE
@@ -111,7 +111,7 @@ def storage(wanted: measurement.Settings, founding: bool, how: str, file: Path |
     out = Out(as_json)
     with results_lost_on_stop():
         result = measurement.measure(wanted, say=progress)
-    found = list(storage_tables.tables(result.rows, how))
+    found = list(lab_advice.tables(result.rows, how))
     if founding and how != "csv":
         found += storage_founding.tables(result.rows, how)
     show(out, result, found, how)
@@ -148,7 +148,7 @@ def advise(
         with results_lost_on_stop():
             result = measurement.measure(wanted, say=progress)
         machine.save(path, "storage", measurement.for_machine(result, wanted))
-        found += [] if how == "csv" else storage_tables.tables(result.rows, how)
+        found += [] if how == "csv" else lab_advice.tables(result.rows, how)
     advice = lab_advice.advice_of(job, wanted.directories, ranks, path)
     found += lab_advice.lines(advice, how)
     if result is not None:

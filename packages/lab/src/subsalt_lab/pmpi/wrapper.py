@@ -3,6 +3,10 @@
 SUBSALT_MPI_PROFILE=FILE lets every communicator of a run count the calls made through it, and its requests too. What
 comes out is a profile like any other; it costs about a microsecond per call, and nothing where the variable is not set.
 The time of a call is that of the method of mpi4py, less what mpi4py itself takes for one that does nothing.
+
+The methods of mpi4py that the built-in profile counts, and the bytes each carries: the rules of the interposer.
+
+What one rank counts of its own MPI calls in Python, in the words in which the interposer writes it.
 """
 
 from __future__ import annotations
@@ -13,16 +17,247 @@ import shlex
 import statistics
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.parallel.mpi_library import PROFILE
-from subsalt_lab.pmpi.carried import BLOCKING, MAKING, PERSISTENT, POSTED, REQUEST, Rule
-from subsalt_lab.pmpi.counts import Counts
+
+#: probes that say something together; s of one that was interrupted and says nothing
+ENOUGH, INTERRUPTED = 8, 50e-6
+
+
+@dataclass(slots=True)
+class Row:
+    """Calls of one function on one communicator in one phase."""
+
+    calls: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+    least: float = float("inf")
+    most: float = 0.0
+    #: by length of their bytes in bits: calls, seconds, bytes
+    sizes: dict[int, list[Any]] = field(default_factory=dict)
+    #: calls with a probe before them, and what the probes took beyond what was allowed for
+    probes: int = 0
+    beyond: float = 0.0
+
+    @property
+    def net(self) -> float:
+        """Seconds less what the calls took around MPI as the probes found it: caches are colder than in a trial.
+
+        A call with a probe before it is warm, and owes nothing beyond what was allowed for.
+        """
+        owed = (self.calls - self.probes) * self.beyond / self.probes if self.probes >= ENOUGH else 0.0
+        return max(0.0, self.seconds - owed)
+
+    def add(self, seconds: float, size: int | None) -> None:
+        """Count one call of `size` bytes, None where the function carries none."""
+        self.calls += 1
+        self.seconds += seconds
+        self.least, self.most = min(self.least, max(0.0, seconds)), max(self.most, seconds)
+        if size is not None:
+            self.bytes += size
+            bin_ = self.sizes.setdefault(size.bit_length(), [0, 0.0, 0])
+            bin_[0] += 1
+            bin_[1] += seconds
+            bin_[2] += size
+
+
+class Counts:
+    """The calls of this rank, by thread, function, communicator and phase, and the seconds of its phases.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = clock
+        self.began = self._since = clock()
+        self.phase, self._phases = 0, dict[int, float]()
+        # every thread has rows of its own: nothing is locked
+        self._main = threading.main_thread().ident
+        self._rows: dict[int | None, dict[tuple[str, str, int, int], Row]] = {self._main: {}}
+
+    def tell(self, number: int) -> None:
+        """Begin a phase, as `MPI_Pcontrol` does; of the main thread."""
+        if number != self.phase:
+            self._leave(self.clock())
+            self.phase = number
+
+    def _leave(self, now: float) -> None:
+        self._phases[self.phase] = self._phases.get(self.phase, 0.0) + now - self._since
+        self._since = now
+
+    def add(self, call: str, comm: tuple[str, int], seconds: float, size: int | None = None) -> None:
+        """Count one call.
+
+        Parameters
+        ----------
+        call : str
+            Such as ``"MPI_Bcast"``.
+        comm : (str, int)
+            Name and ranks of its communicator; empty and 0 without one.
+        seconds : float
+            That it took.
+        size : int, optional
+            Bytes, of functions that carry some.
+        """
+        self._row(call, comm).add(seconds, size)
+
+    def probed(self, call: str, comm: tuple[str, int], beyond: float) -> None:
+        """Note what a call that does nothing took, just before one that does, beyond what is allowed for.
+
+        Parameters
+        ----------
+        call, comm
+            As in `add`.
+        beyond : float
+            Seconds; may be negative.
+        """
+        if beyond < INTERRUPTED:
+            row = self._row(call, comm)
+            row.probes += 1
+            row.beyond += beyond
+
+    def _row(self, call: str, comm: tuple[str, int]) -> Row:
+        thread = threading.get_ident()
+        rows = self._rows.setdefault(thread, {})
+        key = (call, *comm, self.phase if thread == self._main else 0)
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = Row()
+        return row
+
+    def raw(self, rank: int, host: str) -> dict[str, Any]:
+        """Return all of it, as the interposer writes the part of a rank; the time ends here."""
+        now = self.clock()
+        self._leave(now)
+        calls = [
+            {
+                "call": call,
+                "main": int(thread == self._main),
+                "phase": phase,
+                "site": "",
+                "comm": comm,
+                "size": ranks,
+                "calls": row.calls,
+                "seconds": row.net,
+                "least": row.least,
+                "most": row.most,
+                "bytes": row.bytes,
+                "sizes": [[bits, *values] for bits, values in sorted(row.sizes.items())],
+            }
+            for thread, rows in list(self._rows.items())
+            for (call, comm, ranks, phase), row in rows.items()
+        ]
+        return {
+            "rank": rank,
+            "host": host,
+            "wall": now - self.began,
+            "init": 0.0,
+            "phases": [[number, seconds] for number, seconds in self._phases.items()],
+            "objects": [],
+            "calls": calls,
+        }
+
+
+#: how many bytes a call carries, from its communicator and arguments: what this rank gives, or the room it offers
+Rule = Callable[..., int]
+
+
+def size_of(spec: Any) -> int:
+    """Return the bytes of a buffer as mpi4py takes it: an array, or a list of an array and counts.
+
+    Parameters
+    ----------
+    spec : buffer, or sequence of buffer and counts
+        ``[array, counts]``, ``[array, (counts, displacements)]``; an array on a GPU; None and IN_PLACE are 0.
+    """
+    import numpy as np
+
+    if hasattr(spec, "__cuda_array_interface__"):
+        return int(spec.nbytes)
+    if isinstance(spec, list | tuple):
+        view = memoryview(spec[0])
+        counts = spec[1][0] if len(spec) > 1 and isinstance(spec[1], tuple) else spec[-1]
+        if len(spec) > 1 and isinstance(counts, int | list | np.ndarray | np.integer):
+            return int(np.sum(counts)) * view.itemsize
+        return view.nbytes
+    return 0 if spec is None or isinstance(spec, int) else memoryview(spec).nbytes
+
+
+def _to(comm: Any, buf: Any, rank: int = 0, *_: Any, **named: Any) -> int:
+    other = named.get("dest", named.get("source", rank))
+    return 0 if other == comm.nobody else size_of(buf)
+
+
+def _own(_: Any, send: Any, *__: Any, **___: Any) -> int:
+    return size_of(send)
+
+
+def _block(comm: Any, send: Any, receive: Any = None, *_: Any, **__: Any) -> int:
+    """Return what is sent; in place the block of this rank among those received."""
+    if not comm.is_in_place(send):
+        return size_of(send)
+    if isinstance(receive, list | tuple):
+        counts = receive[1][0] if isinstance(receive[1], tuple) else receive[1]
+        return int(counts[comm.rank]) * memoryview(receive[0]).itemsize
+    return size_of(receive) // comm.size
+
+
+def _either(comm: Any, send: Any, receive: Any = None, *_: Any, **__: Any) -> int:
+    return size_of(receive if comm.is_in_place(send) else send)
+
+
+def _received(_: Any, send: Any, receive: Any = None, *__: Any, **___: Any) -> int:
+    return size_of(receive)
+
+
+#: methods of a communicator: the bytes they carry, None for those that carry none
+BLOCKING: Mapping[str, Rule | None] = {
+    "Send": _to,
+    "Ssend": _to,
+    "Recv": _to,
+    "Bcast": _own,
+    "Gather": _block,
+    "Gatherv": _block,
+    "Allgather": _block,
+    "Allgatherv": _block,
+    "Scatter": _received,
+    "Scatterv": _received,
+    "Alltoall": _either,
+    "Alltoallv": _either,
+    "Reduce": _either,
+    "Allreduce": _either,
+    "Barrier": None,
+    "Free": None,
+}
+POSTED: Mapping[str, Rule | None] = {
+    "Isend": _to,
+    "Issend": _to,
+    "Irecv": _to,
+    "Ibcast": _own,
+    "Igather": _block,
+    "Iallgather": _block,
+    "Iallgatherv": _block,
+    "Ialltoall": _either,
+    "Ireduce": _either,
+    "Iallreduce": _either,
+    "Ibarrier": None,
+}
+PERSISTENT: Mapping[str, Rule] = {"Send_init": _to, "Recv_init": _to}
+#: methods that make a communicator, each collective over the one it is made from
+MAKING = ("Split", "Split_type", "Dup", "Create")
+#: methods of a request
+REQUEST = ("Test", "Wait", "Cancel", "Free", "Start")
+
 
 #: times that something is tried whose own cost is wanted; calls of which one has a probe before it: a prime, for bursts
 #: of looks have a length of their own
